@@ -112,7 +112,10 @@ function questionsOf(): readonly Question[] {
   ];
 }
 
-/** Jobs whose answer is large: each is asked for and waited for. */
+/**
+ * Jobs whose answer is large: each is asked for and waited for. A backtest of a changed index writes its files; one that
+ * is repeated without a change writes nothing and verifies the stored files.
+ */
 function jobQuestions(): readonly Question[] {
   const job = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
     what: `jobs: ${what}`,
@@ -125,7 +128,22 @@ function jobQuestions(): readonly Question[] {
   });
   const costs = Array.from({ length: 24 }, (_, bps) => bps);
   const sweep = { sweep_id: 'SWEEP', index_id: 'BIG', grid: { '/request/transaction_cost_bps': costs } };
+  const ofChanged = (frequency: 'quarterly' | 'monthly'): Question => {
+    const backtest = job('', 6, `backtest:${frequency}`, `/analytics/${frequency}/backtest`, {});
+    return {
+      ...backtest,
+      what: `jobs: a ${frequency} backtest, changed`,
+      async ask(url, serial) {
+        await made(
+          sent(url, 'PUT', `/indices/${frequency}`, cappedIndex(frequency, { frequency, cap: 0.05 + serial / 1e7 })),
+        );
+        return backtest.ask(url, serial);
+      },
+    };
+  };
   return [
+    ofChanged('quarterly'),
+    ofChanged('monthly'),
     job('a backtest', 6, 'backtest:BIG', '/analytics/BIG/backtest', {}),
     job('a risk model', 6, 'risk:MODEL', '/risk-models/MODEL/estimate', { index_id: 'BIG', start: '2010-01-04' }),
     job('a sweep of 24', 1, 'sweep:SWEEP', '/analytics/sweeps', sweep),
@@ -169,14 +187,17 @@ async function prepare(service: RunningService): Promise<void> {
     }),
   );
   await finished(service, 'generate:market');
-  const pipeline = { weighting: { type: 'MarketCapWeight', cap: 0.05 } };
-  const rebalance = { frequency: 'quarterly', anchor: 'third_friday' };
-  const index = { id: 'BIG', name: 'BIG', calendar: 'XNYS', base_date: '2000-01-03', rebalance, pipeline };
-  await made(sent(url, 'POST', '/indices', index));
+  await made(sent(url, 'POST', '/indices', cappedIndex('BIG')));
   await made(sent(url, 'POST', '/analytics/BIG/backtest', {}));
   await finished(service, 'backtest:BIG');
   await spread(DOCUMENTS, CONCURRENCY, async (serial) => made(putWatchlist(url, serial)));
   await settled(service);
+}
+
+function cappedIndex(id: string, { frequency = 'quarterly', cap = 0.05 } = {}): object {
+  const pipeline = { weighting: { type: 'MarketCapWeight', cap } };
+  const rebalance = { frequency, anchor: 'third_friday' };
+  return { id, name: id, calendar: 'XNYS', base_date: '2000-01-03', rebalance, pipeline };
 }
 
 function sent(url: string, method: string, path: string, body: unknown): Promise<Response> {

@@ -1,9 +1,9 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
-import { dualBound, saleOrder, type TradeRanges } from './dual-bound.js';
+import { dualBound, type TradeRanges } from './dual-bound.js';
 import { bestLots } from './lot-choices.js';
 import { solveRelaxation } from './interior-point.js';
 import { relaxedRows } from './relaxation.js';
-import { BUYS, EITHER, relaxTrades, SELLS } from './relaxed-trades.js';
+import { BUYS, EITHER, relaxTrades, saleOrder, SELLS } from './relaxed-trades.js';
 import { roundTrades, sizeOf } from './round-trades.js';
 import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
 import { tradesFrom } from './trade-figures.js';

@@ -1,6 +1,6 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
-import { relaxedRows, type Multipliers } from './relaxation.js';
-import { BUYS, SELLS } from './relaxed-trades.js';
+import { relaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
+import { BUYS, saleOrder, SELLS } from './relaxed-trades.js';
 
 /** Restrictions of a branch: signed trades of each security between two amounts. */
 export interface TradeRanges {
@@ -65,7 +65,7 @@ export function dualBound(
 }
 
 /** Returns multipliers that a bound accepts: not negative, at most the penalty, tax pieces of sum `taxWeight`. */
-function pricesOf(rows: ReturnType<typeof relaxedRows>, multipliers: Multipliers, taxWeight: number) {
+export function pricesOf(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
   const finite = (x: number): number => (Number.isFinite(x) ? x : 0);
   const own = Float64Array.from(rows, ({ penalty }, j) => Math.min(penalty, Math.max(0, finite(multipliers.rows[j]!))));
   let ofTax = 0;
@@ -81,7 +81,7 @@ function pricesOf(rows: ReturnType<typeof relaxedRows>, multipliers: Multipliers
   return { rows: own, ...sums };
 }
 
-interface SecurityTerms {
+export interface SecurityTerms {
   /** Coefficient of (w - target)^2. */
   readonly curvature: number;
   /** Coefficient of w. */
@@ -94,7 +94,7 @@ interface SecurityTerms {
 }
 
 /** Minimises one security over its permitted trades. */
-function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { value: number; trade: number } {
+export function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { value: number; trade: number } {
   const { held, target, lower, upper, unit, minimumTrade, buyLimit, costRate } = program;
   const { curvature, slope, from, to } = terms;
   const [h, b, step] = [held[i]!, target[i]!, unit[i]!];
@@ -142,17 +142,4 @@ function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { va
   }
   if (sold > 0) at(-sold, amount); // The whole position, whatever its size.
   return best;
-}
-
-/** Returns the lots of a security in the order of their sale at prices of gains. */
-export function saleOrder(
-  { lotStart, lotShort, lotLong, isOrdered }: AccountProgram,
-  i: number,
-  prices: { readonly short: number; readonly long: number },
-): Int32Array {
-  const first = lotStart[i]!;
-  const order = Int32Array.from({ length: lotStart[i + 1]! - first }, (_, at) => first + at);
-  if (isOrdered[i] === 1 || order.length < 2) return order;
-  const price = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
-  return order.sort((a, b) => price(a) - price(b) || a - b);
 }

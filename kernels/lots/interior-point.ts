@@ -5,14 +5,20 @@ import type { Multipliers, Relaxation } from './relaxation.js';
 
 /** Steps; 15 to 25 are usual. */
 const STEPS_MAX = 80;
-/** Complementarity and residuals of an answer, in shares of the value of the account. */
-const TOLERANCE = 1e-12;
+/** Complementarity of an answer, in shares of the value of the account. */
+const TOLERANCE = 1e-13;
+/** Residuals of an answer; smaller ones are lost to rounding. */
+const RESIDUAL = 1e-10;
+/** Complementarity of the first iterate, over all pairs. */
+const FIRST_GAP = 0.02;
 /** Residual that still counts as feasible where rounding stops the steps. */
 const ACCEPTED = 1e-9;
 /** Share of the distance to the nearest bound that a step may go. */
 const STEP_SHARE = 0.995;
 /** Shorter steps lead nowhere. */
 const STEP_MIN = 1e-10;
+/** Distance below which a trade whose bound has a price is at the bound. */
+const AT_BOUND = 1e-9;
 /** Violation allowed to rows and weights in the search; a larger one makes the account infeasible. */
 const VIOLATION_MAX = 1e-7;
 /** Price of a unit of violation of a hard row: above every price that a row of weights of the account can have. */
@@ -44,7 +50,7 @@ export function solveRelaxation(relaxation: Relaxation): RelaxedAnswer {
   let [status, step]: [RelaxedAnswer['status'], number] = ['stalled', 0];
   for (; step < STEPS_MAX; step++) {
     const { gap, worst } = state.measure();
-    if (gap < TOLERANCE && worst < TOLERANCE * 10) {
+    if (gap < TOLERANCE && worst < RESIDUAL) {
       status = 'solved';
       break;
     }
@@ -80,7 +86,7 @@ function createState(relaxation: Relaxation) {
   const bounds = boundsBeyond(relaxation);
   const [boundSlack, boundPrice] = [new Float64Array(bounds.length), new Float64Array(bounds.length)];
   let t = 0;
-  let mu = 1e-3;
+  let mu = FIRST_GAP / (2 * count + 1);
 
   const [curvature, barrier, gradient, weightGradient] = [n, count, count, n].map(
     (length) => new Float64Array(length),
@@ -321,8 +327,8 @@ function createState(relaxation: Relaxation) {
     },
     answer(status: RelaxedAnswer['status'], count: number): RelaxedAnswer {
       for (let j = 0; j < trades.count; j++) {
-        if (z[j]! < zl[j]! * 1e-3 && z[j]! < 1e-9) z[j] = 0;
-        else if (size[j]! - z[j]! < 1e-9 && size[j]! - z[j]! < zu[j]! * 1e-3) z[j] = size[j]!;
+        if (z[j]! < zl[j]! * 1e-3 && z[j]! < AT_BOUND) z[j] = 0;
+        else if (size[j]! - z[j]! < AT_BOUND && size[j]! - z[j]! < zu[j]! * 1e-3) z[j] = size[j]!;
       }
       evaluate();
       const violations = Float64Array.from(values, (value) => Math.max(0, value));

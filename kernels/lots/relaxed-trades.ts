@@ -32,8 +32,14 @@ export const SELLS = -1;
  * Returns the trades of an account. Lots of an ordered security that the order forces together become one trade: a
  * segment of the lower hull of cumulative cost at the given prices.
  * @param decided  [n] EITHER, BUYS or SELLS
+ * @param offered  [lots] 0 for lots that are left out; null: all are trades
  */
-export function relaxTrades(program: AccountProgram, prices: GainPrices, decided: Int8Array): RelaxedTrades {
+export function relaxTrades(
+  program: AccountProgram,
+  prices: GainPrices,
+  decided: Int8Array,
+  offered: Uint8Array | null = null,
+): RelaxedTrades {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, buyLimit, costRate } = program;
   const most = n + lotSize.length;
   const start = new Int32Array(n + 1);
@@ -63,7 +69,7 @@ export function relaxTrades(program: AccountProgram, prices: GainPrices, decided
     start[i] = at;
     if (decided[i] !== BUYS) {
       if (isOrdered[i] === 1) for (const lots of hullSegments(program, i, prices)) put(i, lots);
-      else for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) put(i, [l, l + 1]);
+      else for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) if (offered?.[l] !== 0) put(i, [l, l + 1]);
     }
     if (decided[i] === SELLS || !(buyLimit[i]! > 0)) continue;
     sign[at] = 1;
@@ -98,4 +104,18 @@ function hullSegments(program: AccountProgram, i: number, prices: GainPrices): [
     segments.push(last);
   }
   return segments.map(({ first, end }) => [first, end]);
+}
+
+/** Returns the lots of a security in the order of their sale at prices of gains. */
+export function saleOrder(
+  { lotStart, lotShort, lotLong, isOrdered }: AccountProgram,
+  i: number,
+  prices: GainPrices,
+): Int32Array {
+  const first = lotStart[i]!;
+  const order = new Int32Array(lotStart[i + 1]! - first);
+  for (let at = 0; at < order.length; at++) order[at] = first + at;
+  if (isOrdered[i] === 1 || order.length < 2) return order;
+  const price = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
+  return order.sort((a, b) => price(a) - price(b) || a - b);
 }

@@ -1,11 +1,12 @@
 import { assertProgram, type AccountProgram, type TaxSide } from './account-program.js';
 import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
 import { branchAndBound } from './branch-and-bound.js';
-import { dualBound } from './dual-bound.js';
+import { dualBound, pricesOf } from './dual-bound.js';
 import { solveRelaxation, type RelaxedAnswer } from './interior-point.js';
-import { relaxedRows, type Multipliers } from './relaxation.js';
+import { offeredLots, offerMore } from './offered-lots.js';
+import { relaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
 import { BUYS, EITHER, relaxTrades, SELLS, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
-import { roundTrades } from './round-trades.js';
+import { roundTrades, type AloneTerms } from './round-trades.js';
 import { FEASIBLE, tradesFrom, type AccountTrades, type TradeFigures } from './trade-figures.js';
 
 /** Multipliers of one side of the tax, and the bound that they prove. */
@@ -36,10 +37,14 @@ export interface SearchLimits {
 
 /** Solutions of the convex form on one side: the first with any trades, then with purchase or sale decided. */
 const ROUNDS_MAX = 4;
+/** Share of the gap by which the bound of the other side may be lower without its solution. */
+const GAP_SHARE = 0.1;
 /** Gap at which an answer counts as proved, in shares of the value of the account. */
 const PROVED = 1e-10;
 /** Gap up to which it is that of rounding: other rounds and the other side of the tax close none of it. */
 const ROUNDED = 1e-5;
+/** Amount of a purchase and a sale of one security above which one of them is decided. */
+const MIXED = 1e-10;
 /** Net trades below are none. */
 const SMALLEST = 1e-12;
 
@@ -47,7 +52,7 @@ const SMALLEST = 1e-12;
  * Solves an account: on each side of the tax the convex form, then with purchase or sale decided for each security, rounded to
  * permitted trades, and if the gap is open and nodes are allowed by branch and bound.
  *
- * @cost 25 to 30 steps of the interior point for a round, one to eight rounds; as many for a node
+ * @cost 15 to 20 steps of the interior point for a round, one to eight rounds; as many for a node
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9; Wolsey (2020), Integer Programming, 2nd ed., chapter 7
  */
 export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountAnswer {
@@ -59,7 +64,9 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     const known = certificates.at(-1);
     const carried = known === undefined ? undefined : carriedOver(program, known, side);
     // Nothing is better there, or by rounding at most, which the bound of the side before leaves open as well.
-    const enough = Math.min(best?.merit ?? Infinity, Math.max(known?.bound ?? Infinity, (best?.merit ?? 0) - ROUNDED));
+    const merit = best?.merit ?? Infinity;
+    const open = known === undefined ? 0 : GAP_SHARE * Math.max(0, merit - known.bound);
+    const enough = Math.min(merit, Math.max((known?.bound ?? Infinity) - open, merit - ROUNDED));
     if (carried !== undefined && carried.bound > enough - PROVED) {
       certificates.push(carried);
       continue;
@@ -139,31 +146,64 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const rows = relaxedRows(program, side);
   const decided = new Int8Array(program.n).fill(EITHER);
   const hasOrder = program.isOrdered.some((order) => order === 1);
-  let prices = topPrices(side, program.taxWeight);
+  const isDiscrete = program.unit.some((step) => step > 0);
+  const top = topPrices(side, program.taxWeight);
+  let prices = top;
   let candidate: Candidate | undefined;
   let best = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
+  const offered = offeredLots(program, prices);
   let steps = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const trades = relaxTrades(program, prices, decided);
-    const answer = solveRelaxation({ program, side, trades, rows });
-    steps += answer.steps;
+    const { trades, answer, steps: taken } = solveOffered(program, { side, rows, prices, decided, offered });
+    steps += taken;
     const { bound, trades: suggested } = dualBound(program, side, answer.multipliers);
     if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
     prices = pricesAt(program, side, answer.multipliers);
-    const own = candidateOf(program, { trades, answer, suggested, prices });
+    const own = candidateOf(program, { trades, answer, rows, suggested, prices: towards(top, prices) });
     if (candidate === undefined || own.merit < candidate.merit) candidate = own;
     const least = Math.min(incumbent, candidate.merit);
     if (best.bound > least || candidate.merit - best.bound < PROVED) break;
-    const isChanged = decide(program, { trades, answer, suggested }, decided);
-    // Convex hulls of ordered lots follow the prices.
-    if (!isChanged && (round > 0 || (!hasOrder && candidate.merit - best.bound < ROUNDED))) break;
+    const isChanged = decide(program, { trades, answer, rows, suggested }, decided);
+    // Convex hulls of ordered lots follow the prices: once, if the order itself leaves a gap.
+    const isRounded = candidate.merit - best.bound < ROUNDED;
+    if (hasOrder && round > 0 && !isRounded) break;
+    if (!isChanged && (round > 0 || (isRounded && (!hasOrder || isDiscrete)))) break;
   }
   return { candidate, bound: best.bound, multipliers: best.multipliers!, steps };
+}
+
+/** Share of the highest prices in those that order sales: lots of equal price, such as none, are sold with the lowest gain first. */
+const TIE = 1e-6;
+
+const towards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
+  short: short + TIE * top.short,
+  long: long + TIE * top.long,
+});
+
+interface OfferedForm {
+  readonly side: TaxSide;
+  readonly rows: readonly RelaxedRow[];
+  readonly prices: GainPrices;
+  readonly decided: Int8Array;
+  /** Lots that are trades; those that the answer lacks are added. */
+  readonly offered: Uint8Array;
+}
+
+/** Solves the convex form with some of the lots, again until none is lacking. */
+function solveOffered(program: AccountProgram, { side, rows, prices, decided, offered }: OfferedForm) {
+  let steps = 0;
+  for (;;) {
+    const trades = relaxTrades(program, prices, decided, offered);
+    const answer = solveRelaxation({ program, side, trades, rows });
+    steps += answer.steps;
+    if (!offerMore(program, offered, rows, answer)) return { trades, answer, steps };
+  }
 }
 
 interface Relaxed {
   readonly trades: RelaxedTrades;
   readonly answer: RelaxedAnswer;
+  readonly rows: readonly RelaxedRow[];
   /** Trades that attain the dual bound. */
   readonly suggested: Float64Array;
 }
@@ -191,7 +231,7 @@ function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Rela
 function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: number): boolean {
   let [buys, sells] = [false, false];
   for (let j = start[i]!; j < start[i + 1]!; j++)
-    if (traded[j]! > 1e-10) {
+    if (traded[j]! > MIXED) {
       if (sign[j]! > 0) buys = true;
       else sells = true;
     }
@@ -203,12 +243,23 @@ function candidateOf(program: AccountProgram, relaxed: Relaxed & { readonly pric
   const { trades, answer, suggested, prices } = relaxed;
   const { n, held, unit, minimumTrade, isOrdered } = program;
   const isDiscrete = unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
-  let isPlain = !isDiscrete && !isOrdered.some((order) => order === 1);
+  const hasOrder = isOrdered.some((order) => order === 1);
+  let isPlain = !isDiscrete && !hasOrder;
   for (let i = 0; i < n && isPlain; i++) if (buysAndSells(trades, answer.traded, i)) isPlain = false;
   if (isPlain) return candidateFrom(program, exactTrades(program, trades, answer.traded));
   const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
-  if (isDiscrete) roundTrades(program, net, prices, suggested);
+  if (isDiscrete || hasOrder)
+    roundTrades(program, net, prices, suggested, hasOrder ? aloneTerms(program, relaxed) : null);
   return candidateFrom(program, tradesFrom(program, net, prices));
+}
+
+function aloneTerms(program: AccountProgram, { rows, answer: { multipliers } }: Relaxed): AloneTerms {
+  const { rows: own, short, long, cost } = pricesOf(rows, multipliers, program.taxWeight);
+  const slopes = new Float64Array(program.n);
+  rows.forEach(({ weights }, j) => {
+    if (weights !== null) for (let i = 0; i < program.n; i++) slopes[i]! += own[j]! * weights[i]!;
+  });
+  return { short, long, cost, slopes };
 }
 
 function exactTrades({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {

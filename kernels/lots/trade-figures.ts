@@ -1,5 +1,5 @@
 import { factorExposures, taxAt, type AccountProgram } from './account-program.js';
-import { saleOrder } from './dual-bound.js';
+import { saleOrder } from './relaxed-trades.js';
 import { HARD_PENALTY } from './interior-point.js';
 import type { GainPrices } from './relaxed-trades.js';
 

@@ -42,6 +42,23 @@ INLINE vector load(const double *from) { return *(const vector_anywhere *)from; 
 
 INLINE void store(double *to, vector value) { *(vector_anywhere *)to = value; }
 
+/** A loop of few known turns, written out so that arrays it indexes stay in registers. */
+#define EACH _Pragma("GCC unroll 8") for
+
+/**
+ * A number times each of a vector. GCC would first broadcast the number to a register, which on processors of AMD takes the
+ * place of an addition; as a part of the multiplication it is free: 16.1 operations a cycle in place of 11.9.
+ */
+INLINE vector times(const double *number, vector by) {
+#if LANES == 8 && defined(__x86_64__)
+  vector product;
+  __asm__("vmulpd %1%{1to8%}, %2, %0" : "=v"(product) : "m"(*number), "v"(by));
+  return product;
+#else
+  return *number * by;
+#endif
+}
+
 /** Workspace from the next line of the cache on: wide loads that cross lines take twice as long. */
 static inline double *at_line(double *scratch) { return (double *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63); }
 

@@ -89,18 +89,22 @@ void KERNEL(pack_slab)(const double *x, int32_t rows, int32_t columns, int32_t s
   pack(x + (ptrdiff_t)row * columns, 1, columns, columns, slab_at(rows, slab + 1) - row, at_line(panels));
 }
 
-/** Tiles of C on and right of the diagonal: rows [first, last), columns [from, to), `from` a multiple of TILE_ROWS. */
+/**
+ * Tiles of C on and right of the diagonal: rows [first, last), columns [from, to), both from a multiple of TILE_ROWS on. The
+ * right panels of a tile stay in a first-level cache, as far as they fit, while the left ones of the group pass.
+ */
 static void add_tiles(int32_t rows, int32_t columns, double *c, int32_t slab, const double *panels, int32_t first, int32_t last, int32_t from,
                       int32_t to) {
   const int32_t depth = slab_at(rows, slab + 1) - slab_at(rows, slab);
   const action does = slab == 0 ? STARTS : ADDS;
-  for (int32_t i = first; i < least(last, to); i += TILE_ROWS) {
-    const int32_t there = least(TILE_ROWS, last - i);
-    for (int32_t j = most(from, i); j < to; j += TILE_COLUMNS) {
+  for (int32_t group = from; group < to; group += TILE_COLUMNS) {
+    const int32_t end = least(to, group + TILE_COLUMNS);
+    for (int32_t i = first; i < least(last, end); i += TILE_ROWS) {
+      const int32_t j = most(group, i);
       double *at = c + (ptrdiff_t)i * columns + j;
-      fetch_ahead(at + TILE_COLUMNS, there, columns);
-      tile_in_rows(does, depth, packed(depth, panels + (ptrdiff_t)i * depth, panels + (ptrdiff_t)j * depth), there,
-                   least(TILE_COLUMNS, to - j), at, columns);
+      fetch_ahead(at + (ptrdiff_t)TILE_ROWS * columns, least(TILE_ROWS, last - i - TILE_ROWS), columns);
+      tile_in_rows(does, depth, packed(depth, panels + (ptrdiff_t)i * depth, panels + (ptrdiff_t)j * depth), least(TILE_ROWS, last - i),
+                   end - j, at, columns);
     }
   }
 }
@@ -130,7 +134,8 @@ void KERNEL(symmetric_rank_k)(const double *x, int32_t rows, int32_t columns, do
     KERNEL(pack_slab)(x, rows, columns, slab, panels);
     for (int32_t block = 0; block < columns; block += BLOCK_COLUMNS) {
       const int32_t end = least(columns, block + BLOCK_COLUMNS);
-      add_tiles(rows, columns, c, slab, at_line(panels), 0, columns, block, end);
+      for (int32_t first = 0; first < end; first += GROUP_COLUMNS)
+        add_tiles(rows, columns, c, slab, at_line(panels), first, least(end, first + GROUP_COLUMNS), block, end);
       if (slab == slabs_of(rows) - 1) mirror(c, columns, 0, columns, block, end);
     }
   }

@@ -38,23 +38,23 @@ INLINE double *vector_at(place of, int row, int v) {
 /** A tile of TILE_ROWS x (vectors * LANES), in place or from zero. */
 INLINE void tile_of(int vectors, int subtracts, int starts, int32_t k, operands of, place c) {
   vector sums[TILE_ROWS][TILE_VECTORS];
-  for (int i = 0; i < TILE_ROWS; i++)
-    for (int v = 0; v < vectors; v++) sums[i][v] = starts ? (vector){0} : load(vector_at(c, i, v));
+  EACH (int i = 0; i < TILE_ROWS; i++)
+    EACH (int v = 0; v < vectors; v++) sums[i][v] = starts ? (vector){0} : load(vector_at(c, i, v));
   const double *a = of.a;
   const double *b = of.b;
   for (; k > 0; k--) {
     vector right[TILE_VECTORS];
-    for (int v = 0; v < vectors; v++) right[v] = load(b + v * LANES / TILE_ROWS * of.b_panel + v * LANES % TILE_ROWS);
-    for (int i = 0; i < TILE_ROWS; i++)
-      for (int v = 0; v < vectors; v++) {
-        const vector product = a[i] * right[v];
+    EACH (int v = 0; v < vectors; v++) right[v] = load(b + v * LANES / TILE_ROWS * of.b_panel + v * LANES % TILE_ROWS);
+    EACH (int i = 0; i < TILE_ROWS; i++)
+      EACH (int v = 0; v < vectors; v++) {
+        const vector product = times(a + i, right[v]);
         sums[i][v] = subtracts ? sums[i][v] - product : sums[i][v] + product;
       }
     a += TILE_ROWS;
     b += of.b_step;
   }
-  for (int i = 0; i < TILE_ROWS; i++)
-    for (int v = 0; v < vectors; v++) store(vector_at(c, i, v), sums[i][v]);
+  EACH (int i = 0; i < TILE_ROWS; i++)
+    EACH (int v = 0; v < vectors; v++) store(vector_at(c, i, v), sums[i][v]);
 }
 
 /** What a tile does: sums begin at `c` or at zero, products are added or subtracted. */

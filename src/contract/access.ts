@@ -12,12 +12,12 @@ export const DocumentAccess = z
     owner: z
       .strictObject({
         key_id: z.string().nullable().meta({
-          description: 'Id of the key, or `sub:` and the subject of the token; null where none was asked for.',
+          description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.',
         }),
-        name: z.string().meta({ description: 'Its name.' }),
+        name: z.string().meta({ description: 'Name of the key.' }),
       })
       .nullable()
-      .meta({ description: 'Author of the first version; null where that was purged.' }),
+      .meta({ description: 'Author of the first version; null if it was purged.' }),
     shared_with: z.array(z.string()).meta({
       description:
         'Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.',
@@ -32,7 +32,7 @@ export const SharingRequest = z
       .array(z.string().min(1).max(NAME_MAX))
       .max(SHARED_MAX)
       .meta({
-        description: 'Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody.',
+        description: 'Ids or names of keys, or `sub:` and the subject of a token. Empty: not shared.',
         example: ['reader', 'sub:ada'],
       }),
   })
@@ -62,9 +62,9 @@ export const accessRoutes = routes({
     scope: 'read',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Whose a document is, and who else may read it.',
+    summary: 'Owner of a document, and the clients that may read it.',
     params,
-    success: { status: 200, description: 'The owner and those it is shared with.', schema: DocumentAccess },
+    success: { status: 200, description: 'The owner and the clients with access.', schema: DocumentAccess },
     errors: missing,
   },
   putAccess: {
@@ -73,12 +73,12 @@ export const accessRoutes = routes({
     scope: 'write',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Lets others read a document.',
+    summary: 'Sets the clients that may read a document.',
     description:
       'Replaces the list. Keys without prefixes read every document anyway; a shared index is readable with its runs.',
     params,
     body: { schema: SharingRequest, example: { shared_with: ['reader'] } },
-    success: { status: 200, description: 'As it is now.', schema: DocumentAccess },
+    success: { status: 200, description: 'The access list as stored.', schema: DocumentAccess },
     errors: missing,
   },
 });

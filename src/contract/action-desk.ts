@@ -15,11 +15,11 @@ export const DeskAction = ActionTerms.extend({
   announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
   state: z.enum(DESK_STATES).meta({
     description:
-      '`new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.',
+      '`new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.',
   }),
-  flags: z.array(z.string()).meta({ description: 'Reasons to look at it, and differences from other sources.' }),
+  flags: z.array(z.string()).meta({ description: 'Reasons to review it, and differences from other sources.' }),
   decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
-}).meta({ id: 'DeskAction', description: 'A corporate action with what people decided about it.' });
+}).meta({ id: 'DeskAction', description: 'A corporate action with the decisions about it.' });
 export type DeskAction = z.infer<typeof DeskAction>;
 
 const figure = (description: string) => z.number().nullable().meta({ description });
@@ -27,13 +27,15 @@ const figure = (description: string) => z.number().nullable().meta({ description
 export const DeskActionEffect = z
   .strictObject({
     index_id: z.string(),
-    state: z.enum(['effective', 'coming']).meta({ description: 'Coming: after the last date of the run; pro forma.' }),
-    weight_before: figure('Weight at the close before.'),
-    weight_after: figure('Weight after it.'),
-    shares_before: figure('Index shares before.'),
-    shares_after: figure('Index shares after it.'),
-    divisor_before: figure('Divisor of the index before.'),
-    divisor_after: figure('Divisor after it and all other events of its session.'),
+    state: z
+      .enum(['effective', 'coming'])
+      .meta({ description: 'True if it is after the last date of the run; its figures are pro forma.' }),
+    weight_before: figure('Weight at the previous close.'),
+    weight_after: figure('Weight after the action.'),
+    shares_before: figure('Index shares before the action.'),
+    shares_after: figure('Index shares after the action.'),
+    divisor_before: figure('Divisor of the index before the action.'),
+    divisor_after: figure('Divisor after the action and all other events of its session.'),
   })
   .meta({ id: 'DeskActionEffect' });
 export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
@@ -74,6 +76,7 @@ export const actionDeskRoutes = routes({
   listActions: {
     method: 'GET',
     path: '/actions',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'Coming and recent corporate actions of the served store, with their state and flags.',
@@ -83,7 +86,7 @@ export const actionDeskRoutes = routes({
       state: z.enum(DESK_STATES).optional().meta({ description: 'Only actions in this state.' }),
       identifier: AssetIdentifier.optional().meta({ description: 'Only actions of this security.' }),
       flagged: z.boolean().default(false).meta({ description: 'Only actions with flags.' }),
-      limit: z.int().min(1).max(LISTED_MAX).default(200).meta({ description: 'Longest list.' }),
+      limit: z.int().min(1).max(LISTED_MAX).default(200).meta({ description: 'Maximum number of entries.' }),
     }),
     success: { status: 200, description: 'Actions by ex-date.', schema: DeskActions },
     errors: [],
@@ -91,9 +94,10 @@ export const actionDeskRoutes = routes({
   getAction: {
     method: 'GET',
     path: '/actions/{action_id}',
+    onStore: 'query',
     scope: 'read',
     tag,
-    summary: 'One corporate action: its decisions, and its effect on each index before and after.',
+    summary: 'One corporate action: its decisions, and each index before and after it.',
     params,
     success: { status: 200, description: 'The action.', schema: DeskActionDetail },
     errors: ['ACTION_NOT_FOUND'],
@@ -101,18 +105,19 @@ export const actionDeskRoutes = routes({
   decideAction: {
     method: 'POST',
     path: '/actions/{action_id}/decisions',
+    onStore: 'query',
     scope: 'data',
     tag,
-    summary: 'Confirms, rejects or reopens a corporate action, on the terms that the store has now.',
+    summary: 'Confirms, rejects or reopens a corporate action on its current terms.',
     description:
-      'A decision changes no data. The check `confirmed_actions` of a schedule holds an index back while an action of a constituent takes effect that is not confirmed; a rejected one has to be corrected in the store. With `--approvals action=2` a second person agrees.',
+      'A decision changes no data. The check `confirmed_actions` of a schedule blocks an index if an unconfirmed action of a constituent takes effect. A rejected action must be corrected in the store. With `--approvals action=2` a second person agrees.',
     versioned: true,
     params,
     body: {
       schema: DeskDecisionRequest,
       example: { decision: 'confirmed', sources: [{ name: 'Notice of the issuer', value: 2 }], comment: 'Agrees.' },
     },
-    success: { status: 200, description: 'The action as it is now.', schema: DeskAction },
+    success: { status: 200, description: 'The action after the change.', schema: DeskAction },
     errors: ['ACTION_NOT_FOUND', 'APPROVAL_REQUIRED'],
   },
 });

@@ -37,6 +37,7 @@ import { runViewRoutes } from './analytics/run-view-routes.js';
 import { batchRoutes } from './batches.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
+import { closureRoutes } from './closures.js';
 import { clientRoutes } from './clients.js';
 import { watchlistRoutes } from './watchlists.js';
 import { pluginRoutes } from './plugins.js';
@@ -55,6 +56,7 @@ export const API = {
   ...jobRoutes,
   ...calendarRoutes,
   ...eventRoutes,
+  ...closureRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
   ...runRoutes,

@@ -13,7 +13,7 @@ const LISTED_MAX = 500;
 const ApprovalRule = z
   .strictObject({
     action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
-    persons: z.int().min(2).meta({ description: 'Persons who have to agree, with the one who requests it.' }),
+    persons: z.int().min(2).meta({ description: 'Number of persons who have to agree, including the requester.' }),
     approvers: z
       .array(z.string())
       .nullable()
@@ -34,7 +34,7 @@ export const ApprovalDecisionRequest = z
     decision: z.enum(['approve', 'reject', 'withdraw', 'comment']).meta({
       description: '`withdraw` is for the person who requested it.',
     }),
-    comment: commentOn('Comment; a rejection needs one.'),
+    comment: commentOn('Comment; required for a rejection.'),
   })
   .meta({ id: 'ApprovalDecisionRequest' });
 
@@ -53,12 +53,12 @@ export const approvalRoutes = routes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Changes that wait for the agreement of other people, and decided ones.',
+    summary: 'Pending and decided approvals of changes.',
     query: z.strictObject({
       state: z.enum(APPROVAL_STATES).optional().meta({ description: 'Only approvals in this state.' }),
       action: z.enum(APPROVAL_ACTION_NAMES).optional().meta({ description: 'Only approvals of this change.' }),
       subject: z.string().max(64).optional().meta({ description: 'Only approvals of this index or schedule.' }),
-      limit: z.int().min(1).max(LISTED_MAX).default(100).meta({ description: 'Longest list.' }),
+      limit: z.int().min(1).max(LISTED_MAX).default(100).meta({ description: 'Maximum number of entries.' }),
       before: z.int().min(1).optional().meta({ description: 'Only approvals with lower numbers.' }),
     }),
     success: { status: 200, description: 'Approvals, newest first.', schema: ApprovalCollection },
@@ -81,15 +81,15 @@ export const approvalRoutes = routes({
     scope: 'publish',
     tag,
     withoutMarket: true,
-    summary: 'Approves, rejects, withdraws or comments on a change that waits for agreement.',
-    description: `\`--approvals\` says which changes need how many people. Such a change is refused with APPROVAL_REQUIRED and is listed here; once it is approved, the same request succeeds, once. A schedule repeats it by itself. The person who requested a change cannot approve it, nor can one person approve twice. The key also needs the scope of the change.\n\n${actions.join('\n')}`,
+    summary: 'Approves, rejects, withdraws or comments on a pending change.',
+    description: `\`--approvals\` sets the number of people for each kind of change. Such a change is refused with APPROVAL_REQUIRED and listed here. After its approval, the same request succeeds once; a schedule repeats it automatically. The person who requested a change cannot approve it, nor can one person approve twice. The key also needs the scope of the change.\n\n${actions.join('\n')}`,
     versioned: true,
     params,
     body: {
       schema: ApprovalDecisionRequest,
       example: { decision: 'comment', comment: 'Levels agree with the calculation agent.' },
     },
-    success: { status: 200, description: 'The approval as it is now.', schema: Approval },
+    success: { status: 200, description: 'The approval after the change.', schema: Approval },
     errors: ['APPROVAL_NOT_FOUND', 'APPROVAL_CLOSED', 'APPROVAL_FORBIDDEN', 'VALIDATION_FAILED'],
   },
 });

@@ -8,9 +8,9 @@ import { LOG_MEDIA } from './media-formats.js';
 
 export const AuditLog = z
   .strictObject({
-    head: AuditHead.meta({ description: 'The end of the whole log, to be noted elsewhere.' }),
+    head: AuditHead.meta({ description: 'Position and hash of the last entry, to be kept outside the service.' }),
     seals: z.array(AuditSeal).meta({
-      description: 'Signatures of the log after `after`: it is signed up to its end whenever it is read.',
+      description: 'Signatures of the log after `after`; each reading signs the log up to its end.',
     }),
     keys: z.array(PublicKey).meta({ description: 'Keys that signed it, oldest first.' }),
     ...skippedFields,
@@ -18,7 +18,7 @@ export const AuditLog = z
   })
   .meta({ id: 'AuditLog' });
 
-const message = 'must be a date or a time, as 2024-01-31 or 2024-01-31T17:30:00Z';
+const message = 'must be a date or a time, for example 2024-01-31 or 2024-01-31T17:30:00Z';
 const moment = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
 
 export const auditRoutes = routes({
@@ -27,18 +27,18 @@ export const auditRoutes = routes({
     path: '/audit',
     scope: 'admin',
     tag: 'publication',
-    summary: 'Every write of a document and every publication: by whom, when, in which request, which version.',
-    description: `A chain of hashes, signed with Ed25519 as a published log is: an entry that is changed, moved or left out is found, by \`divisor verify\` in a home and by \`divisor audit --check\` in a file. With \`Accept: ${LOG_MEDIA}\` one entry a line, and of a whole log its signatures behind them, as objects with one member, seal.`,
+    summary: 'Every write of a document and every publication, with author, time, request and version.',
+    description: `The log is a chain of hashes, signed with Ed25519. \`divisor verify\` in a home and \`divisor audit --check\` on a file detect entries that were changed, moved or removed. With \`Accept: ${LOG_MEDIA}\`, one entry per line; a whole log ends with its signatures, as objects with the member seal.`,
     query: z.strictObject({
-      start: moment.optional().meta({ description: 'Entries of this day or time and after it.' }),
-      end: moment.optional().meta({ description: 'Entries of this day or time and before it.' }),
+      start: moment.optional().meta({ description: 'Only entries at or after this day or time.' }),
+      end: moment.optional().meta({ description: 'Only entries at or before this day or time.' }),
       kind: z.enum(AUDIT_KINDS).optional().meta({ description: 'Kind of document.' }),
       id: z.string().min(1).max(200).optional().meta({
         description:
           'Id of a document. Entries that belong to it, such as published closes of an index, match as well.',
       }),
       author: z.string().min(1).max(200).optional().meta({ description: 'Author of the write.' }),
-      after: z.int().min(0).default(0).meta({ description: 'Entries after this number.' }),
+      after: z.int().min(0).default(0).meta({ description: 'Only entries after this number.' }),
       limit: z.int().min(1).max(100_000).optional().meta({ description: 'Maximum number of entries. Default: all.' }),
     }),
     success: { status: 200, description: 'The entries.', schema: AuditLog, media: [LOG_MEDIA] },

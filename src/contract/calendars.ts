@@ -10,7 +10,7 @@ export const CalendarOption = z
     tz: z.string().meta({ description: 'IANA time zone.', example: 'America/New_York' }),
     coverage: z
       .strictObject({
-        from: z.string().meta({ description: 'First day the calendar can speak for.' }),
+        from: z.string().meta({ description: 'First day that the calendar covers.' }),
         published_to: z.string().meta({ description: 'Last day whose closures are taken from a published list.' }),
         to: z.string().meta({
           description: 'Last day of the calendar; after published_to its holidays are computed from their rules.',
@@ -27,9 +27,7 @@ export const CalendarOption = z
 export const CalendarList = z
   .strictObject({
     calendars: z.array(CalendarOption).meta({ description: 'Every accepted code, sorted by code.' }),
-    default: z
-      .string()
-      .meta({ description: 'The code to preselect in a form; a document without a calendar is refused all the same.' }),
+    default: z.string().meta({ description: 'Code to preselect in a form; a document must still name a calendar.' }),
   })
   .meta({ id: 'CalendarList' });
 export type CalendarList = z.infer<typeof CalendarList>;
@@ -38,11 +36,11 @@ const SCHEDULE_LIMIT_MAX = 512;
 const SCHEDULE_LIMIT_DEFAULT = 4;
 
 export const ScheduleQuery = z.strictObject({
-  asof: IsoDate.optional().meta({ description: 'The date to look from; default today (UTC).' }),
-  as_of: IsoDate.optional().meta({ description: 'The same as asof; when both are given they must agree.' }),
+  asof: IsoDate.optional().meta({ description: 'Date from which to search. Default: today (UTC).' }),
+  as_of: IsoDate.optional().meta({ description: 'Alias of asof; if both are given, they must agree.' }),
   limit: z.int().min(1).max(SCHEDULE_LIMIT_MAX).default(SCHEDULE_LIMIT_DEFAULT).meta({
     description:
-      'Longest list, of recent and of upcoming dates separately. More yields more history only: the lookahead is bounded on its own.',
+      'Maximum number of recent dates, and of upcoming dates. Upcoming dates are also limited by the horizon.',
   }),
 });
 export type ScheduleQuery = z.infer<typeof ScheduleQuery>;
@@ -50,18 +48,18 @@ export type ScheduleQuery = z.infer<typeof ScheduleQuery>;
 export const ScheduleView = z
   .strictObject({
     index_id: z.string(),
-    as_of: z.string().meta({ description: 'Date the answer was computed from.' }),
-    calendar: z.string().meta({ description: 'Exchange MIC the dates were computed on.' }),
-    frequency: z.string().meta({ description: 'Of the index, from its rebalance.' }),
+    as_of: z.string().meta({ description: 'Date from which the response was computed.' }),
+    calendar: z.string().meta({ description: 'Exchange MIC of the calendar.' }),
+    frequency: z.string().meta({ description: 'Frequency of the rebalances of the index.' }),
     recent: z.array(z.string()).meta({ description: 'Effective dates on or before as_of, newest first.' }),
     upcoming: z
       .array(z.string())
       .meta({ description: 'Effective dates after as_of up to lookahead_end, soonest first.' }),
     lookahead_end: z
       .string()
-      .meta({ description: 'as_of and 366 days, or the last session of the calendar if that is earlier.' }),
+      .meta({ description: '366 days after as_of, or the last session of the calendar if that is earlier.' }),
     announcements: z.record(z.string(), z.string()).optional().meta({
-      description: 'Decision date by effective date, of every date listed; only of an index with an effective lag.',
+      description: 'Decision date of each effective date; only for an index with an effective lag.',
     }),
   })
   .meta({
@@ -77,7 +75,7 @@ export const calendarRoutes = routes({
     scope: 'read',
     tag: 'indices',
     summary: 'Every exchange calendar an index can use.',
-    success: { status: 200, description: 'The calendars, served whole.', schema: CalendarList },
+    success: { status: 200, description: 'All calendars.', schema: CalendarList },
     errors: [],
   },
   getSchedule: {

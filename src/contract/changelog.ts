@@ -13,7 +13,7 @@ export type ChangelogSectionView = z.infer<typeof ChangelogSectionView>;
 
 export const ChangelogEntryView = z
   .strictObject({
-    version: z.string().meta({ description: 'A release number, or Unreleased.' }),
+    version: z.string().meta({ description: 'Version number, or Unreleased.' }),
     date: z.string().nullable().meta({ description: 'YYYY-MM-DD; null for Unreleased.' }),
     sections: z.array(ChangelogSectionView).meta({ description: 'Empty for an empty Unreleased entry.' }),
   })
@@ -23,7 +23,7 @@ export type ChangelogEntryView = z.infer<typeof ChangelogEntryView>;
 export const ChangelogResponse = z
   .strictObject({
     version: z.string().meta({ description: 'The running engine version, as /health reports it.' }),
-    entries: z.array(ChangelogEntryView).meta({ description: 'Newest first; releases without changes are left out.' }),
+    entries: z.array(ChangelogEntryView).meta({ description: 'Newest first; releases without changes are omitted.' }),
   })
   .meta({ id: 'ChangelogResponse' });
 export type ChangelogResponse = z.infer<typeof ChangelogResponse>;

@@ -42,7 +42,7 @@ export const Finding = z
       .strictObject({ start: z.int().min(0), end: z.int().min(0) })
       .optional()
       .meta({
-        description: 'Of an expression that was sent as text, the characters concerned: from `start` to before `end`.',
+        description: 'Characters of an expression sent as text: from `start` to before `end`.',
       }),
   })
   .meta({ id: 'Finding', description: 'Result of a check at one place of the request or the data.' });
@@ -101,7 +101,7 @@ const MemberSpec = z
       .enum(Object.keys(FORMATS) as [Format, ...Format[]])
       .nullable()
       .meta({
-        description: `What a text or a list holds; null where its type says all. ${Object.entries(FORMATS)
+        description: `Content of a text or a list; null if determined by its type. ${Object.entries(FORMATS)
           .map(([format, meaning]) => `\`${format}\`: ${meaning}`)
           .join('; ')}.`,
       }),
@@ -110,7 +110,7 @@ const MemberSpec = z
       .nullable()
       .meta({
         description:
-          'Values of other parameters with which this one is read, by name: any of these entries; null for always.',
+          'Values of other parameters, by name, with which this one is used: any of these entries. Null: always.',
       }),
   })
   .meta({ id: 'MemberSpec' });

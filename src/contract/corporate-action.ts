@@ -10,7 +10,7 @@ export const CorporateAction = z
     type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table has entries
     kind: z.enum(['cash', 'ratio', 'structural']).meta({
       description:
-        'What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.',
+        'Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.',
     }),
     value: z.number().meta({ description: VALUE_MEANING }),
     ex_date: z.string(),
@@ -19,21 +19,16 @@ export const CorporateAction = z
     announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
     related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or change of ticker.' }),
     subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
-    cash: z
-      .number()
-      .nullable()
-      .meta({ description: 'Of a merger, money paid per share besides the shares of `related`; null where none is.' }),
-    scrip_ratio: z.number().nullable().meta({
-      description:
-        'New shares for one held that may be taken instead of a dividend; null where there is no such choice.',
+    cash: z.number().nullable().meta({
+      description: 'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
     }),
-    election_date: z
-      .string()
-      .nullable()
-      .meta({ description: 'Last day on which a holder elects; null where unknown.' }),
+    scrip_ratio: z.number().nullable().meta({
+      description: 'New shares per share held that may be chosen instead of a dividend; null if there is no choice.',
+    }),
+    election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
     election_default: z
       .enum(ELECTION_DEFAULTS)
       .nullable()
-      .meta({ description: 'What a holder gets who elects nothing; null where unknown.' }),
+      .meta({ description: 'Default of the election; null if unknown.' }),
   })
   .meta({ id: 'CorporateAction' });

@@ -7,19 +7,16 @@ export const DatasetCoverage = z
     identifiers: z.int(),
     start: z.string().nullable(),
     end: z.string().nullable(),
-    field_count: z.int().meta({ description: 'Data columns, keys excluded.' }),
-    frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Defines what stale means.' }),
+    field_count: z.int().meta({ description: 'Data columns without the keys.' }),
+    frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Determines when the dataset is stale.' }),
     stale_after_seconds: z
       .number()
       .nullable()
-      .meta({ description: 'Age beyond which the dataset is stale; null where that does not apply.' }),
+      .meta({ description: 'Age beyond which the dataset is stale; null if not applicable.' }),
     cache_age: z.number().nullable().meta({ description: 'Seconds since the last load.' }),
     last_refreshed: z.string().nullable().meta({ description: 'Time of the last load.' }),
     cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk.' }),
-    source: z
-      .string()
-      .nullable()
-      .meta({ description: 'Where the data came from: local, database, imported or synthetic.' }),
+    source: z.string().nullable().meta({ description: 'Source of the data: local, database, imported or synthetic.' }),
   })
   .meta({ id: 'DatasetCoverage' });
 
@@ -38,11 +35,11 @@ export type CoverageResponse = z.infer<typeof CoverageResponse>;
 export const CoverageHistoryResponse = z
   .strictObject({
     store_id: z.string(),
-    dates: z.array(z.string()).meta({ description: 'Every date on which a name has a bar, ascending.' }),
-    priced: z.array(z.int().min(0)).meta({ description: 'Names with a price on each date.' }),
+    dates: z.array(z.string()).meta({ description: 'Dates on which any security has a bar, ascending.' }),
+    priced: z.array(z.int().min(0)).meta({ description: 'Securities with a price on each date.' }),
     expected: z.array(z.int().min(0)).meta({
       description:
-        'Names between their first and their last price on it: those of them without a price had a holiday, or a bar is missing.',
+        'Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing.',
     }),
   })
   .meta({ id: 'CoverageHistoryResponse' });

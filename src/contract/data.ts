@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AsKnownOnText } from '#domain/schema/as-known-on.js';
-import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
+import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
 import { CorporateAction } from './corporate-action.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
@@ -14,7 +14,7 @@ export const PricesResponse = z
   .strictObject({
     identifier: z.string(),
     interval: z.enum(['native', 'weekly', 'monthly']).meta({ description: 'Resolution served.' }),
-    prices: TableFrame.meta({ description: 'Date-indexed market data; null where there is no value.' }),
+    prices: TableFrame.meta({ description: 'Market data by date; null if there is no value.' }),
   })
   .meta({ id: 'PricesResponse' });
 
@@ -33,7 +33,7 @@ export const UniverseMembership = z
 export const ReferenceResponse = z
   .strictObject({
     identifier: z.string(),
-    fields: fields.meta({ description: 'Every reference column the store holds, as known on as_of.' }),
+    fields: fields.meta({ description: 'Every reference column of the store, as known on as_of.' }),
     universes: z.array(UniverseMembership),
   })
   .meta({ id: 'ReferenceResponse' });
@@ -42,15 +42,17 @@ export type ReferenceResponse = z.infer<typeof ReferenceResponse>;
 export const ReferenceEntry = z
   .strictObject({
     identifier: z.string(),
-    found: z.boolean().meta({ description: 'False leaves fields empty without failing the batch.' }),
-    fields: fields.meta({ description: 'Requested columns; a column held without a value for the name is null.' }),
+    found: z
+      .boolean()
+      .meta({ description: 'False if the identifier is unknown: its fields are empty, and the batch does not fail.' }),
+    fields: fields.meta({ description: 'Requested columns; null if the security has no value.' }),
   })
   .meta({ id: 'ReferenceEntry' });
 
 export const BatchReferenceResponse = z
   .strictObject({
     entries: z.array(ReferenceEntry).meta({ description: 'One per requested identifier, in request order.' }),
-    as_of: z.string().nullable().meta({ description: 'Point-in-time date applied, when one was requested.' }),
+    as_of: z.string().nullable().meta({ description: 'Applied point-in-time date, if one was requested.' }),
   })
   .meta({ id: 'BatchReferenceResponse' });
 export type BatchReferenceResponse = z.infer<typeof BatchReferenceResponse>;
@@ -92,7 +94,7 @@ export const IdentifierSearch = z
         end: z.string().nullable().meta({ description: 'Last bar.' }),
       }),
     ),
-    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last one.' }),
+    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
   })
   .meta({ id: 'IdentifierSearch' });
 export type IdentifierSearch = z.infer<typeof IdentifierSearch>;
@@ -103,13 +105,13 @@ export const SeriesCollection = z
       z.strictObject({
         identifier: z.string(),
         name: z.string().nullable(),
-        currency: z.string().nullable().meta({ description: 'Currency of the values; null: not said.' }),
+        currency: z.string().nullable().meta({ description: 'Currency of the values; null if not declared.' }),
         start: z.string().meta({ description: 'First date with a value.' }),
         end: z.string().meta({ description: 'Last date with a value.' }),
         values: z.int().min(1).meta({ description: 'Dates with a value.' }),
       }),
     ),
-    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last one.' }),
+    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
   })
   .meta({ id: 'SeriesCollection' });
 export type SeriesCollection = z.infer<typeof SeriesCollection>;
@@ -120,9 +122,6 @@ const assetParams = z.strictObject({
 
 const pricesQuery = z.strictObject({
   as_known_on: AsKnownOnText,
-  store_id: Id.optional().meta({
-    description: 'The store. Default: the served one. Another store is read for this request.',
-  }),
   start: date('First date.'),
   end: date('Last date.'),
   interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({
@@ -134,8 +133,7 @@ const pricesQuery = z.strictObject({
     .optional()
     .meta({ description: 'Columns, in this order. Default: all.' }),
   adjust: z.enum(['none', 'splits', 'total']).default('none').meta({
-    description:
-      'As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.',
+    description: 'As stored, on the share basis of the latest date, or as a holding with reinvested dividends.',
   }),
 });
 export type PricesQuery = z.infer<typeof pricesQuery>;
@@ -159,14 +157,14 @@ const actionsQuery = z.strictObject({
   as_known_on: AsKnownOnText,
   start: date('First ex_date.'),
   end: date('Last ex_date.'),
-  as_of: date('Date the trailing figures end on; default the last date held.'),
+  as_of: date('Last date of the trailing figures. Default: the last date of the data.'),
 });
 export type ActionsQuery = z.infer<typeof actionsQuery>;
 
 const searchQuery = z.strictObject({
-  q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name, whatever its case.' }),
+  q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name, in upper or lower case.' }),
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of securities.' }),
-  after: z.string().max(64).optional().meta({ description: 'Only names whose identifier comes after this one.' }),
+  after: z.string().max(64).optional().meta({ description: 'Only securities whose identifier comes after this one.' }),
 });
 export type SearchQuery = z.infer<typeof searchQuery>;
 
@@ -176,8 +174,8 @@ export const FieldList = z
       .array(
         z.strictObject({
           name: z.string(),
-          dataset: z.enum(['market', 'reference', 'derived']).meta({ description: 'Where it comes from.' }),
-          kind: z.enum(['number', 'string', 'boolean']).meta({ description: 'What its values are.' }),
+          dataset: z.enum(['market', 'reference', 'derived']).meta({ description: 'Source of the field.' }),
+          kind: z.enum(['number', 'string', 'boolean']).meta({ description: 'Meaning of its values.' }),
         }),
       )
       .meta({ description: 'Columns and derived datapoints, by name.' }),
@@ -190,16 +188,17 @@ export const dataRoutes = routes({
   getPrices: {
     method: 'GET',
     path: '/data/prices/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Market data of one name, or the values of a series.',
+    summary: 'Market data of one security, or the values of a series.',
     description:
-      'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: text/csv` the table as CSV, with `Accept: application/vnd.apache.arrow.stream` an Arrow stream whose schema metadata carries the other fields under `body`.',
+      'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: text/csv` the table as CSV, with `Accept: application/vnd.apache.arrow.stream` an Arrow stream; the metadata of its schema contains the other fields under `body`.',
     params: assetParams,
     query: pricesQuery,
     success: {
       status: 200,
-      description: 'The prices; an empty table when the window holds none.',
+      description: 'The prices; an empty table if the window has none.',
       schema: PricesResponse,
       media: ['text/csv', 'application/vnd.apache.arrow.stream'],
     },
@@ -219,11 +218,12 @@ export const dataRoutes = routes({
   getAssetReferences: {
     method: 'GET',
     path: '/data/reference',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Reference data and derived figures of many names at one date.',
+    summary: 'Reference data and derived figures of many securities on one date.',
     query: batchQuery,
-    description: 'With `Accept: text/csv` a row for each identifier.',
+    description: 'With `Accept: text/csv`, one row per identifier.',
     success: {
       status: 200,
       description: 'One entry per identifier.',
@@ -235,9 +235,10 @@ export const dataRoutes = routes({
   getAssetReference: {
     method: 'GET',
     path: '/data/reference/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Reference data and universes of one name.',
+    summary: 'Reference data and universes of one security.',
     params: assetParams,
     query: z.strictObject({
       as_of: date('Values as known on this date. Default: the latest.'),
@@ -256,9 +257,10 @@ export const dataRoutes = routes({
   getCorporateActions: {
     method: 'GET',
     path: '/data/corporate-actions/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Corporate actions of one name with their sums.',
+    summary: 'Corporate actions of one security with their sums.',
     params: assetParams,
     query: actionsQuery,
     success: { status: 200, description: 'The actions.', schema: CorporateActionsResponse },
@@ -275,6 +277,7 @@ export const dataRoutes = routes({
   getCoverage: {
     method: 'GET',
     path: '/data/coverage',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Contents and age of the served store.',
@@ -284,38 +287,42 @@ export const dataRoutes = routes({
   getCoverageHistory: {
     method: 'GET',
     path: '/data/coverage/history',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'How many names of the served store have a price on each date, and how many should.',
+    summary: 'Number of securities of the served store with a price on each date, and the expected number.',
     success: { status: 200, description: 'Coverage by date.', schema: CoverageHistoryResponse },
     errors: ['NO_DATA_SOURCE', 'OVERLOADED'],
   },
   getDataSource: {
     method: 'GET',
     path: '/data/source',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Whether a data source is attached.',
+    summary: 'Status of the data source.',
     success: { status: 200, description: 'The data source.', schema: DataSourceStatus },
     errors: [],
   },
   listFields: {
     method: 'GET',
     path: '/data/fields',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'What rules can read in the served store, and the universes they can begin with.',
+    summary: 'Fields that rules can read in the served store, and its universes.',
     success: { status: 200, description: 'The fields and universes.', schema: FieldList },
     errors: ['NO_DATA_SOURCE'],
   },
   listSeries: {
     method: 'GET',
     path: '/data/series',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Series of the served store: prices that are never constituents.',
     description:
-      'Benchmarks, exchange rates and rates of interest from the dataset series. They are in no universe and in no coverage; GET /data/prices/{identifier} gives their values.',
+      'Benchmarks, exchange rates and interest rates of the dataset series. They belong to no universe and are not counted in coverage. GET /data/prices/{identifier} returns their values.',
     query: searchQuery,
     success: { status: 200, description: 'Series by identifier.', schema: SeriesCollection },
     errors: ['NO_DATA_SOURCE'],
@@ -323,9 +330,10 @@ export const dataRoutes = routes({
   searchIdentifiers: {
     method: 'GET',
     path: '/data/identifiers',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Names of the served store, searched by identifier or name.',
+    summary: 'Securities of the served store, searched by identifier or name.',
     query: searchQuery,
     success: { status: 200, description: 'Names by identifier.', schema: IdentifierSearch },
     errors: ['NO_DATA_SOURCE'],

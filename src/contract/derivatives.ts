@@ -6,13 +6,15 @@ const rate = (help: string) =>
   z
     .number()
     .default(0)
-    .meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
+    .meta({ description: `${help} Annual, continuously compounded, a fraction. Default: 0.` });
 const queryRate = (help: string) =>
   z
     .number()
     .default(0)
-    .meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
-const asOf = IsoDate.nullable().default(null).meta({ description: 'Valuation date; default the latest level held.' });
+    .meta({ description: `${help} Annual, continuously compounded, a fraction. Default: 0.` });
+const asOf = IsoDate.nullable()
+  .default(null)
+  .meta({ description: 'Valuation date. Default: that of the latest level.' });
 const EXPIRIES_MAX = 64;
 const DIVIDENDS_MAX = 1000;
 
@@ -30,7 +32,7 @@ const spotSource = {
   index_id: Id.nullable()
     .default(null)
     .meta({ description: 'Index whose level is the spot. Exactly one of index_id and spot.' }),
-  spot: z.number().gt(0).nullable().default(null).meta({ description: 'Given spot, greater than 0; needs as_of.' }),
+  spot: z.number().gt(0).nullable().default(null).meta({ description: 'Spot, greater than 0; requires as_of.' }),
 };
 
 export const FuturesPriceRequest = z
@@ -46,11 +48,12 @@ export const FuturesPriceRequest = z
       .max(DIVIDENDS_MAX)
       .default([])
       .meta({
-        description: 'Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.',
+        description:
+          'Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield.',
       }),
     dividend_source: z.enum(['given', 'announced']).default('given').meta({
       description:
-        '`announced`: the dividends of the latest run of `index_id` that are announced on its last date and go ex up to the expiry, in index points; neither dividends nor a yield are then given.',
+        '`announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield.',
     }),
     market_price: z
       .number()
@@ -100,7 +103,7 @@ export const TrsPriceRequest = z
   .strictObject({
     ...spotSource,
     initial_level: z.number().gt(0).nullable().default(null).meta({
-      description: 'Level at the last reset; default the index level at the start of the current period, or spot.',
+      description: 'Level at the last reset. Default: the index level at the start of the current period, or spot.',
     }),
     notional: z.number().gt(0),
     start: IsoDate.meta({ description: 'Effective date, or last reset.' }),
@@ -155,32 +158,32 @@ export type TrsPriceResponse = z.infer<typeof TrsPriceResponse>;
 const DatedPoints = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}:\d+(?:\.\d+)?$/, {
-    error: 'must be an ex-date, a colon and points, as 2025-01-15:2.5',
+    error: 'must be an ex-date, a colon and points, for example 2025-01-15:2.5',
     abort: true,
   })
   .refine((text) => IsoDate.safeParse(text.slice(0, 10)).success, {
-    error: 'must begin with a real day, as 2025-01-15:2.5',
+    error: 'must begin with an existing day, for example 2025-01-15:2.5',
     params: { finding: 'BAD_DATE' },
   });
 
 const curveQuery = {
-  as_of: IsoDate.optional().meta({ description: 'Valuation date; default the latest level held.' }),
+  as_of: IsoDate.optional().meta({ description: 'Valuation date. Default: that of the latest level.' }),
   risk_free_rate: queryRate('Financing rate.'),
   dividend_yield: queryRate('Dividend yield.'),
   borrow_rate: queryRate('Stock borrow.'),
   dividends: z.array(DatedPoints).max(DIVIDENDS_MAX).default([]).meta({
     description:
-      'Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; exclude a non-zero dividend_yield.',
+      'Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; not together with a non-zero dividend_yield.',
   }),
   dividend_source: z.enum(['given', 'announced']).default('given').meta({
     description:
-      '`announced`: the dividends of the latest run that are announced on its last date, up to each expiry; neither dividends nor a yield are then given.',
+      '`announced`: the dividends of the latest run, announced by its last date, up to each expiry; excludes dividends and a yield.',
   }),
 };
 
 export const RollQuery = z.strictObject({
-  front_expiry: IsoDate.meta({ description: 'Contract expiry rolled out of.' }),
-  back_expiry: IsoDate.meta({ description: 'Contract expiry rolled into, after the front one.' }),
+  front_expiry: IsoDate.meta({ description: 'Expiry of the contract that is sold.' }),
+  back_expiry: IsoDate.meta({ description: 'Expiry of the contract that is bought, after the front one.' }),
   ...curveQuery,
 });
 export type RollQuery = z.infer<typeof RollQuery>;

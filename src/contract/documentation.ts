@@ -12,7 +12,7 @@ export const documentationRoutes = routes({
     summary: 'The whole contract as an OpenAPI 3.1 document.',
     success: {
       status: 200,
-      description: 'The document every response of the service satisfies.',
+      description: 'Every response of the service satisfies this document.',
       schema: z
         .record(z.string(), z.unknown())
         .meta({ id: 'OpenApiDocument', description: 'An OpenAPI 3.1 document.' }),
@@ -24,9 +24,9 @@ export const documentationRoutes = routes({
     path: '/docs',
     scope: 'read',
     tag: 'documentation',
-    summary: 'The reference as a page to read.',
+    summary: 'The API reference as a page.',
     description:
-      'Made from the OpenAPI document. The page is whole in itself: it asks for nothing else, works without scripts, prints, and can be saved.',
+      'The page is generated from the OpenAPI document. It is self-contained, works without scripts, and can be printed and saved.',
     success: { status: 200, description: 'The page.', media: ['text/html'] },
     errors: [],
   },
@@ -45,7 +45,7 @@ export const documentationRoutes = routes({
     scope: 'read',
     tag: 'documentation',
     summary: 'One page of the guide.',
-    params: z.strictObject({ page: Id.meta({ description: 'Its name.' }) }),
+    params: z.strictObject({ page: Id.meta({ description: 'Name of the key.' }) }),
     success: { status: 200, description: 'The page.', media: [PAGE_MEDIA, MARKDOWN_MEDIA] },
     errors: [],
   },
@@ -55,7 +55,7 @@ export const documentationRoutes = routes({
     scope: 'read',
     tag: 'documentation',
     summary: 'A picture of the guide.',
-    params: z.strictObject({ picture: Id.meta({ description: 'Its name.', example: 'home' }) }),
+    params: z.strictObject({ picture: Id.meta({ description: 'Name of the key.', example: 'home' }) }),
     success: { status: 200, description: 'The picture.', media: ['image/webp'] },
     errors: [],
   },

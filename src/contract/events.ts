@@ -33,7 +33,7 @@ export const EventsView = z
   .strictObject({
     from: z.string().meta({ description: 'First day.' }),
     to: z.string().meta({ description: 'Last day.' }),
-    indices: z.int().meta({ description: 'Indices looked at.' }),
+    indices: z.int().meta({ description: 'Indices of the calendar.' }),
     events: z
       .array(
         z
@@ -42,13 +42,16 @@ export const EventsView = z
             kind: z.enum(KINDS).meta({ description: meanings }),
             index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
             calendar: z.string().meta({ description: 'Exchange MIC.' }),
-            effective: z.string().nullable().meta({ description: 'Effective date of the rebalance; null for others.' }),
+            effective: z
+              .string()
+              .nullable()
+              .meta({ description: 'Effective date of the rebalance; null for other events.' }),
             cause: z.enum(REBALANCE_CAUSES).nullable().meta({
               description:
-                'What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others.',
+                'Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events.',
             }),
             rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({
-              description: 'The rule whose breach calls for the rebalance; null for others.',
+              description: 'The rule whose breach triggers the rebalance; null for other events.',
             }),
             summary: z.string().meta({ description: 'The event in words.' }),
           })
@@ -57,13 +60,13 @@ export const EventsView = z
       .meta({ description: 'By date, kind and index; the first 10,000.' }),
     covered_from: z.string().nullable().meta({
       description:
-        'First day that every calendar of the indices covers: before it events are missing. Null without an index.',
+        'First day that every calendar of the indices covers; earlier events are incomplete. Null without an index.',
     }),
     covered_to: z.string().nullable().meta({
       description:
-        'Last day that every calendar of the indices covers: behind it events are missing, of the others, too. Null without an index.',
+        'Last day that every calendar of the indices covers; later events are incomplete. Null without an index.',
     }),
-    events_total: z.int().meta({ description: 'All of them.' }),
+    events_total: z.int().meta({ description: 'Total number.' }),
     ...skippedFields,
   })
   .meta({ id: 'EventsView' });
@@ -75,9 +78,9 @@ export const eventRoutes = routes({
     path: '/events',
     scope: 'read',
     tag: 'indices',
-    summary: 'What happens when, of all indices: announcements, effective dates, expiries and holidays.',
+    summary: 'Calendar of events of all indices: announcements, effective dates, expiries and holidays.',
     description:
-      'With `format=ics` or `Accept: text/calendar` a calendar file (RFC 5545) to subscribe to. Holidays and expiries are those of the calendars of the indices.',
+      'With `format=ics` or `Accept: text/calendar`, a calendar file (RFC 5545) for subscriptions. Holidays and expiries are those of the calendars of the indices.',
     query: EventsQuery,
     success: { status: 200, description: 'The events.', schema: EventsView, media: [CALENDAR_MEDIA] },
     errors: ['INVALID_RANGE', 'INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

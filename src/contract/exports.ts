@@ -12,11 +12,11 @@ export const ExportView = z
   .strictObject({
     ...runState,
     index_id: z.string(),
-    table: z.enum(EXPORT_NAMES).meta({ description: 'The table, as it was asked for.' }),
+    table: z.enum(EXPORT_NAMES).meta({ description: 'The requested table.' }),
     columns: z.array(z.string()).meta({ description: 'Names of the columns.' }),
     data: z
       .array(z.array(z.union([z.string(), z.number()]).nullable()))
-      .meta({ description: 'Rows, a value a column; dates are YYYY-MM-DD.' }),
+      .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
   })
   .meta({ id: 'ExportView' });
 export type ExportView = z.infer<typeof ExportView>;
@@ -34,7 +34,7 @@ export const exportRoutes = routes({
     path: '/analytics/{index_id}/exports/{table}',
     scope: 'read',
     tag: 'analytics',
-    summary: 'A table of a run as a file, its whole history.',
+    summary: 'A table of a run as a file, with its whole history.',
     description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the run is the newest one stored for that version of the data. Rows are streamed. The header \`X-Run-Stale\` lists the causes of a stale run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
     params: z.strictObject({
       index_id: Id,
@@ -47,7 +47,7 @@ export const exportRoutes = routes({
       end: IsoDate.optional().meta({ description: 'Last date. Default: that of the run.' }),
       date: IsoDate.optional().meta({
         description:
-          'Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.',
+          'Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.',
       }),
       by: z.string().min(1).max(64).optional().meta({
         description:

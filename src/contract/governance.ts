@@ -74,7 +74,7 @@ export const BenchmarkStatement = z
             }),
           )
           .meta({ description: 'Changes that several people have to agree to.' }),
-        judgements: z.array(Judgement).meta({ description: 'Decisions of people, newest first; up to 50.' }),
+        judgements: z.array(Judgement).meta({ description: 'Decisions, newest first; up to 50.' }),
       })
       .meta({ description: 'Discretion and its record.' }),
     limitations: z
@@ -131,7 +131,9 @@ export const governanceRoutes = routes({
     withoutMarket: true,
     summary: 'Changes of a methodology: each version with the sentences that it changed, and dated amendments.',
     params: indexPath,
-    query: z.strictObject({ limit: z.int().min(1).max(500).default(50).meta({ description: 'Longest list.' }) }),
+    query: z.strictObject({
+      limit: z.int().min(1).max(500).default(50).meta({ description: 'Maximum number of entries.' }),
+    }),
     success: { status: 200, description: 'The changes.', schema: MethodologyChanges },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

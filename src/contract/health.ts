@@ -4,25 +4,25 @@ import { routes } from './route.js';
 
 export const HealthCheck = z
   .strictObject({
-    name: z.string().meta({ description: 'What was looked at.' }),
+    name: z.string().meta({ description: 'Name of the check.' }),
     ok: z.boolean(),
-    message: z.string().nullable().meta({ description: 'What is wrong, or null.' }),
+    message: z.string().nullable().meta({ description: 'Description of the problem, or null.' }),
   })
   .meta({ id: 'HealthCheck' });
 export type HealthCheck = z.infer<typeof HealthCheck>;
 
 const LaneHealth = z
   .strictObject({
-    waiting: z.int().min(0).meta({ description: 'Jobs that wait for a place.' }),
-    running: z.int().min(0).meta({ description: 'Jobs that have one.' }),
-    places: z.int().min(0).meta({ description: 'Jobs that all nodes run at once.' }),
+    waiting: z.int().min(0).meta({ description: 'Jobs that wait for a slot.' }),
+    running: z.int().min(0).meta({ description: 'Running jobs.' }),
+    places: z.int().min(0).meta({ description: 'Maximum number of running jobs on all nodes.' }),
     oldest_wait_seconds: z
       .number()
       .min(0)
       .nullable()
-      .meta({ description: 'Time that the oldest job has waited; null where none waits.' }),
+      .meta({ description: 'Waiting time of the oldest job; null if none waits.' }),
   })
-  .meta({ id: 'LaneHealth', description: 'How busy a queue is: what to scale workers by.' });
+  .meta({ id: 'LaneHealth', description: 'Load of a queue, for scaling the workers.' });
 
 const Limits = z
   .strictObject(
@@ -30,23 +30,20 @@ const Limits = z
       Object.entries(LIMIT_SPECS).map(([name, { help }]) => [name, z.number().meta({ description: help })]),
     ) as Readonly<Record<LimitName, z.ZodNumber>>, // One for each name.
   )
-  .meta({ id: 'Limits', description: 'What a client can meet, each a number in the unit that its name ends on.' });
+  .meta({ id: 'Limits', description: 'Limits that apply to clients, each in the unit at the end of its name.' });
 
 export const Health = z
   .strictObject({
-    status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded when no data store is active or a check fails.' }),
-    reason: z.string().nullable().meta({ description: 'Why it is degraded, in one sentence; null when it is not.' }),
+    status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded if no data store is active or a check fails.' }),
+    reason: z.string().nullable().meta({ description: 'Reason for `degraded`, in one sentence; otherwise null.' }),
     version: z.string().meta({ description: 'The running engine version.' }),
     build: z
       .strictObject({
-        commit: z
-          .string()
-          .nullable()
-          .meta({ description: 'Commit that the program was built from; null when unknown.' }),
+        commit: z.string().nullable().meta({ description: 'Commit of the build; null if unknown.' }),
         built_at: z.string().meta({ description: 'Time of the build, ISO-8601 UTC.' }),
       })
       .nullable()
-      .meta({ description: 'What the running program was built from; null for one that was only compiled.' }),
+      .meta({ description: 'Build of the running program; null if it was only compiled.' }),
     started_at: z.string().meta({ description: 'Start of the process, ISO-8601 UTC with offset.' }),
     uptime_seconds: z.number().min(0),
     store: z
@@ -56,20 +53,23 @@ export const Health = z
         end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
         partial_dates: z
           .strictObject({
-            total: z.int().min(0).meta({ description: 'Dates that only some of its names have a bar on.' }),
-            latest: z.array(z.string()).meta({ description: 'The latest five of them, YYYY-MM-DD, newest first.' }),
+            total: z
+              .int()
+              .min(0)
+              .meta({ description: 'Number of dates on which only some of its securities have a bar.' }),
+            latest: z.array(z.string()).meta({ description: 'The latest five of these, YYYY-MM-DD, newest first.' }),
           })
           .nullable()
-          .meta({ description: 'Of what was read; `divisor audit STORE` says which names.' }),
+          .meta({ description: 'Findings of the last reading; `divisor audit STORE` lists the securities.' }),
       })
-      .meta({ description: 'The data store being served; all null when none is.' }),
+      .meta({ description: 'The served data store; all null if there is none.' }),
     jobs: z
       .strictObject({
         pending: z.int().min(0),
         running: z.int().min(0),
         lanes: z.strictObject({ heavy: LaneHealth, huge: LaneHealth, light: LaneHealth }).meta({
           description:
-            'The queues, of several machines together. Huge are heavy jobs that are expected to need more than 2 GiB: their places are those heavy ones on machines with more memory for jobs.',
+            'The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs.',
         }),
       })
       .meta({ description: 'Jobs that are not finished.' }),
@@ -106,7 +106,7 @@ export const healthRoutes = routes({
     optionalKey: true,
     success: {
       status: 200,
-      description: 'The process answers, whatever its checks say.',
+      description: 'The process is running, whatever the result of its checks.',
       schema: z.union([Health, PublicHealth]),
     },
     errors: [],
@@ -116,9 +116,9 @@ export const healthRoutes = routes({
     path: '/health/live',
     scope: 'open',
     tag: 'service',
-    summary: 'Whether the process answers.',
+    summary: 'Liveness of the process.',
     openQuery: true,
-    success: { status: 200, description: 'The process answers.', schema: Liveness },
+    success: { status: 200, description: 'The process is running.', schema: Liveness },
     errors: [],
   },
   getReadiness: {
@@ -126,11 +126,11 @@ export const healthRoutes = routes({
     path: '/health/ready',
     scope: 'open',
     tag: 'service',
-    summary: 'Whether the service takes work.',
+    summary: 'Readiness of the service.',
     description: 'A service with keys lists its checks only with a valid key.',
     openQuery: true,
     optionalKey: true,
-    success: { status: 200, description: 'The service takes work.', schema: Readiness },
+    success: { status: 200, description: 'The service accepts work.', schema: Readiness },
     errors: ['DRAINING', 'STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL'],
   },
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { ErrorDetail, skippedFields } from './common.js';
 import { routes } from './route.js';
@@ -19,65 +20,66 @@ export const jobIdSchema = z
 export const JobCallback = z
   .strictObject({
     delivery_id: z.string().meta({ description: 'Header webhook-id of the message, the same in every attempt.' }),
-    url: z.string().meta({ description: 'Where the message goes.' }),
+    url: z.string().meta({ description: 'Address of the receiver.' }),
     state: z.enum(['waiting', 'due', 'delivered', 'failed']).meta({
       description:
         '`waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.',
     }),
-    attempts: z.int().min(0).meta({ description: 'Attempts that have been made.' }),
-    last_attempt_at: z.string().nullable().meta({ description: 'Time of the last of them.' }),
-    last_error: z.string().nullable().meta({ description: 'Why the last attempt failed; null when it did not.' }),
-    next_attempt_at: z.string().nullable().meta({ description: 'Set exactly while it is due.' }),
+    attempts: z.int().min(0).meta({ description: 'Number of attempts.' }),
+    last_attempt_at: z.string().nullable().meta({ description: 'Time of the last attempt.' }),
+    last_error: z
+      .string()
+      .nullable()
+      .meta({ description: 'Reason why the last attempt failed; null if it succeeded.' }),
+    next_attempt_at: z.string().nullable().meta({ description: 'Set only while it is due.' }),
   })
   .meta({ id: 'JobCallback' });
 
 export const JobAttempt = z
   .strictObject({
-    attempt: z.int().min(1).meta({ description: 'Which one, counted from 1.' }),
+    attempt: z.int().min(1).meta({ description: 'Number of the attempt, from 1.' }),
     node: z.string().nullable().meta({
-      description: 'Process that ran it, as `divisor nodes` names it; null where one process serves a home.',
+      description: 'Process of the attempt, as in `divisor nodes`; null if one process serves a home.',
     }),
-    started_at: z.string().meta({ description: 'Its start.' }),
-    heartbeat_at: z.string().nullable().meta({ description: 'Last time it was seen alive.' }),
-    ended_at: z.string().nullable().meta({ description: 'Its end; null while it runs.' }),
+    started_at: z.string().meta({ description: 'Start of the attempt.' }),
+    heartbeat_at: z.string().nullable().meta({ description: 'Time of its last heartbeat.' }),
+    ended_at: z.string().nullable().meta({ description: 'End of the attempt; null while it runs.' }),
     end: z.enum(ATTEMPT_ENDS).nullable().meta({
       description:
-        '`crashed`: its thread ended; `lost`: its process ended, was silent for too long or was cut off; `released`: given back unharmed; each as often as the setting job-retries says; null while it runs.',
+        '`crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs.',
     }),
-    reason: z.string().nullable().meta({ description: 'Why it crashed, was lost, released or failed.' }),
+    reason: z.string().nullable().meta({ description: 'Reason why it crashed, was lost, released or failed.' }),
   })
   .meta({ id: 'JobAttempt' });
 
 const fields = {
   job_id: jobIdSchema,
   kind: z.enum(JOB_KINDS),
+  priority: z.enum(JOB_PRIORITIES).meta({ description: 'Order in which waiting jobs start.' }),
   status: z
     .enum(JOB_STATUS_NAMES)
     .meta({ description: 'pending -> running -> succeeded, failed or cancelled. Terminal states never change.' }),
   progress: z.number().min(0).max(1).meta({
-    description: 'Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.',
+    description: 'Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.',
   }),
-  message: z.string().meta({ description: 'What is being done now.' }),
-  error: ErrorDetail.nullable().meta({ description: 'Set exactly when the job failed.' }),
+  message: z.string().meta({ description: 'Current step.' }),
+  error: ErrorDetail.nullable().meta({ description: 'Set only if the job failed.' }),
   created_at: z.string().meta({ description: 'Time of the submission, ISO-8601 UTC with offset.' }),
   started_at: z.string().nullable().meta({ description: 'Start of the current attempt.' }),
   finished_at: z.string().nullable(),
-  heartbeat_at: z.string().nullable().meta({ description: 'Last time the running attempt was seen alive.' }),
-  attempt: z.int().min(1).meta({ description: 'Counts starts; written before the work starts.' }),
+  heartbeat_at: z.string().nullable().meta({ description: 'Time of the last heartbeat of the running attempt.' }),
+  attempt: z.int().min(1).meta({ description: 'Number of starts; written before the work starts.' }),
   attempts: z.array(JobAttempt).readonly().meta({
-    description: 'Attempts in their order, the last eleven at most; the current one is the last of them.',
+    description: 'Attempts in order, at most the last eleven; the last one is the current one.',
   }),
   request: z.unknown().meta({ description: 'The body as accepted.' }),
-  input_hash: z.string().meta({ description: 'SHA-256 of everything the work depends on besides the market.' }),
+  input_hash: z.string().meta({ description: 'SHA-256 of all inputs except the market.' }),
   request_id: z.string().nullable().meta({
     description:
-      'X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.',
+      'X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.',
   }),
-  trace_id: z
-    .string()
-    .nullable()
-    .meta({ description: 'Trace that this request was part of, by its header traceparent.' }),
-  callbacks: z.array(JobCallback).meta({ description: 'Addresses that are sent word of its end.' }),
+  trace_id: z.string().nullable().meta({ description: 'Trace of the submission, from its header traceparent.' }),
+  callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified of its end.' }),
 };
 
 /** The status of a kind of job as a separate schema, with the shape of its result. */
@@ -88,7 +90,7 @@ export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, re
       kind: z.literal(kind),
       result: result
         .nullable()
-        .meta({ description: 'Set when the job succeeded; null once the run of a backtest was deleted.' }),
+        .meta({ description: 'Set if the job succeeded; null if the run of a backtest was deleted.' }),
     })
     .meta({ id });
 }
@@ -96,9 +98,9 @@ export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, re
 export const JobStatus = z
   .strictObject({
     ...fields,
-    result: z.unknown().meta({ description: 'Set exactly when the job succeeded; its shape is that of the kind.' }),
+    result: z.unknown().meta({ description: 'Set only if the job succeeded; its schema depends on the kind.' }),
   })
-  .meta({ id: 'JobStatus', description: 'A job, whatever its kind.' });
+  .meta({ id: 'JobStatus', description: 'A job of any kind.' });
 export type JobStatus = z.infer<typeof JobStatus>;
 
 export const JobCollection = z
@@ -111,11 +113,11 @@ export type JobCollection = z.infer<typeof JobCollection>;
 
 export const JobRetries = z
   .strictObject({
-    retried: z.array(jobIdSchema).meta({ description: 'Jobs that were queued again, the newest first.' }),
+    retried: z.array(jobIdSchema).meta({ description: 'Jobs that were queued again, newest first.' }),
     refused: z
       .array(z.strictObject({ job_id: jobIdSchema, code: z.string(), message: z.string() }))
-      .meta({ description: 'Failed jobs that were not, with the reason.' }),
-    is_complete: z.boolean().meta({ description: 'False where more failed jobs match than the limit.' }),
+      .meta({ description: 'Failed jobs that were not queued again, with the reason.' }),
+    is_complete: z.boolean().meta({ description: 'False if more failed jobs match than the limit.' }),
   })
   .meta({ id: 'JobRetries' });
 export type JobRetries = z.infer<typeof JobRetries>;
@@ -132,7 +134,7 @@ export const JobRetryRequest = z
       .min(1)
       .max(LIMITS.MAX_LISTED_JOBS)
       .optional()
-      .meta({ description: 'Only these jobs, as far as they failed. Default: all jobs.' }),
+      .meta({ description: 'Only those of these jobs that failed. Default: all jobs.' }),
     since: z
       .string()
       .max(40)
@@ -144,9 +146,35 @@ export const JobRetryRequest = z
       .min(1)
       .max(LIMITS.MAX_LISTED_JOBS)
       .default(LIMITS.MAX_LISTED_JOBS)
-      .meta({ description: 'Maximum number of jobs, the newest first.' }),
+      .meta({ description: 'Maximum number of jobs, newest first.' }),
   })
   .meta({ id: 'JobRetryRequest' });
+
+export const JobKindState = z
+  .strictObject({
+    kind: z.enum(JOB_KINDS),
+    lane: z
+      .enum(['heavy', 'light'])
+      .meta({ description: 'Jobs of the light lane run while those of the heavy one do.' }),
+    pause: z
+      .strictObject({
+        paused_at: z.string().meta({ description: 'Time of the pause, ISO-8601 UTC with offset.' }),
+        author: z.string().meta({ description: 'Name of the key that paused it; `local` without authentication.' }),
+        reason: z.string().nullable().meta({ description: 'Reason in the request.' }),
+      })
+      .nullable()
+      .meta({ description: 'Null while jobs of the kind start.' }),
+  })
+  .meta({ id: 'JobKindState', description: 'A kind of job.' });
+export type JobKindState = z.infer<typeof JobKindState>;
+
+const JobKindList = z
+  .strictObject({ kinds: z.array(JobKindState).meta({ description: 'Every kind, in a fixed order.' }) })
+  .meta({ id: 'JobKindList' });
+
+const kindParams = z.strictObject({
+  job_kind: z.enum(JOB_KINDS).meta({ description: 'Kind of job.', example: 'sweep' }),
+});
 
 const params = z.strictObject({ job_id: jobIdSchema });
 
@@ -173,15 +201,57 @@ export const jobRoutes = routes({
     scope: 'read',
     tag: 'jobs',
     summary: 'Status of every job as server-sent events.',
-    description: `One event \`status\` on connect for each unfinished job, the newest ${LIMITS.MAX_LISTED_JOBS} of them, its data the JobStatus with a null result; then an event \`caught-up\`; then an event \`status\` for every change of any job. A comment comes every 15 seconds.`,
+    description: `On connection, one event \`status\` for each unfinished job (at most the newest ${LIMITS.MAX_LISTED_JOBS}), whose data is the JobStatus with a null result, then an event \`caught-up\`. Afterwards an event \`status\` for every change of any job, and a comment every 15 seconds.`,
     query: z.strictObject({
       seconds: z.int().min(0).max(LIMITS.MAX_STREAM_SECONDS).default(LIMITS.MAX_STREAM_SECONDS).meta({
-        description:
-          'The stream ends after this number of seconds; at 0 as soon as the unfinished jobs have been reported.',
+        description: 'Seconds until the stream ends; 0: as soon as the unfinished jobs are reported.',
       }),
     }),
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
     errors: ['OVERLOADED'],
+  },
+  listJobKinds: {
+    method: 'GET',
+    path: '/jobs/kinds',
+    scope: 'read',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Kinds of job, and which are paused.',
+    success: { status: 200, description: 'The kinds.', schema: JobKindList },
+    errors: [],
+  },
+  pauseJobKind: {
+    method: 'POST',
+    path: '/jobs/kinds/{job_kind}/pause',
+    scope: 'admin',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Starts no more jobs of a kind.',
+    description:
+      'Jobs that run continue, and new ones are accepted and wait. The pause holds for every process and across restarts, until the kind is resumed; other processes follow within two seconds. A paused kind keeps its first pause.',
+    params: kindParams,
+    body: {
+      schema: z
+        .strictObject({
+          reason: z.string().max(500).nullable().default(null).meta({ description: 'Reason, shown with the kind.' }),
+        })
+        .meta({ id: 'JobKindPause' }),
+      optional: true,
+      example: { reason: 'The vendor delivers late.' },
+    },
+    success: { status: 200, description: 'The paused kind.', schema: JobKindState },
+    errors: ['STORAGE_FULL'],
+  },
+  resumeJobKind: {
+    method: 'POST',
+    path: '/jobs/kinds/{job_kind}/resume',
+    scope: 'admin',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Starts jobs of a kind again.',
+    params: kindParams,
+    success: { status: 200, description: 'The kind.', schema: JobKindState },
+    errors: ['STORAGE_FULL'],
   },
   getJob: {
     method: 'GET',
@@ -189,9 +259,8 @@ export const jobRoutes = routes({
     scope: 'read',
     withoutMarket: true,
     tag: 'jobs',
-    summary: 'Status of a job, with its result once it succeeded.',
-    description:
-      'With `wait` the answer comes when the status is another one than at the time of the request, or after the wait.',
+    summary: 'Status of a job, with its result after success.',
+    description: 'With `wait`, the response is sent when the status changes, or after the wait.',
     params,
     query: z.strictObject({
       wait: z
@@ -199,7 +268,7 @@ export const jobRoutes = routes({
         .min(0)
         .max(LIMITS.MAX_WAIT_SECONDS)
         .default(0)
-        .meta({ description: 'Longest time to wait for a change of status, seconds.' }),
+        .meta({ description: 'Maximum time to wait for a change of status, in seconds.' }),
     }),
     success: { status: 200, description: 'The status.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -212,7 +281,7 @@ export const jobRoutes = routes({
     tag: 'jobs',
     summary: 'Queues failed jobs again.',
     description:
-      'Each failed job of the kinds, that failed since the time, is queued again with the input and the owner of its submission; its earlier attempts stay in its status, and its callbacks are sent again. Jobs that were not queued are reported with the reason. Jobs that failed under an earlier version keep no input.',
+      'Each job of these kinds that failed since the given time is queued again with the input and the owner of its submission. Its status keeps the earlier attempts, and its callbacks are sent again. Jobs that were not queued are reported with the reason. Jobs that failed under an earlier version keep no input.',
     body: { schema: JobRetryRequest, optional: true, example: { kinds: ['backtest'], since: '2024-06-28T00:00:00Z' } },
     success: { status: 200, description: 'The jobs that were queued.', schema: JobRetries },
     errors: ['DRAINING', 'STORAGE_FULL'],
@@ -224,9 +293,9 @@ export const jobRoutes = routes({
     tag: 'jobs',
     summary: 'Cancels a job.',
     description:
-      'A pending or running job is cancelled at once in the answer; a finished one is answered unchanged. What a cancelled job would have replaced stays.',
+      'A pending or running job is cancelled before the response; a finished job is returned unchanged. Stored results that a cancelled job would have replaced are kept.',
     params,
-    success: { status: 200, description: 'The status after it.', schema: JobStatus },
+    success: { status: 200, description: 'The status after the cancellation.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORAGE_FULL'],
   },
   followJob: {
@@ -236,7 +305,7 @@ export const jobRoutes = routes({
     tag: 'jobs',
     summary: 'Status of a job as server-sent events.',
     description:
-      'One event `status` on connect and one per change; its data is the JobStatus with a null result. `id` is a counter: a client that reconnects with `Last-Event-ID` receives only the events after it. The stream sends a comment every 15 seconds; the stream ends after the event of a terminal status.',
+      'One event `status` on connection and one per change; its data is the JobStatus with a null result. `id` is a counter: a client that reconnects with `Last-Event-ID` receives only the events after it. The stream sends a comment every 15 seconds; the stream ends after the event of a terminal status.',
     params,
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'OVERLOADED'],

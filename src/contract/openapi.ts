@@ -3,7 +3,7 @@ import { missingCodesOf } from '#domain/documents/named-documents.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
-import { queryOf } from './common-query.js';
+import { queryOf, STORE_ERRORS } from './common-query.js';
 import type { Body, Route, Success } from './route.js';
 import { createSchemaRegistry, type JsonSchema, type SchemaRegistry } from './schema-registry.js';
 
@@ -122,7 +122,7 @@ function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
-              description: 'The copy named by If-None-Match is current.',
+              description: 'The copy of If-None-Match is current.',
               headers: header('X-Request-Id', 'X-Engine-Version', 'ETag'),
             },
           }
@@ -149,7 +149,7 @@ function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
       ? [
           parameter('If-Match', 'header', false, {
             type: 'string',
-            description: 'Change the document only when its etag is one of these.',
+            description: 'Change the document only if its ETag is one of these.',
           }),
         ]
       : []),
@@ -158,7 +158,7 @@ function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
           parameter('X-Change-Note', 'header', false, {
             type: 'string',
             maxLength: NOTE_LENGTH_MAX,
-            description: 'Why: the note of what this write makes, in versions and the log of writes.',
+            description: 'Reason of the write, for versions and the log of writes.',
           }),
         ]
       : []),
@@ -261,6 +261,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
       ...(isOpen ? [] : missingCodesOf(namesOf(route))), // also of a write, where a client may not name the id
+      ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,
     ]),

@@ -21,8 +21,8 @@ export const ConstraintTypes = z
   .strictObject({
     types: z
       .record(z.string(), z.array(z.string()))
-      .meta({ description: 'Constraint class to the parameter names it accepts, in form order.' }),
-    specs: z.array(TypeSpec).meta({ description: 'The same classes in the richer form.' }),
+      .meta({ description: 'Parameter names of each constraint class, in form order.' }),
+    specs: z.array(TypeSpec).meta({ description: 'These classes with all details.' }),
   })
   .meta({ id: 'ConstraintTypes' });
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
@@ -58,7 +58,7 @@ const [firstReturns, ...otherReturns] = RETURNS_CLASSES.map(({ type, help, param
 );
 const ReturnsBody = z
   .discriminatedUnion('type', [firstReturns!, ...otherReturns])
-  .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the names.' });
+  .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the securities.' });
 
 /** `max_sharpe` reads `MaxSharpe`. */
 function pascal(type: string): string {
@@ -72,9 +72,9 @@ function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S
 
 const optimisationBody = {
   objective: ObjectiveBody.default('min_tracking_error'),
-  expected_returns: ReturnsBody.nullable()
-    .default(null)
-    .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
+  expected_returns: ReturnsBody.nullable().default(null).meta({
+    description: 'Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.',
+  }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
   risk_model: describe(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
@@ -84,9 +84,9 @@ const optimisationBody = {
 const ObjectiveTypeSpec = TypeSpec.extend({
   measure: z
     .strictObject({
-      name: z.string().meta({ description: 'As in the sentences of a run.' }),
+      name: z.string().meta({ description: 'Term used in the sentences of a run.' }),
       form: z.enum(Object.keys(MEASURE_FORMS) as [Measure['form'], ...Measure['form'][]]).meta({
-        description: `What the figure is of \`objective_value\`. ${Object.entries(MEASURE_FORMS)
+        description: `Relation of the figure to \`objective_value\`. ${Object.entries(MEASURE_FORMS)
           .map(([form, meaning]) => `\`${form}\`: ${meaning}`)
           .join('; ')}.`,
       }),
@@ -99,7 +99,7 @@ const ObjectiveTypeSpec = TypeSpec.extend({
 
 export const ObjectiveTypes = z
   .strictObject({
-    objectives: z.array(ObjectiveTypeSpec).meta({ description: 'What weights can be chosen for.' }),
+    objectives: z.array(ObjectiveTypeSpec).meta({ description: 'Objectives of an optimisation.' }),
     expected_returns: z.array(TypeSpec).meta({ description: 'Models of expected returns.' }),
   })
   .meta({ id: 'ObjectiveTypes' });
@@ -170,7 +170,7 @@ export const optimiseRoutes = routes({
     tag,
     summary: 'Stores a new constraint set.',
     versioned: true,
-    description: 'A taken id is refused with the finding DUPLICATE_ID; replacing is done with PUT.',
+    description: 'An existing id is refused with the finding DUPLICATE_ID; use PUT to replace a definition.',
     body: { schema: ConstraintSetBody, document: true, example },
     success: { status: 200, description: 'The stored set with its warnings.', schema: SavedConstraintSet },
     errors: [],
@@ -178,6 +178,7 @@ export const optimiseRoutes = routes({
   validateConstraintSet: {
     method: 'POST',
     path: '/optimise/constraint-sets/validate',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'Everything there is to say about a constraint set; nothing is stored.',
@@ -240,6 +241,7 @@ export const optimiseRoutes = routes({
   startOptimisation: {
     method: 'POST',
     path: '/optimise/runs',
+    onStore: 'query',
     scope: 'run',
     tag,
     summary: 'Optimises the weights of an index under a constraint set, as a job.',
@@ -270,6 +272,7 @@ export const optimiseRoutes = routes({
   previewOptimisation: {
     method: 'POST',
     path: '/optimise/preview',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'The weights that an optimisation would come to; nothing is stored.',

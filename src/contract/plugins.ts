@@ -33,7 +33,7 @@ export const PluginUpsert = z
       })
       .meta({
         description:
-          'Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last.',
+          'Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.',
       }),
     parameters: z
       .record(PluginMember, z.union([PluginValue, ParameterTerms]))
@@ -67,7 +67,7 @@ export const PLUGIN_EXAMPLES = {
     name: 'Near its high',
     kind: 'selection',
     inputs: { close: 'CLOSE', high: 'max(CLOSE, window=252)' },
-    parameters: { minimum: { default: 0.8, minimum: 0, maximum: 1, help: 'Least share of the highest close.' } },
+    parameters: { minimum: { default: 0.8, minimum: 0, maximum: 1, help: 'Minimum share of the highest close.' } },
     source: `function compute({ close, high }, { minimum }) {
   return Array.from(close, (price, i) => price / high[i] >= minimum);
 }
@@ -75,10 +75,10 @@ export const PLUGIN_EXAMPLES = {
   },
   'residual-momentum': {
     name: 'Residual momentum',
-    description: 'Mean over deviation of what is left of the returns of a year after the mean of all securities.',
+    description: 'Mean over deviation of the returns of one year less the mean of all securities.',
     kind: 'datapoint',
     inputs: { returns: { expression: 'RETURN', sessions: 252 } },
-    parameters: { skip: { default: 21, minimum: 0, maximum: 120, help: 'Latest sessions that are left out.' } },
+    parameters: { skip: { default: 21, minimum: 0, maximum: 120, help: 'Latest sessions that are ignored.' } },
     source: `function compute({ returns }, { skip }, count) {
   const sessions = 252;
   const market = new Float64Array(sessions);

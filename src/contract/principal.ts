@@ -7,7 +7,7 @@ export const PrincipalView = z
       .string()
       .nullable()
       .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.' }),
-    scopes: z.array(z.enum(SCOPES)).meta({ description: 'What it may do; admin may do everything.' }),
+    scopes: z.array(z.enum(SCOPES)).meta({ description: 'Permissions; admin includes all others.' }),
   })
   .meta({ id: 'PrincipalView' });
 

@@ -16,7 +16,7 @@ export const PublishRequest = z
     through: IsoDate.optional().meta({
       description: 'Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.',
     }),
-    restate: z.boolean().default(false).meta({ description: 'Whether closes that differ are published again.' }),
+    restate: z.boolean().default(false).meta({ description: 'True: publish changed closes again.' }),
     reason: z
       .string()
       .max(REASON_LENGTH_MAX)
@@ -37,15 +37,15 @@ export const Publication = z
   .strictObject({
     published: z.int().min(0).meta({ description: 'Closes published for the first time.' }),
     restated: z.int().min(0).meta({ description: 'Closes published again.' }),
-    through: z.string().nullable().meta({ description: 'Last published date; null where nothing ever was.' }),
-    head: z.string().meta({ description: 'Hash of the last entry; 64 zeros of an empty log.' }),
-    run_id: RunKey.meta({ description: 'Run whose closes they are.' }),
+    through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
+    head: z.string().meta({ description: 'Hash of the last entry; 64 zeros for an empty log.' }),
+    run_id: RunKey.meta({ description: 'Run of these closes.' }),
     error: PublishedError.omit({ seq: true }).nullable().meta({
       id: 'DecidedError',
       description: 'Difference from published closes, with the decision; null if there is none.',
     }),
     stale: StaleState.nullable().meta({
-      description: 'How the run differs from what a run of its request would give now; null of a current one.',
+      description: 'Differences between the run and a new run of its request; null if it is current.',
     }),
   })
   .meta({ id: 'Publication' });
@@ -74,12 +74,12 @@ export const publicationRoutes = routes({
     scope: 'publish',
     tag,
     summary:
-      'Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was.',
+      'Publishes the closes of a run that are not yet published. Default: the newest current run; the response names it.',
     description:
-      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. Published closes are final: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason, or `error_policy` decides: differences below the threshold are left, material ones within the window are restated, older ones announced. Closes for which securities of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
+      'Entries are appended to a log that is a chain of hashes, signed with Ed25519. Published closes are final. A run that differs is refused with RESTATEMENT, unless the closes are restated with a reason or `error_policy` decides: differences below the threshold are left, material ones within the window are restated, older ones announced. Closes for which securities of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
     params,
     body: { schema: PublishRequest, optional: true, example: { through: '2024-06-28' } },
-    success: { status: 200, description: 'What was appended.', schema: Publication },
+    success: { status: 200, description: 'The appended entries.', schema: Publication },
     errors: [
       'INDEX_NOT_FOUND',
       'RUN_NOT_FOUND',
@@ -96,8 +96,8 @@ export const publicationRoutes = routes({
     path: '/analytics/{index_id}/published',
     scope: 'read',
     tag,
-    summary: 'The published log of an index, also of one that is deleted.',
-    description: `With \`Accept: ${LOG_MEDIA}\` one entry a line, as \`divisor verify-published\` reads it.`,
+    summary: 'The published log of an index, even after its deletion.',
+    description: `With \`Accept: ${LOG_MEDIA}\` one entry per line, the input of \`divisor verify-published\`.`,
     params,
     query: z.strictObject({
       start: IsoDate.optional().meta({ description: 'First date.' }),
@@ -111,9 +111,9 @@ export const publicationRoutes = routes({
     path: '/analytics/{index_id}/published/bundle',
     scope: 'read',
     tag,
-    summary: 'Everything that recomputes the published closes of an index, as one signed archive.',
+    summary: 'Signed archive of all inputs needed to recompute the published closes of an index.',
     description:
-      'A tar archive: the plan of the newest published run with its definitions and amendments, the data it reads, calendars, the log, public keys, and a signed list of hashes. The page `/verify` and `divisor verify-bundle` recompute every close from it. The service recomputes them before it answers. Each download is recorded in the audit log.',
+      'A tar archive: the plan of the newest published run with its definitions and amendments, the data it reads, calendars, the log, public keys, and a signed list of hashes. The page `/verify` and `divisor verify-bundle` recompute every close from it. The service recomputes them before it responds. Each download is recorded in the audit log.',
     params,
     success: { status: 200, description: 'The archive.', media: [BUNDLE_MEDIA] },
     errors: [
@@ -134,11 +134,13 @@ export const publicationRoutes = routes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Register of errors in published closes: their size, what was decided, and the notice for clients.',
+    summary: 'Register of errors in published closes: size, decision, and the notice for clients.',
     description:
-      'Every restatement is registered, and every difference that an error policy announced or left. An entry is never changed.',
+      'The register contains every restatement, and every difference that an error policy announced or left. Entries never change.',
     params,
-    query: z.strictObject({ limit: z.int().min(1).max(1000).default(100).meta({ description: 'Longest list.' }) }),
+    query: z.strictObject({
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of entries.' }),
+    }),
     success: { status: 200, description: 'Errors, newest first.', schema: PublishedErrors },
     errors: [],
   },
@@ -157,8 +159,8 @@ export const publicationRoutes = routes({
     path: '/publication/keys',
     scope: 'admin',
     tag,
-    summary: 'Puts a new signing key in place of the one in use.',
-    description: 'What the earlier keys signed stays valid: each entry names its key.',
+    summary: 'Replaces the signing key.',
+    description: 'Signatures of earlier keys stay valid: each entry names its key.',
     success: { status: 200, description: 'The public part of the new key.', schema: PublicKey },
     errors: [],
   },

@@ -10,10 +10,13 @@ export const RunDifference = z
   .strictObject({
     part: z.string().meta({
       description:
-        'What differs: a series, the weights, the names, a field of the record (record.portfolio.cash), or result and overview.',
+        'Part that differs: a series, the weights, the securities, a field of the record (record.portfolio.cash), or result and overview.',
     }),
-    date: z.string().nullable().meta({ description: 'Earliest date on which it does; null for what has none.' }),
-    name: z.string().nullable().meta({ description: 'First name on that date, for what has one value a name.' }),
+    date: z.string().nullable().meta({ description: 'First date of the difference; null if the part has no dates.' }),
+    name: z
+      .string()
+      .nullable()
+      .meta({ description: 'First security on that date, for parts with one value per security.' }),
     stored: shown,
     replayed: shown,
   })
@@ -24,19 +27,19 @@ export const ReplayView = z
     index_id: z.string(),
     equal: z
       .boolean()
-      .meta({ description: 'Whether everything that is stored of the run came out again, bit for bit.' }),
+      .meta({ description: 'True if everything that is stored of the run was reproduced bit for bit.' }),
     first_difference: RunDifference.nullable().meta({
-      description: 'Where the two part first; null when they are equal.',
+      description: 'First difference; null if they are equal.',
     }),
-    inputs_equal: z.boolean().meta({ description: 'Whether both runs have the same run_hash.' }),
+    inputs_equal: z.boolean().meta({ description: 'True if both runs have the same run_hash.' }),
     stored_run_hash: z.string(),
     replayed_run_hash: z.string(),
     stored_engine_version: z.string(),
     replayed_engine_version: z.string(),
-    stored_content_hash: z.string().meta({ description: 'Hash of the store the run was made on.' }),
-    replayed_content_hash: z.string().meta({ description: 'Hash of the store that is served now.' }),
+    stored_content_hash: z.string().meta({ description: 'Hash of the store of the run.' }),
+    replayed_content_hash: z.string().meta({ description: 'Hash of the store that is served.' }),
     definition_changed: z.boolean().meta({
-      description: 'Whether what is stored under the id would be run differently today; the replay runs what was run.',
+      description: 'True if the stored definition has changed since; the replay uses the definition of the run.',
     }),
     run_at: z.string().nullable().meta({ description: 'Capture time of the stored run.' }),
   })
@@ -51,9 +54,9 @@ export const replayRoutes = routes({
     path: '/analytics/{index_id}/replay',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Run a stored run again, as a job, and say whether it comes out equal.',
+    summary: 'Repeat a stored run as a job, and report whether the result is equal.',
     description:
-      'The definition and the request are those of the stored run, whatever is stored under the id by now; the market is the one being served. Nothing is replaced.',
+      'Definition and request are those of the stored run, even if the definition has changed; the market is the served one. Nothing is replaced.',
     params: z.strictObject({ index_id: Id }),
     query: z.strictObject(whichRun),
     body: { schema: z.strictObject({}), optional: true, example: {} },

@@ -21,10 +21,10 @@ export const RenderRequest = z
         'Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.',
     }),
     index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
-      description: 'Several of them in one document, each from a new page; instead of index_id.',
+      description: 'Several indices in one document, each on a new page; instead of index_id.',
     }),
     run_ids: z.record(Id, RunKey).nullable().default(null).meta({
-      description: 'By index or strategy of the report, the run that is shown; the newest of those not named.',
+      description: 'Run of each index or strategy of the report. Default: the newest.',
     }),
   })
   .meta({ id: 'RenderRequest' });
@@ -38,7 +38,7 @@ export const RenderResult = z
     index_id: z
       .string()
       .nullable()
-      .meta({ description: 'As asked for; null of several and of a template that names its own.' }),
+      .meta({ description: 'Requested index; null for several indices and for a template that names its index.' }),
     blocks: z.int().min(0),
     bytes: z.int().min(0).meta({ description: 'Size of the rendered document.' }),
     rendered_at: z.string().meta({
@@ -54,7 +54,7 @@ export const RenderJobStatus = jobStatus('RenderJobStatus', 'render', RenderResu
 export const RenderCollection = z
   .strictObject({
     renders: z.array(RenderResult).meta({ description: 'Finished renders, newest first.' }),
-    total: z.int().min(0).meta({ description: 'Renders of the filters, on all pages.' }),
+    total: z.int().min(0).meta({ description: 'Number of renders that match, on all pages.' }),
     ...skippedFields,
   })
   .meta({ id: 'RenderCollection' });
@@ -71,7 +71,7 @@ export type SavedReportTemplate = z.infer<typeof SavedReportTemplate>;
 export const ReportTemplateCollection = z
   .strictObject({
     templates: z.array(ReportTemplateDocument).meta({ description: 'Stored templates by id.' }),
-    built_in: z.array(z.string()).meta({ description: 'Templates generated from a run: renderable but not editable.' }),
+    built_in: z.array(z.string()).meta({ description: 'Templates generated from a run; they cannot be edited.' }),
     ...skippedFields,
   })
   .meta({ id: 'ReportTemplateCollection' });
@@ -101,7 +101,7 @@ export const reportRoutes = routes({
     tag,
     summary: 'Renders a template as a PDF, as a job.',
     description:
-      'Everything that can be refused without drawing is refused here: an unknown template, a template with blocks of no index and no index, an index without a run, a template without blocks.',
+      'Invalid requests are refused before the job is queued: an unknown template, a missing index, an index without a run, a template without blocks.',
     body: { schema: RenderRequest, example: { template_id: 'FACTSHEET-A4', index_id: 'LARGE-100' } },
     success: { status: 202, description: 'The job; see Location.', schema: RenderJobStatus },
     errors: [
@@ -120,7 +120,7 @@ export const reportRoutes = routes({
     tag,
     summary: 'Finished renders, newest first.',
     query: z.strictObject({
-      index_id: Id.optional().meta({ description: 'Only renders that were asked for this index.' }),
+      index_id: Id.optional().meta({ description: 'Only renders of this index.' }),
       template_id: Id.optional().meta({ description: 'Only renders of this template.' }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of renders.' }),
       before: Id.optional().meta({ description: 'Only renders older than this one: the next page.' }),
@@ -143,10 +143,10 @@ export const reportRoutes = routes({
     path: '/reports/renders/{render_id}',
     scope: 'write',
     tag,
-    summary: 'Removes a rendered report.',
+    summary: 'Deletes a rendered report.',
     params: renderPath,
     versioned: true,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: ['RENDER_NOT_FOUND'],
   },
   listTemplates: {
@@ -164,9 +164,9 @@ export const reportRoutes = routes({
     path: '/reports/templates/{template_id}',
     scope: 'read',
     tag,
-    summary: 'A report template, exactly as PUT accepts it.',
+    summary: 'A report template, in the form that PUT accepts.',
     description:
-      'A built-in is answered as the document it generates, with no index bound: a template of your own can begin with it.',
+      'A built-in template is returned as the document that it generates, without an index, as a start for a new template.',
     params: templatePath,
     success: { status: 200, description: 'The document.', schema: ReportTemplateDocument },
     errors: ['TEMPLATE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -193,11 +193,11 @@ export const reportRoutes = routes({
     path: '/reports/templates/{template_id}',
     scope: 'write',
     tag,
-    summary: 'Removes a report template; what was rendered from it stays.',
+    summary: 'Deletes a report template; its rendered reports are kept.',
     versioned: true,
     params: templatePath,
     query: purgeQuery,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_BUILT_IN'],
   },
 });

@@ -16,7 +16,7 @@ export const RerunRequest = z
       .nullable()
       .default(null)
       .meta({
-        description: `Indices and strategies, at most ${LIMITS.MAX_RERUN_IDS}; an id that is named twice counts once. Null: all that have a stored run.`,
+        description: `Indices and strategies, at most ${LIMITS.MAX_RERUN_IDS}; duplicates count once. Null: all with a stored run.`,
       }),
   })
   .meta({ id: 'RerunRequest' });
@@ -38,14 +38,14 @@ export const RerunRow = z
       .meta({ description: 'Stored run that was stale; null if it was not run again.' }),
     end: z.string().nullable().meta({ description: 'Last date of its run; null if it was refused.' }),
     extended_from: z.string().nullable().meta({
-      description: 'Last date that was taken over from the stale run; null if all of it was computed.',
+      description: 'Last date that was reused from the stale run; null if everything was computed.',
     }),
     full_run_reason: z
       .enum(FULL_RUN_REASON_NAMES)
       .nullable()
       .meta({ description: 'Why the stale run was not extended; null if it was, or if it was not run again.' }),
     error: ErrorDetail.nullable().meta({
-      description: 'Set exactly when refused: the error that its backtest has.',
+      description: 'Set only if refused: the error of its backtest.',
     }),
   })
   .meta({ id: 'RerunRow' });
@@ -54,12 +54,12 @@ export type RerunRow = z.infer<typeof RerunRow>;
 export const RerunView = z
   .strictObject({
     rerun_id: z.string(),
-    indices: z.int().min(0).meta({ description: 'Indices and strategies that were looked at.' }),
-    stored: z.int().min(0).meta({ description: 'Of these, those with a new run.' }),
-    current: z.int().min(0).meta({ description: 'Those whose stored run is not stale.' }),
-    refused: z.int().min(0).meta({ description: 'Those that cannot be run.' }),
+    indices: z.int().min(0).meta({ description: 'Number of checked indices and strategies.' }),
+    stored: z.int().min(0).meta({ description: 'Number of these with a new run.' }),
+    current: z.int().min(0).meta({ description: 'Number of these whose stored run is not stale.' }),
+    refused: z.int().min(0).meta({ description: 'Number of these that cannot be run.' }),
     rows: z.array(RerunRow).meta({
-      description: `In the order of the ids: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are read in blocks by GET /analytics/reruns/{rerun_id}/rows.`,
+      description: `In the order of the ids: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.`,
     }),
     engine_version: z.string(),
   })
@@ -70,7 +70,7 @@ export const RerunRows = z
   .strictObject({
     rerun_id: z.string(),
     count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
-    block: z.int().min(0).meta({ description: 'Which block, counted from 0.' }),
+    block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
     blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
     rows: z.array(RerunRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the ids.' }),
   })
@@ -84,9 +84,9 @@ export const rerunRoutes = routes({
     path: '/analytics/reruns',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Run again every index and strategy whose stored run is stale, as one job.',
+    summary: 'Repeat every stale run of indices and strategies, as one job.',
     description:
-      'Each runs on the terms of its stored run, with the data that is served when its turn comes. The job uses all machines. All new runs are stored together when it ends; a run that somebody else stored meanwhile stays the newest. An index that cannot be run keeps its stored run and has an `error` in its row.',
+      'Each runs on the terms of its stored run, with the data that is served when its turn comes. The job uses all machines. All new runs are stored together when it ends; a run that another request stored meanwhile stays the newest. An index that cannot be run keeps its stored run and has an `error` in its row.',
     body: { schema: RerunRequest, example: { rerun_id: 'after-refresh' } },
     success: { status: 202, description: 'The job; see Location.', schema: RerunJobStatus },
     errors: ['NO_DATA_SOURCE', 'JOB_RUNNING'],
@@ -101,7 +101,7 @@ export const rerunRoutes = routes({
     description: `The result of a rerun has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them.`,
     params: z.strictObject({ rerun_id: Id }),
     query: z.strictObject({
-      block: z.int().min(0).default(0).meta({ description: 'Which block, counted from 0.' }),
+      block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
     }),
     success: { status: 200, description: 'The block.', schema: RerunRows },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

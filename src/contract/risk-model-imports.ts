@@ -10,9 +10,9 @@ export const RiskModelImportResult = z
   .strictObject({
     model_id: z.string(),
     assets: z.int().meta({ description: 'Securities of all dates.' }),
-    factors: z.array(z.string()).meta({ description: 'In the order of the model; empty of covariances.' }),
+    factors: z.array(z.string()).meta({ description: 'In the order of the model; empty for covariances.' }),
     imported: ImportedModelPayload.meta({ description: 'Terms and dates.' }),
-    content_hash: z.string().meta({ description: 'SHA-256 over securities, dates and matrices.' }),
+    content_hash: z.string().meta({ description: 'SHA-256 of securities, dates and matrices.' }),
     findings: z.array(Finding).meta({ description: 'Warnings, which do not block an import.' }),
   })
   .meta({ id: 'RiskModelImportResult' });
@@ -27,9 +27,10 @@ export const riskModelImportRoutes = routes({
   importRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/import',
+    onStore: 'query',
     scope: 'write',
     tag,
-    summary: 'Store a risk model from outside.',
+    summary: 'Import a risk model.',
     description:
       'Covariances of securities, or a factor model, by date; at a decision the newest model dated on or before it is in force. The body is JSON, or a file of CSV or Arrow whose terms are in the query: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a column `identifier` and one for each security. A model of the same id is replaced; nothing is stored where a finding is an error.',
     params,
@@ -64,7 +65,7 @@ export const riskModelImportRoutes = routes({
     path: '/risk-models/{model_id}/export',
     scope: 'read',
     tag,
-    summary: 'A risk model as an import reads it.',
+    summary: 'A risk model in the form of an import.',
     description:
       'Annual numbers of every date: exposures, factor covariance and specific variances of a factor model, covariances of another. Imported again it is the same model.',
     params,

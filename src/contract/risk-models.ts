@@ -16,7 +16,9 @@ import { routes } from './route.js';
 export const RiskModelView = z
   .strictObject({
     model_id: z.string(),
-    asset_ids: z.array(z.string()).meta({ description: 'Names estimated, ascending: the order of the frames.' }),
+    asset_ids: z
+      .array(z.string())
+      .meta({ description: 'Securities with an estimate, ascending: the order of the frames.' }),
     correlation: TableFrame.meta({ description: 'Symmetric, unit diagonal.' }),
     covariance: TableFrame.meta({ description: 'Annualised.' }),
     volatilities: z
@@ -24,24 +26,24 @@ export const RiskModelView = z
       .meta({ description: 'Annualised square roots of the covariance diagonal.' }),
     diagnostics: RiskDiagnosticsPayload,
     factor_model: FactorModelPayload.optional().meta({
-      description: 'Factors of the estimators statistical, industries and styles; absent of others.',
+      description: 'Factors of the estimators statistical, industries and styles; otherwise absent.',
     }),
     imported: ImportedModelPayload.optional().meta({
-      description: 'Terms and dates of an imported model; absent of others.',
+      description: 'Terms and dates of an imported model; otherwise absent.',
     }),
-    date: z.string().optional().meta({ description: 'Date of the model that is served; absent of an estimated one.' }),
-    start: z.string().nullable().meta({ description: "The request's bound, echoed." }),
-    end: z.string().nullable().meta({ description: "The request's bound, echoed." }),
-    excluded: z.record(z.string(), z.string()).meta({ description: 'Names left out, with the reason.' }),
+    date: z.string().optional().meta({ description: 'Date of the returned model; absent for an estimated model.' }),
+    start: z.string().nullable().meta({ description: 'Bound of the request.' }),
+    end: z.string().nullable().meta({ description: 'Bound of the request.' }),
+    excluded: z.record(z.string(), z.string()).meta({ description: 'Excluded securities, with the reason.' }),
     findings: z
       .array(Finding)
-      .meta({ description: 'Settings of the request that nothing read (`NO_EFFECT`), and warnings of an import.' }),
+      .meta({ description: 'Unused settings of the request (`NO_EFFECT`), and warnings of an import.' }),
     observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),
     observed_end: z.string().meta({ description: 'Last date of the returns used, or of an imported model.' }),
-    content_hash: z.string().meta({ description: 'SHA-256 over names and matrix.' }),
+    content_hash: z.string().meta({ description: 'SHA-256 of securities and matrix.' }),
     precision: z
       .enum(['float64', 'float32'])
-      .meta({ description: 'Of the covariance product: float32 on the tensorflow engine.' }),
+      .meta({ description: 'Precision of the covariance product: float32 on the tensorflow engine.' }),
   })
   .meta({ id: 'RiskModelView' });
 export type RiskModelView = z.infer<typeof RiskModelView>;
@@ -49,11 +51,9 @@ export type RiskModelView = z.infer<typeof RiskModelView>;
 export const RiskModelSummary = z
   .strictObject({
     model_id: z.string(),
-    estimator: z
-      .enum(MODEL_SOURCES)
-      .meta({ description: 'That it was estimated by; `imported` of a model from outside.' }),
+    estimator: z.enum(MODEL_SOURCES).meta({ description: 'Estimator; `imported` for an imported model.' }),
     assets: z.int(),
-    average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation; 0 of one name.' }),
+    average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation; 0 for one security.' }),
     observations: z.int(),
     positive_semi_definite: z.boolean(),
   })
@@ -87,11 +87,11 @@ export const riskModelRoutes = routes({
     tag,
     summary: 'A risk model with its matrices.',
     description:
-      'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, a column `asset_id` and one a name, whose schema metadata carries the other fields under `body`. Past 2,000 names `correlation` is null there: it follows from the covariance.',
+      'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, with a column `asset_id` and one per security; the metadata of its schema contains the other fields under `body`. Beyond 2,000 securities `correlation` is null there, as it follows from the covariance.',
     params,
     query: z.strictObject({
       date: IsoDate.optional().meta({
-        description: 'Of an imported model: the one in force on this day is served, the newest by default.',
+        description: 'For an imported model, the day whose model is returned. Default: the newest.',
       }),
     }),
     success: {
@@ -105,11 +105,12 @@ export const riskModelRoutes = routes({
   estimateRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/estimate',
+    onStore: 'query',
     scope: 'run',
     tag,
     summary: 'Estimate a risk model as a job.',
     description:
-      'The stored model is replaced when the job succeeds and stays as it is otherwise. Without a body a model that exists is estimated again as it was asked for.',
+      'The stored model is replaced only if the job succeeds. Without a body, an existing model is estimated again with its settings.',
     params,
     body: {
       schema: RiskModelRequest,
@@ -132,9 +133,10 @@ export const riskModelRoutes = routes({
   validateRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/validate',
+    onStore: 'query',
     scope: 'run',
     tag,
-    summary: 'Say how well a risk model forecast over history, as a job.',
+    summary: 'Validate the forecasts of a risk model over history, as a job.',
     description:
       'For each day of history, the model is estimated again with its settings on the returns up to that day. Its forecasts of the volatility of portfolios are compared with the returns after that day. The securities are those of the stored model.',
     params,
@@ -157,7 +159,7 @@ export const riskModelRoutes = routes({
     path: '/risk-models/{model_id}',
     scope: 'write',
     tag,
-    summary: 'Forget a risk model.',
+    summary: 'Delete a risk model.',
     params,
     versioned: true,
     success: { status: 204, description: 'Forgotten.' },

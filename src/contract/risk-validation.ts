@@ -7,29 +7,29 @@ import { jobStatus } from './jobs.js';
 const number = (description: string) => z.number().meta({ description });
 const family = z.enum(PORTFOLIO_FAMILIES).meta({
   description:
-    'equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance.',
+    'equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance.',
 });
 
 const measures = {
-  bias: number('Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated.'),
+  bias: number('Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated.'),
   q_statistic: z.number().nullable().meta({
-    description:
-      'Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal.',
+    description: 'Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.',
   }),
   qlike: number('Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.'),
   mean_rolling_deviation: z.number().nullable().meta({
-    description:
-      'Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right.',
+    description: 'Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.',
   }),
 };
 
 const ValidatedPortfolio = z
   .strictObject({
     family,
-    number: z.int().meta({ description: 'From 1 within its family; eigenportfolios from the largest eigenvalue on.' }),
-    observations: z.int().meta({ description: 'Forecasts with their outcomes.' }),
+    number: z
+      .int()
+      .meta({ description: 'Number within its family, from 1; eigenportfolios by decreasing eigenvalue.' }),
+    observations: z.int().meta({ description: 'Number of forecasts with an outcome.' }),
     ...measures,
-    bias_low: number('Lower end of the 95 % band of the bias of right forecasts: 1 - sqrt(2 / observations).'),
+    bias_low: number('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
     bias_high: number('Upper end of that band.'),
     in_band: z.boolean().meta({ description: 'True if the bias is within the band.' }),
     forecast_volatility: number('Root mean square of the forecasts, annualised.'),
@@ -59,19 +59,19 @@ export const RiskValidationView = z
       intensity: true,
       intensity_method: true,
       half_life: true,
-    }).meta({ description: 'How every forecast was estimated.' }),
-    sessions: z.int().meta({ description: 'Returns behind each forecast.' }),
+    }).meta({ description: 'Estimator of every forecast.' }),
+    sessions: z.int().meta({ description: 'Number of returns of each forecast.' }),
     horizon: z.int().meta({ description: 'Sessions of an outcome.' }),
     index_id: z.string().nullable().meta({ description: 'Index whose weights are tested as a portfolio.' }),
     start: z.string().meta({ description: 'Day of the first forecast.' }),
     end: z.string().meta({ description: 'Last day of the last outcome.' }),
-    forecasts: z.int().meta({ description: 'Days that forecasts were made on.' }),
-    skipped: z.int().meta({ description: 'Days on which too little was known for an estimate.' }),
+    forecasts: z.int().meta({ description: 'Number of days with forecasts.' }),
+    skipped: z.int().meta({ description: 'Number of days with too little data for an estimate.' }),
     families: z.array(ValidatedFamily).meta({ description: 'Means over the portfolios of each family.' }),
     portfolios: z.array(ValidatedPortfolio).meta({ description: 'Each portfolio over all of its forecasts.' }),
     by_date: TableFrame.meta({
       description:
-        'By day of the forecast: names with an estimate; forecast volatility and outcome, over the horizon, of the equally weighted portfolio and of the index; and the root mean square of the standardised outcomes of each family.',
+        'By day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; and the root mean square of the standardised outcomes of each family.',
     }),
   })
   .meta({ id: 'RiskValidationView' });

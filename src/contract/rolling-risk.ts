@@ -11,7 +11,7 @@ export const RollingRiskView = z
   .strictObject({
     ...runState,
     index_id: z.string(),
-    window: z.int().nullable().meta({ description: 'Returns of a window; null with a half-life.' }),
+    window: z.int().nullable().meta({ description: 'Number of returns of a window; null with a half-life.' }),
     half_life: z
       .number()
       .nullable()
@@ -32,9 +32,9 @@ export const rollingRiskRoutes = routes({
     path: '/analytics/{index_id}/rolling',
     scope: 'read',
     tag: 'analytics',
-    summary: 'Volatility, tracking error, beta and correlation of a run as they moved.',
+    summary: 'Volatility, tracking error, beta and correlation of a run over time.',
     description:
-      'Over a window of returns, or over all returns with weights that halve every `half_life` sessions; then from the twentieth return on.',
+      'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions, beginning with the twentieth return.',
     params: z.strictObject({ index_id: Id }),
     query: z.strictObject({
       ...whichRun,
@@ -44,7 +44,7 @@ export const rollingRiskRoutes = routes({
         .min(2)
         .max(LIMITS.MAX_SIMULATION_SESSIONS)
         .optional()
-        .meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
+        .meta({ description: 'Number of returns of a window. Default: 63 without a half-life.' }),
       against: z.enum(RISK_REFERENCES).optional().meta({
         description:
           'The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.',
@@ -55,12 +55,12 @@ export const rollingRiskRoutes = routes({
         .min(1)
         .max(1e6)
         .optional()
-        .meta({ description: 'In sessions; instead of a window.' }),
+        .meta({ description: 'Half-life in sessions; instead of a window.' }),
     }),
     view: { name: 'rolling-risk', needs: ['memory'] },
     success: {
       status: 200,
-      description: 'The table; without rows when the run is shorter than the window.',
+      description: 'The table; without rows if the run is shorter than the window.',
       schema: RollingRiskView,
     },
     errors: [

@@ -4,29 +4,29 @@ import { Id } from '#domain/schema/shape.js';
 /** How a stored run differs from what a run of the same request would give now. */
 export const StaleState = z
   .strictObject({
-    definition: z.boolean().meta({ description: 'The index, or a document that it reaches, is not that of the run.' }),
-    data: z.boolean().meta({ description: 'The served content is not that of the run.' }),
-    engine: z.boolean().meta({ description: 'The engine is another version, whose bits differ.' }),
-    reasons: z.array(z.string()).meta({ description: 'A sentence each.' }),
+    definition: z.boolean().meta({ description: 'The index, or a document that it uses, has changed since the run.' }),
+    data: z.boolean().meta({ description: 'The served data has changed since the run.' }),
+    engine: z.boolean().meta({ description: 'The engine is a version with different results.' }),
+    reasons: z.array(z.string()).meta({ description: 'One sentence per cause.' }),
     store_id: z
       .string()
       .nullable()
-      .meta({ description: 'The store of the run, where another one is served; null otherwise.' }),
+      .meta({ description: 'The store of the run, if another one is served; otherwise null.' }),
   })
   .meta({ id: 'StaleState' });
 
 /** Id of one run. */
 export const RunKey = z
   .string()
-  .regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits, as the runs of an index list them');
+  .regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits, as in the list of runs of an index');
 
 /** The state of its run, part of every run view. */
 export const runState = {
   index_version: z.int().min(1).nullable().meta({
-    description: 'Version of the index or strategy that was run; null of runs from before there were versions.',
+    description: 'Version of the index or strategy; null for runs stored before versions existed.',
   }),
   stale: StaleState.nullable().meta({
-    description: 'Null while the stored run equals a run of the same request made now.',
+    description: 'Null if the stored run equals a new run of the request.',
   }),
 };
 
@@ -35,10 +35,13 @@ export type Stateless<V extends { readonly stale: unknown }> = Omit<V, keyof typ
 
 /** An index or strategy, or one run of it. */
 export const RunOf = z
-  .union([Id, z.string().regex(/^[A-Za-z0-9_-]{1,64}@[0-9a-f]{16}$/, 'must be ID@RUN, as CORE-100@0123456789abcdef')])
+  .union([
+    Id,
+    z.string().regex(/^[A-Za-z0-9_-]{1,64}@[0-9a-f]{16}$/, 'must be ID@RUN, for example CORE-100@0123456789abcdef'),
+  ])
   .meta({
     id: 'RunOf',
-    description: 'An index or strategy, whose newest run is meant, or one run of it by ID@RUN.',
+    description: 'An index or strategy (its newest run), or one of its runs as ID@RUN.',
   });
 
 /** Which run a view is of. */
@@ -51,5 +54,5 @@ export const whichRun = {
 /** The run whose definition is decided. */
 export const definitionRun = RunKey.optional().meta({
   description:
-    'Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored.',
+    'Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.',
 });

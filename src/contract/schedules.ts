@@ -30,15 +30,15 @@ export const ScheduleDays = z
     next: z
       .strictObject({
         date: z.string().meta({ description: 'Session.' }),
-        due_at: z.string().meta({ description: 'When its day begins.' }),
+        due_at: z.string().meta({ description: 'Time at which its day begins.' }),
       })
       .nullable()
-      .meta({ description: 'Next day; null for a schedule that is not enabled and at the end of the calendar.' }),
+      .meta({ description: 'Next day; null for a disabled schedule and at the end of the calendar.' }),
   })
   .meta({ id: 'ScheduleDays' });
 
 const Reason = z.string().min(1).max(REASON_LENGTH_MAX);
-const OptionalReason = Reason.nullable().default(null).meta({ description: 'Why, for the register of decisions.' });
+const OptionalReason = Reason.nullable().default(null).meta({ description: 'Reason, for the register of decisions.' });
 
 export const DayRun = z
   .strictObject({
@@ -46,7 +46,7 @@ export const DayRun = z
       .array(z.enum(STEP_TYPES))
       .default([])
       .meta({
-        description: 'Steps whose results are dropped first: their files are written again.',
+        description: 'Steps whose results are discarded first: their files are written again.',
         example: ['export'],
       }),
     reason: OptionalReason,
@@ -54,7 +54,7 @@ export const DayRun = z
   .meta({ id: 'DayRun' });
 
 export const DaySkip = z
-  .strictObject({ reason: Reason.meta({ description: 'Why, for the register of decisions.' }) })
+  .strictObject({ reason: Reason.meta({ description: 'Reason, for the register of decisions.' }) })
   .meta({ id: 'DaySkip' });
 
 export const DayWaiver = z
@@ -62,11 +62,11 @@ export const DayWaiver = z
     check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
     index_id: Id.nullable()
       .default(null)
-      .meta({ description: 'Index, with the indices made from it. Default: every index of the schedule.' }),
+      .meta({ description: 'Index, with the indices that depend on it. Default: every index of the schedule.' }),
     identifier: z.string().min(1).max(64).nullable().default(null).meta({
       description: 'Security or series of the finding. Default: every finding of the check.',
     }),
-    reason: Reason.meta({ description: 'Why, for the register of decisions.' }),
+    reason: Reason.meta({ description: 'Reason, for the register of decisions.' }),
   })
   .meta({ id: 'DayWaiver' });
 
@@ -79,7 +79,7 @@ export const DayBackfill = z
   .meta({ id: 'DayBackfill' });
 
 export const BackfilledDays = z
-  .strictObject({ dates: z.array(z.string()).meta({ description: 'Sessions whose days are performed now.' }) })
+  .strictObject({ dates: z.array(z.string()).meta({ description: 'Sessions whose days are performed.' }) })
   .meta({ id: 'BackfilledDays' });
 
 export const Judgements = z
@@ -138,7 +138,7 @@ export const scheduleRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'Creates or replaces the daily plan of an index family.',
-    description: `The service performs the steps of each session at its time. Indices are computed and published parents first. Every step is performed again after a failure or a restart and does only what is not done. A key needs the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checks.join('\n')}`,
+    description: `The service performs the steps of each session at its time. Indices are computed and published parents first. After a failure or a restart, every step is repeated and does only the remaining work. A key requires the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checks.join('\n')}`,
     versioned: true,
     params,
     body: { schema: ScheduleBody, example },
@@ -151,7 +151,7 @@ export const scheduleRoutes = routes({
     scope: 'write',
     tag,
     withoutMarket: true,
-    summary: 'Deletes a schedule; its days and decisions stay.',
+    summary: 'Deletes a schedule; its days and decisions are kept.',
     versioned: true,
     params,
     query: purgeQuery,
@@ -164,10 +164,10 @@ export const scheduleRoutes = routes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Days of a schedule, and when the next one begins.',
+    summary: 'Days of a schedule, and the begin of the next one.',
     params,
     query: z.strictObject({
-      limit: z.int().min(1).max(DAYS_LISTED_MAX).default(20).meta({ description: 'Longest list.' }),
+      limit: z.int().min(1).max(DAYS_LISTED_MAX).default(20).meta({ description: 'Maximum number of entries.' }),
       before: IsoDate.optional().meta({ description: 'Only days before this one.' }),
     }),
     success: { status: 200, description: 'Days, newest first.', schema: ScheduleDays },
@@ -180,7 +180,7 @@ export const scheduleRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'A day of a schedule: each step with its results, log and duration.',
-    description: 'With `wait` the answer comes once no step is being performed, or after the wait.',
+    description: 'With `wait`, the response is sent when no step is running, or after the wait.',
     params: dayParams,
     query: z.strictObject({
       wait: z
@@ -188,7 +188,7 @@ export const scheduleRoutes = routes({
         .min(0)
         .max(LIMITS.MAX_WAIT_SECONDS)
         .default(0)
-        .meta({ description: 'Longest time to wait, seconds.' }),
+        .meta({ description: 'Maximum time to wait, in seconds.' }),
     }),
     success: { status: 200, description: 'The day.', schema: ScheduleDay },
     errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -199,7 +199,7 @@ export const scheduleRoutes = routes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'A file that a step of the day has made.',
+    summary: 'A file that a step of the day has written.',
     params: dayParams.extend({
       file_name: z.string().min(1).max(200).meta({ description: 'Name of the file.' }),
     }),
@@ -223,13 +223,13 @@ export const scheduleRoutes = routes({
     scope: 'run',
     tag,
     withoutMarket: true,
-    summary: 'Performs a day at once, under the schedule as it is now.',
+    summary: 'Performs a day at once, under the current schedule.',
     description:
-      'A day that waits, is blocked, was skipped or missed is resumed. A day that is done is performed again, for results that are missing only. A day that is running is not changed.',
+      'A day that waits, is blocked, was skipped or was missed is resumed. A finished day is repeated only for missing results. A running day is not changed.',
     versioned: true,
     params: dayParams,
     body: { schema: DayRun, optional: true, example: { again: ['export'] } },
-    success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
+    success: { status: 200, description: 'The day after the change.', schema: ScheduleDay },
     errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'VALIDATION_FAILED'],
   },
   waiveScheduleCheck: {
@@ -238,12 +238,12 @@ export const scheduleRoutes = routes({
     scope: 'publish',
     tag,
     withoutMarket: true,
-    summary: 'Accepts findings of a check on a day, with a reason, and looks at the day at once.',
-    description: 'A waiver is of one day. The finding stays visible with the waiver.',
+    summary: 'Accepts findings of a check on a day, with a reason, and resumes the day at once.',
+    description: 'A waiver applies to one day. The finding stays visible with the waiver.',
     versioned: true,
     params: dayParams,
     body: { schema: DayWaiver, example: { check: 'moves', identifier: 'BEDV', reason: 'Results were published.' } },
-    success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
+    success: { status: 200, description: 'The day after the change.', schema: ScheduleDay },
     errors: ['APPROVAL_REQUIRED', 'SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DAY_ENDED', 'DOCUMENT_UNREADABLE'],
   },
   skipScheduleDay: {
@@ -252,12 +252,12 @@ export const scheduleRoutes = routes({
     scope: 'run',
     tag,
     withoutMarket: true,
-    summary: 'Ends a day that is not done, with a reason.',
-    description: 'Published closes and delivered files stay. The next day publishes closes that are still missing.',
+    summary: 'Ends an unfinished day, with a reason.',
+    description: 'Published closes and delivered files are kept. The next day publishes closes that are still missing.',
     versioned: true,
     params: dayParams,
     body: { schema: DaySkip, example: { reason: 'No prices from the vendor; the exchange was closed.' } },
-    success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
+    success: { status: 200, description: 'The day after the change.', schema: ScheduleDay },
     errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DAY_ENDED', 'DOCUMENT_UNREADABLE'],
   },
   backfillSchedule: {
@@ -267,7 +267,7 @@ export const scheduleRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'Performs the days of a range of sessions, oldest first.',
-    description: 'Days that are done are not changed.',
+    description: 'Finished days are not changed.',
     versioned: true,
     params,
     body: { schema: DayBackfill, example: { start: '2025-01-02', end: '2025-01-02' } },
@@ -280,9 +280,11 @@ export const scheduleRoutes = routes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Register of what people decided about the days of a schedule, with their reasons.',
+    summary: 'Register of the decisions about the days of a schedule, with their reasons.',
     params,
-    query: z.strictObject({ limit: z.int().min(1).max(1000).default(100).meta({ description: 'Longest list.' }) }),
+    query: z.strictObject({
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of entries.' }),
+    }),
     success: { status: 200, description: 'Decisions, newest first.', schema: Judgements },
     errors: ['SCHEDULE_NOT_FOUND'],
   },

@@ -14,7 +14,7 @@ export const Distribution = z
     maximum: z.number(),
     percentiles: z
       .record(z.string(), z.number())
-      .meta({ description: 'By the percentiles asked for, interpolated between order statistics.' }),
+      .meta({ description: 'By requested percentile, interpolated between order statistics.' }),
   })
   .meta({ id: 'Distribution' });
 
@@ -25,29 +25,31 @@ export const SimulationView = z
     horizon: z.int(),
     paths: z.int(),
     seed: z.int(),
-    observations: z.int().meta({ description: 'Returns of the run the simulation draws on.' }),
+    observations: z.int().meta({ description: 'Number of returns of the run used by the simulation.' }),
     observed_start: z.string().meta({ description: 'First date of the run.' }),
     observed_end: z.string().meta({ description: 'Last date of the run: the start of every path.' }),
     mean_return: z.number().meta({ description: 'Mean return of a session.' }),
-    volatility: z.number().meta({ description: 'Annualised, of the returns drawn.' }),
+    volatility: z.number().meta({ description: 'Annualised volatility of the drawn returns.' }),
     factor_share: z
       .number()
       .nullable()
       .meta({ description: 'Share of the variance that the factors explain; null for the bootstrap.' }),
     levels: TableFrame.meta({
-      description: 'Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation.',
+      description: 'Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation.',
     }),
     total_return: Distribution,
     max_drawdown: Distribution.meta({ description: 'At most 0.' }),
-    time_under_water: Distribution.meta({ description: 'Sessions of the longest spell below a previous high.' }),
+    time_under_water: Distribution.meta({
+      description: 'Number of sessions of the longest period below a previous high.',
+    }),
     shortfall: z.strictObject({
       level: z.number().meta({ description: 'Multiple of the last level.' }),
-      at_end: z.number().meta({ description: 'Share of paths that end below it.' }),
-      at_any_time: z.number().meta({ description: 'Share of paths that are below it after some session.' }),
+      at_end: z.number().meta({ description: 'Share of paths that end below the level.' }),
+      at_any_time: z.number().meta({ description: 'Share of paths that are below the level after any session.' }),
     }),
     precision: z
       .enum(['float64', 'float32'])
-      .meta({ description: 'Of the levels of the paths: float32 on the tensorflow engine.' }),
+      .meta({ description: 'Precision of the levels of the paths: float32 on the tensorflow engine.' }),
   })
   .meta({ id: 'SimulationView' });
 export type SimulationView = z.infer<typeof SimulationView>;
@@ -60,9 +62,9 @@ export const simulationRoutes = routes({
     path: '/analytics/{index_id}/simulate',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Simulate where the level of a stored run may go, as a job.',
+    summary: 'Simulate the future level of a stored run, as a job.',
     description:
-      'Percentiles a date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',
+      'The result has percentiles by date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',
     params: z.strictObject({ index_id: Id }),
     query: z.strictObject(whichRun),
     body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },

@@ -35,9 +35,9 @@ export const SqlResult = z
       .meta({ description: 'Columns of the result.' }),
     data: z
       .array(z.array(z.union([z.string(), z.number()]).nullable()))
-      .meta({ description: 'Rows, a value a column; dates are YYYY-MM-DD.' }),
+      .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
     rows: z.int().min(0).meta({ description: 'Number of rows.' }),
-    truncated: z.boolean().meta({ description: `Whether rows beyond ${LIMITS.MAX_SQL_ROWS} were dropped.` }),
+    truncated: z.boolean().meta({ description: `True if rows beyond ${LIMITS.MAX_SQL_ROWS} were omitted.` }),
   })
   .meta({ id: 'SqlResult' });
 export type SqlResult = z.infer<typeof SqlResult>;
@@ -50,6 +50,7 @@ export const sqlRoutes = routes({
   runSql: {
     method: 'POST',
     path: '/sql',
+    onStore: 'query',
     scope: 'read',
     tag: 'analytics',
     summary: 'The answer to a SQL query over runs, prices and reference data.',

@@ -17,8 +17,8 @@ export const StoredStrategy = z
     strategy: StrategyDocument,
     problems: z
       .array(Finding)
-      .meta({ description: 'What the strategy refers to and does not find any more, as an index that was deleted.' }),
-    has_run: z.boolean().meta({ description: 'Whether a backtest record is stored.' }),
+      .meta({ description: 'Broken references of the strategy, for example to a deleted index.' }),
+    has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
     run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
   })
   .meta({ id: 'StoredStrategy' });
@@ -33,7 +33,7 @@ export const StrategyDeletion = z
   .strictObject({
     strategy_id: z.string(),
     backtest_record_deleted: z.boolean(),
-    backtest_results_deleted: z.int().min(0).meta({ description: 'Job records and persisted run results forgotten.' }),
+    backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
   })
   .meta({ id: 'StrategyDeletion' });
 export type StrategyDeletion = z.infer<typeof StrategyDeletion>;
@@ -61,7 +61,7 @@ export const strategyRoutes = routes({
     query: listingQuery,
     success: {
       status: 200,
-      description: 'The strategies by id; those that cannot be read are counted.',
+      description: 'The strategies by id; unreadable ones are counted.',
       schema: StrategyCollection,
     },
     errors: [],
@@ -74,7 +74,7 @@ export const strategyRoutes = routes({
     summary: 'Stores a new strategy.',
     versioned: true,
     description:
-      'A taken id is refused; replacing is done with PUT. `POST /analytics/{strategy_id}/backtest` runs it, and every view of runs answers under its id.',
+      'An existing id is refused; use PUT to replace a strategy. `POST /analytics/{strategy_id}/backtest` runs it, and every view of runs accepts its id.',
     body,
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedStrategy },
     errors: ['STRATEGY_EXISTS'],
@@ -84,7 +84,7 @@ export const strategyRoutes = routes({
     path: '/strategies/validate',
     scope: 'read',
     tag,
-    summary: 'Everything a save would refuse a strategy for; nothing is stored.',
+    summary: 'Validates a strategy as a save does; nothing is stored.',
     body: { ...body, report: true },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
@@ -116,11 +116,11 @@ export const strategyRoutes = routes({
     path: '/strategies/{strategy_id}',
     scope: 'write',
     tag,
-    summary: 'Removes a strategy, its saved run and every result of its backtests.',
+    summary: 'Deletes a strategy, its stored runs and all results of its backtests.',
     versioned: true,
     params,
     query: purgeQuery,
-    success: { status: 200, description: 'What was removed.', schema: StrategyDeletion },
+    success: { status: 200, description: 'The deleted objects.', schema: StrategyDeletion },
     errors: ['STRATEGY_NOT_FOUND'],
   },
 });

@@ -15,17 +15,17 @@ const probability = (description: string) => z.number().min(0).max(1).meta({ des
 export const SweepRow = z
   .strictObject({
     rank: z.int().min(1).nullable().meta({ description: 'Null for a variant that was refused.' }),
-    variant: z.int().min(0).meta({ description: 'Position among the variants as they were asked for.' }),
-    patch: z.record(z.string(), z.unknown()).meta({ description: 'What the variant changes, by JSON pointer.' }),
-    metrics: BacktestMetrics.nullable().meta({ description: 'Those of a single run of the variant, bit for bit.' }),
+    variant: z.int().min(0).meta({ description: 'Position among the requested variants.' }),
+    patch: z.record(z.string(), z.unknown()).meta({ description: 'Changes of the variant, by JSON pointer.' }),
+    metrics: BacktestMetrics.nullable().meta({ description: 'Figures of a single run of the variant, bit for bit.' }),
     total_costs: z.number().nullable(),
     start: z.string().nullable(),
     end: z.string().nullable(),
     observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
     deflated_sharpe_ratio: probability(
-      'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.',
+      'Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.',
     ).nullable(),
-    error: ErrorDetail.nullable().meta({ description: 'Why the variant was refused, as its single run would be.' }),
+    error: ErrorDetail.nullable().meta({ description: 'Reason why the variant was refused, as for a single run.' }),
   })
   .meta({ id: 'SweepRow' });
 
@@ -33,12 +33,14 @@ export const SweepSelection = z
   .strictObject({
     trials: z.int().meta({
       description:
-        'Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike.',
+        'Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar.',
     }),
-    sharpe_ratio: z.number().meta({ description: 'Of the variant ranked first; of a session, as all ratios here.' }),
+    sharpe_ratio: z
+      .number()
+      .meta({ description: 'Sharpe ratio of the variant ranked first, per session like all ratios here.' }),
     skewness: z.number(),
     kurtosis: z.number().meta({ description: '3 for normal returns.' }),
-    observations: z.int().meta({ description: 'Its returns.' }),
+    observations: z.int().meta({ description: 'Number of its returns.' }),
     sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the trials.' }),
     expected_maximum_sharpe_ratio: z
       .number()
@@ -51,19 +53,17 @@ export const SweepSelection = z
 
 export const SweepOverfitting = z
   .strictObject({
-    probability: probability(
-      'Share of the selections by Sharpe ratio whose choice is no better than the median out of sample.',
-    ),
-    probability_of_loss: probability('Share whose choice has a negative Sharpe ratio out of sample.'),
+    probability: probability('Share of the selections whose choice is not better than the median out of sample.'),
+    probability_of_loss: probability('Share of the selections whose choice has a negative Sharpe ratio out of sample.'),
     median_logit: z.number().meta({
       description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.',
     }),
     combinations: z
       .int()
-      .meta({ description: 'Selections: every half of the blocks of time, against the other half.' }),
+      .meta({ description: 'Number of selections: each half of the blocks of time against the other half.' }),
     partitions: z.int(),
     observations: z.int().meta({
-      description: 'Returns on dates that all variants have; the oldest are left out so that the blocks are equal.',
+      description: 'Number of returns on common dates; the oldest are omitted to make the blocks equal.',
     }),
   })
   .meta({
@@ -78,48 +78,56 @@ const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
   }),
   max_drawdown: value.meta({ description: 'At most 0.' }),
   sharpe_ratio: value.meta({ description: 'Annualised, risk-free rate 0.' }),
-  total_return: value.meta({ description: 'Over the groups that are tested.' }),
+  total_return: value.meta({ description: 'Over the test groups.' }),
   volatility: value.meta({ description: 'Annualised, ddof 1.' }),
 });
 
 export const SweepFoldChoice = z
   .strictObject({
-    train: z.array(z.int()).meta({ description: 'Groups that chose, by position.' }),
-    test: z.array(z.int()).meta({ description: 'Groups that tested.' }),
-    variant: z.int().meta({ description: 'The variant chosen, by position.' }),
-    in_sample: z.number().meta({ description: 'Its metric on the groups that chose.' }),
-    out_of_sample: z.number().meta({ description: 'The same on those that tested.' }),
+    train: z.array(z.int()).meta({ description: 'Groups of the selection, by position.' }),
+    test: z.array(z.int()).meta({ description: 'Groups of the test.' }),
+    variant: z.int().meta({ description: 'Position of the selected variant.' }),
+    in_sample: z.number().meta({ description: 'Its metric on the groups of the selection.' }),
+    out_of_sample: z.number().meta({ description: 'Its metric on the groups of the test.' }),
     rank: z.int().min(1).meta({
-      description: 'Of the variant among all trials on the test, 1 for the best; trials alike share the better rank.',
+      description:
+        'Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.',
     }),
   })
   .meta({ id: 'SweepFoldChoice' });
 
 export const SweepFoldsView = z
   .strictObject({
-    method: z.enum(['combinatorial', 'walk_forward']).meta({ description: 'How time was cut.' }),
-    select_by: z.enum(FOLD_RANKINGS).meta({ description: 'Metric that chose.' }),
+    method: z.enum(['combinatorial', 'walk_forward']).meta({ description: 'Division of time into groups.' }),
+    select_by: z.enum(FOLD_RANKINGS).meta({ description: 'Metric of the selection.' }),
     groups: z
       .array(z.strictObject({ start: z.string(), end: z.string() }))
       .meta({ description: 'First and last date with a return, by group.' }),
     observations: z.int().meta({
-      description: 'Returns of a variant that take part; the oldest are left out so that the groups are equal.',
+      description: 'Number of returns of each variant; the oldest are omitted to make the groups equal.',
     }),
-    left_before: z.int().meta({ description: 'Sessions of the sample left out before a test.' }),
+    left_before: z.int().meta({ description: 'Number of sessions of the sample excluded before a test.' }),
     left_after: z
       .int()
-      .meta({ description: 'Sessions of the sample left out after a test: the embargo is among them.' }),
-    choices: z.array(SweepFoldChoice).meta({ description: 'One a split.' }),
+      .meta({ description: 'Number of sessions of the sample excluded after a test, including the embargo.' }),
+    choices: z.array(SweepFoldChoice).meta({ description: 'One entry per split.' }),
     chosen: z
-      .array(z.strictObject({ variant: z.int(), splits: z.int().meta({ description: 'Splits that chose it.' }) }))
-      .meta({ description: 'Variants that some split chose, those chosen most often first.' }),
-    in_sample: Distribution.meta({ description: 'Metric of what was chosen, over the splits, on their samples.' }),
-    out_of_sample: Distribution.meta({ description: 'The same on their tests.' }),
+      .array(
+        z.strictObject({
+          variant: z.int(),
+          splits: z.int().meta({ description: 'Number of splits that selected it.' }),
+        }),
+      )
+      .meta({ description: 'Selected variants, the most frequent first.' }),
+    in_sample: Distribution.meta({ description: 'Metric of the selected variants on their samples, over the splits.' }),
+    out_of_sample: Distribution.meta({
+      description: 'Metric of the selected variants on their tests, over the splits.',
+    }),
     paths: z.array(z.strictObject(pathMetrics(z.number()))).meta({
-      description: 'Metrics of the returns out of sample joined over time, each group tested once.',
+      description: 'Metrics of the joined out-of-sample returns, with each group tested once.',
     }),
     over_paths: z.strictObject(pathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
-    probability_of_loss: probability('Share of the paths that lose.'),
+    probability_of_loss: probability('Share of paths with a loss.'),
   })
   .meta({
     id: 'SweepFoldsView',
@@ -130,14 +138,14 @@ export const SweepFoldsView = z
 export const SweepMap = z
   .strictObject({
     aggregation: z.literal('first_by_rank').meta({
-      description: 'A cell that several variants share shows the one that ranks first, whatever the metric shown.',
+      description: 'A cell with several variants shows the one with the best rank, whatever the metric.',
     }),
-    sentence: z.string().meta({ description: 'The same in words.' }),
+    sentence: z.string().meta({ description: 'The rule in words.' }),
     parameters: z
       .array(
         z.strictObject({
           pointer: z.string().meta({ description: 'JSON pointer of the parameter, as in `patch`.' }),
-          values: z.array(z.unknown()).meta({ description: 'Its values, in the order in which they were asked for.' }),
+          values: z.array(z.unknown()).meta({ description: 'Its values, in the order of the request.' }),
         }),
       )
       .meta({
@@ -150,11 +158,14 @@ export const SweepMap = z
 export const SweepFan = z
   .strictObject({
     index: z.array(z.string()).meta({ description: 'Dates, evenly spread over the common dates of the variants.' }),
-    variants: z.int().min(1).meta({ description: 'Variants behind the quantiles: all, or a thousand evenly spread.' }),
+    variants: z
+      .int()
+      .min(1)
+      .meta({ description: 'Number of variants of the quantiles: all, or a thousand evenly spread.' }),
     quantiles: z
       .array(
         z.strictObject({
-          share: z.number().meta({ description: 'Share of the variants at or below it.' }),
+          share: z.number().meta({ description: 'Share of the variants at or below the level.' }),
           data: z.array(z.number()).meta({ description: 'Levels by date, 100 at the first.' }),
         }),
       )
@@ -171,29 +182,29 @@ export const SweepView = z
     refused: z.int().min(0),
     rank_by: z.enum(RANKING_NAMES),
     rows: z.array(SweepRow).meta({
-      description: `By rank, those that were refused last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows.`,
+      description: `By rank, refused variants last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows.`,
     }),
-    selection: SweepSelection.nullable().meta({ description: 'Null when every variant was refused.' }),
+    selection: SweepSelection.nullable().meta({ description: 'Null if every variant was refused.' }),
     overfitting: SweepOverfitting.nullable().meta({
-      description: 'Null with fewer than two trials, or fewer than two returns a block.',
+      description: 'Null with fewer than two trials, or fewer than two returns per block.',
     }),
     folds: SweepFoldsView.nullable().optional().meta({
       description:
-        'What choosing the best is worth out of sample. Null unless the request has `folds`, and where the variants have too few returns, as the verdict then says; absent in sweeps of earlier versions.',
+        'Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions.',
     }),
     identical_variants: z
       .array(z.array(z.int().min(0)))
       .optional()
       .meta({
         description:
-          'Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.',
+          'Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions.',
       }),
     fan: SweepFan.nullable().optional().meta({
       description:
         'Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.',
     }),
     map: SweepMap.optional().meta({
-      description: 'How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.',
+      description: 'Rule for maps over some of the parameters. Absent in sweeps of earlier versions.',
     }),
     verdict: z
       .array(z.string())
@@ -209,9 +220,9 @@ export const SweepRows = z
   .strictObject({
     sweep_id: z.string(),
     count: z.int().min(0).meta({ description: 'Rows of all blocks: variants of the sweep.' }),
-    block: z.int().min(0).meta({ description: 'Which block, counted from 0.' }),
+    block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
     blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-    rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'By rank, those that were refused last.' }),
+    rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'By rank, refused variants last.' }),
   })
   .meta({ id: 'SweepRows' });
 
@@ -221,11 +232,12 @@ export const sweepRoutes = routes({
   startSweep: {
     method: 'POST',
     path: '/analytics/sweeps',
+    onStore: 'body',
     scope: 'run',
     tag: 'analytics',
     summary: 'Run many variants of an index and rank them, as one job.',
     description:
-      'Every variant is the base with values set by JSON pointer (RFC 6901). Up to 2,000 variants are checked before the job is queued, as if each had been sent by itself; of more, each value of a grid is checked once, and a combination that is not valid has an `error` in its row. Choosing the best of many makes its figures look better than they are: the result says by how much.',
+      'Every variant is the base with values set by JSON pointer (RFC 6901). Up to 2,000 variants are checked individually before the job is queued. With more, each value of a grid is checked once, and an invalid combination has an `error` in its row. The result reports by how much the selection of the best inflates its figures.',
     body: {
       schema: SweepRequest,
       example: {
@@ -253,7 +265,7 @@ export const sweepRoutes = routes({
     description: `The result of a sweep has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them, in the order of the ranking.`,
     params: z.strictObject({ sweep_id: Id }),
     query: z.strictObject({
-      block: z.int().min(0).default(0).meta({ description: 'Which block, counted from 0.' }),
+      block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
     }),
     success: { status: 200, description: 'The block.', schema: SweepRows },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

@@ -10,6 +10,7 @@ import { routes, type Scope } from './route.js';
 import { Procedure } from './governance.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
+import { closuresFamily } from './closures.js';
 import { Client } from './clients.js';
 import { Plugin } from './plugins.js';
 import { Schedule } from './schedules.js';
@@ -18,9 +19,9 @@ import { Watchlist } from './watchlists.js';
 export const DocumentVersion = z
   .strictObject({
     version: z.int().min(1).meta({ description: 'From 1, without a gap; a deletion has a number, too.' }),
-    etag: z.string().meta({ description: 'SHA-256 of the content; of a deletion that of what was deleted.' }),
+    etag: z.string().meta({ description: 'SHA-256 of the content; for a deletion, of the deleted content.' }),
     at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({ description: 'Name of the key; local where none is asked for.' }),
+    author: z.string().meta({ description: 'Name of the key; local without keys.' }),
     key_id: z
       .string()
       .nullable()
@@ -31,11 +32,11 @@ export const DocumentVersion = z
       .meta({
         description: `X-Change-Note of the write, at most ${NOTE_LENGTH_MAX} characters; null if there is none.`,
       }),
-    action: z.enum(VERSION_ACTIONS).meta({ description: 'What the write made of the document.' }),
+    action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write on the document.' }),
     restored_from: z.int().min(1).nullable().meta({
-      description: 'Number of the version that was brought back; null of other writes.',
+      description: 'Number of the restored version; null for other writes.',
     }),
-    request_id: z.string().meta({ description: 'X-Request-Id of the write; empty where the engine itself wrote.' }),
+    request_id: z.string().meta({ description: 'X-Request-Id of the write; empty for writes of the engine.' }),
   })
   .meta({ id: 'DocumentVersion' });
 export type DocumentVersion = z.infer<typeof DocumentVersion>;
@@ -43,7 +44,7 @@ export type DocumentVersion = z.infer<typeof DocumentVersion>;
 export const VersionList = z
   .strictObject({
     versions: z.array(DocumentVersion).meta({ description: 'Newest first.' }),
-    total: z.int().min(1).meta({ description: 'Versions that are stored, listed or not.' }),
+    total: z.int().min(1).meta({ description: 'Number of stored versions, listed or not.' }),
     ...skippedFields,
   })
   .meta({ id: 'VersionList' });
@@ -51,31 +52,33 @@ export type VersionList = z.infer<typeof VersionList>;
 
 export const DocumentChange = z
   .strictObject({
-    path: z.string().meta({ description: 'JSON pointer; of the document as the changes before this one leave it.' }),
+    path: z.string().meta({ description: 'JSON pointer into the document after the preceding changes.' }),
     op: z.enum(['add', 'remove', 'replace']).meta({ description: 'As in JSON Patch (RFC 6902).' }),
-    before: z.unknown().meta({ description: 'What was there; null for an addition.' }),
-    after: z.unknown().meta({ description: 'What is there; null for a removal.' }),
+    before: z.unknown().meta({ description: 'Previous value; null for an addition.' }),
+    after: z.unknown().meta({ description: 'New value; null for a removal.' }),
   })
   .meta({ id: 'DocumentChange' });
 
 export const VersionDifference = z
   .strictObject({
-    from: z.int().min(1).meta({ description: 'Number of the one version.' }),
-    to: z.int().min(1).meta({ description: 'Number of the other.' }),
-    changes: z.array(DocumentChange).meta({ description: 'Applied in order they lead from the one to the other.' }),
+    from: z.int().min(1).meta({ description: 'Number of the first version.' }),
+    to: z.int().min(1).meta({ description: 'Number of the second version.' }),
+    changes: z
+      .array(DocumentChange)
+      .meta({ description: 'Changes that lead from the first to the second version, in order.' }),
     sentences: z
       .strictObject({
         removed: z.array(z.string()).meta({ description: 'Sentences of the first version only.' }),
         added: z.array(z.string()).meta({ description: 'Sentences of the second version only.' }),
       })
-      .meta({ description: 'Of the methodology; of indices only.' }),
+      .meta({ description: 'Changes of the methodology, only for indices.' }),
   })
   .meta({ id: 'VersionDifference' });
 export type VersionDifference = z.infer<typeof VersionDifference>;
 
 const VersionedDocument = z
   .looseObject({})
-  .meta({ id: 'VersionedDocument', description: 'The document as it was stored, in the fields it had then.' });
+  .meta({ id: 'VersionedDocument', description: 'The document as it was stored, with its fields at that time.' });
 
 const listQuery = z.strictObject({
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
@@ -115,8 +118,8 @@ function listOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, ta
     path: `${path}/versions`,
     scope: 'read',
     tag,
-    summary: `Who wrote the ${word}, when and why.`,
-    description: 'Deletions are versions, too; the versions of a deleted document are kept until they are purged.',
+    summary: `Versions of the ${word}, with author, time and note.`,
+    description: 'Deletions are versions, too. The versions of a deleted document are kept until they are purged.',
     params: z.strictObject(params),
     query: listQuery,
     success: { status: 200, description: 'Versions, newest first.', schema: VersionList },
@@ -130,7 +133,7 @@ function readingOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params,
     path: `${path}/versions/{version}`,
     scope: 'read',
     tag,
-    summary: `The ${word} as one version has it.`,
+    summary: `One version of the ${word}.`,
     params: z.strictObject({ ...params, version: VersionNumber }),
     success: {
       status: 200,
@@ -153,7 +156,7 @@ function differenceOf<P extends z.ZodRawShape, S extends z.ZodType>({
     path: `${path}/versions/diff`,
     scope: 'read',
     tag,
-    summary: `What changed of the ${word} between two versions.`,
+    summary: `Changes of the ${word} between two versions.`,
     params: z.strictObject(params),
     query: differenceQuery,
     success: { status: 200, description: 'The changes.', schema: VersionDifference },
@@ -168,7 +171,7 @@ function restorationOf<P extends z.ZodRawShape, S extends z.ZodType>(family: Fam
     path: `${path}/versions/{version}/restore`,
     scope,
     tag,
-    summary: `Writes the ${word} again as one version has it.`,
+    summary: `Restores a version of the ${word}.`,
     description:
       'Restoring is a write: it is validated against the stored documents, honours If-Match and creates a new version. Restoring the current version changes nothing.',
     params: z.strictObject({ ...params, version: VersionNumber }),
@@ -325,6 +328,10 @@ export const versionRoutes = routes({
   diffScheduleVersions: differenceOf(schedule),
   getScheduleVersion: readingOf(schedule),
   restoreScheduleVersion: restorationOf(schedule),
+  listClosuresVersions: listOf(closuresFamily),
+  diffClosuresVersions: differenceOf(closuresFamily),
+  getClosuresVersion: readingOf(closuresFamily),
+  restoreClosuresVersion: restorationOf(closuresFamily),
   listProcedureVersions: listOf(procedure),
   diffProcedureVersions: differenceOf(procedure),
   getProcedureVersion: readingOf(procedure),

@@ -14,7 +14,7 @@ export const WatchlistUpsert = z
       .array(AssetIdentifier)
       .max(IDENTIFIERS_MAX)
       .default([])
-      .meta({ description: 'In the order to keep; each once.' }),
+      .meta({ description: 'In the order to display, without duplicates.' }),
   })
   .meta({ id: 'WatchlistUpsert' });
 export type WatchlistUpsert = z.infer<typeof WatchlistUpsert>;
@@ -28,7 +28,7 @@ export const Watchlist = z
     updated_at: z.string(),
     unknown: z
       .array(z.string())
-      .meta({ description: 'Those that the served store does not hold; all of them when none is served.' }),
+      .meta({ description: 'Identifiers that the served store lacks; all of them if no store is served.' }),
   })
   .meta({ id: 'Watchlist' });
 export type Watchlist = z.infer<typeof Watchlist>;
@@ -44,6 +44,7 @@ export const watchlistRoutes = routes({
   listWatchlists: {
     method: 'GET',
     path: '/data/watchlists',
+    onStore: 'query',
     scope: 'read',
     tag: 'watchlists',
     summary: 'Every watchlist.',
@@ -54,6 +55,7 @@ export const watchlistRoutes = routes({
   getWatchlist: {
     method: 'GET',
     path: '/data/watchlists/{watchlist_id}',
+    onStore: 'query',
     scope: 'read',
     tag: 'watchlists',
     summary: 'One watchlist.',

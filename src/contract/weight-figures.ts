@@ -6,13 +6,13 @@ export const WeightFigures = z
     objective_value: z
       .number()
       .nullable()
-      .meta({ description: 'The objective in its own terms, costs included; null where the weights have none.' }),
+      .meta({ description: 'The objective in its measure, including costs; null if it is undefined for the weights.' }),
     expected_return: z
       .number()
       .nullable()
-      .meta({ description: 'Annualised, before costs; null without expected returns.' }),
-    volatility: z.number().meta({ description: 'Annualised, by the risk model of the optimisation.' }),
-    tracking_error: z.number().meta({ description: 'Annualised, against the index.' }),
-    turnover: z.number().meta({ description: 'One-way, against the index weights.' }),
+      .meta({ description: 'Annualised expected return before costs; null without expected returns.' }),
+    volatility: z.number().meta({ description: 'Annualised volatility by the risk model of the optimisation.' }),
+    tracking_error: z.number().meta({ description: 'Annualised tracking error against the index.' }),
+    turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
   })
   .meta({ id: 'WeightFigures' });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
@@ -5,7 +6,6 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from './app.js';
 import { compressedFor } from './compress-answer.js';
 import { errorAnswer, responseOf, type Answer } from './reply.js';
-import { newRequestId } from './request-id.js';
 import { sendAnswer } from './send-answer.js';
 
 /** Creates a listener that answers `node:http` requests through the `Request` adapter. */
@@ -22,7 +22,7 @@ export const createRequestListener = (app: App): ReturnType<typeof getRequestLis
           'MALFORMED_REQUEST',
           `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
         );
-        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(newRequestId())));
+        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
       },
     },
   );

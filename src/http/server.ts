@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -7,7 +8,6 @@ import { UPLOAD_MS } from './body.js';
 import { limitConnections } from './client-addresses.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { rawErrorResponse } from './reply.js';
-import { newRequestId } from './request-id.js';
 import { KEEP_ALIVE_MS } from './send-answer.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
@@ -163,5 +163,5 @@ function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null)
   const message =
     (PARSER_FAULTS as Readonly<Record<string, string>>)[failure.code ?? ''] ??
     'The request is not HTTP/1.1 as RFC 9112 defines it.';
-  socket.end(rawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(newRequestId())));
+  socket.end(rawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(randomUUID())));
 }

@@ -1,6 +1,6 @@
 import { metricTimes } from './metric.js';
-import { normForce } from './norms.js';
-import type { Point, Program } from './program.js';
+import { normForce, normLength } from './norms.js';
+import { kinkSum, type Point, type Program } from './program.js';
 
 /** One-sided derivatives of the Lagrangian by each name, bounds apart: they differ where the name sits on a kink. */
 export interface Slopes {
@@ -48,4 +48,32 @@ export function lagrangianSlopes(
     }
   });
   return { left, right };
+}
+
+/**
+ * Excess of the Lagrangian over the objective: the multipliers times what rows, limits and norms lack or exceed.
+ *
+ * @cost    m n, and n^2 for each norm.
+ * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.1.1.
+ */
+export function lagrangianExcess(program: Program, point: Point): number {
+  const { n, rows, kinks, norms } = program;
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = point;
+  let excess = 0;
+  for (let r = 0; r < rows.count; r++) {
+    const multiplier = rowMultipliers[r]!;
+    if (multiplier === 0) continue;
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
+    excess += multiplier * (value - (multiplier > 0 ? rows.upper[r]! : rows.lower[r]!));
+  }
+  kinks.forEach((kink, k) => {
+    if (kink.limit !== null && kinkMultipliers[k]! !== 0)
+      excess += kinkMultipliers[k]! * (kinkSum(kink, x) - kink.limit);
+  });
+  norms.forEach((norm, q) => {
+    if (normMultipliers[q]! !== 0)
+      excess += (normMultipliers[q]! / 2) * (normLength(program, norm, x) ** 2 - norm.radius ** 2);
+  });
+  return excess;
 }

@@ -7,9 +7,9 @@ export interface ActionChoice {
   readonly weight_after: number;
   /** Index shares. */
   readonly shares_after: number;
-  /** For one share held before, in the currency of the name; negative where it is paid. */
+  /** Per share held before, in the currency of the security; negative if the holder pays. */
   readonly cash: number;
-  /** Shares of another name; null of none. */
+  /** Shares of another security; null if there are none. */
   readonly received: ReceivedShares | null;
 }
 
@@ -70,33 +70,33 @@ export interface ActionTerms {
 /** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
 export interface ActionsCheck {
   readonly check: 'actions';
-  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity: 'block' | 'warn';
-  /** Calendar days after the session that are looked at. */
+  /** Calendar days after the session that are checked. */
   readonly days_ahead: number;
 }
 
 /** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
 export interface ActionsCheckInput {
   readonly check: 'actions';
-  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Calendar days after the session that are looked at. */
+  /** Calendar days after the session that are checked. */
   readonly days_ahead?: number | undefined;
 }
 
 export interface ActionsView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Last date of the run. */
   readonly as_of: string;
-  /** By ex-date and name; the last 10,000. */
+  /** By ex-date and security; the last 10,000. */
   readonly actions: readonly IndexAction[];
-  /** Actions there are in the window. */
+  /** Number of actions in the window. */
   readonly actions_total: number;
 }
 
@@ -106,7 +106,7 @@ export interface ActiveBoundsParams {
   readonly lower: number;
   /** Largest active weight. Unit: fraction. */
   readonly upper: number;
-  /** Names the row covers; without any all of them. */
+  /** Securities of the row. Default: all. */
   readonly identifiers?: readonly string[] | null | undefined;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -124,9 +124,9 @@ export interface ActiveBoundsRow {
 
 /** The active weight of each group (weight minus index weight) is between two bounds. */
 export interface ActiveGroupBoundsParams {
-  /** Reference column that groups the names. */
+  /** Reference column of the groups. */
   readonly field: string;
-  /** Groups the row covers; without any each of them. */
+  /** Groups of the row. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest active weight of a group. Unit: fraction. */
   readonly lower: number;
@@ -153,17 +153,17 @@ export interface ActiveRiskPayload {
   readonly benchmark: string;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** Share of the weights that the estimate speaks for. */
+  /** Share of the weights that the estimate covers. */
   readonly covered_weight: number;
-  /** Contributions of names that only the benchmark holds. */
+  /** Contributions of securities that only the benchmark holds. */
   readonly contributions_not_held: Readonly<Record<string, number>>;
-  /** Stored model that it is measured by; null for one estimated over the window of the run. */
+  /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
-  /** Estimator that was asked for; null for the sample covariance, or a stored model. */
+  /** Requested estimator; null for the sample covariance or a stored model. */
   readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
-  /** Names without an estimate. */
+  /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels: the span given to the estimate. */
+  /** First date of the run's levels, which begin the span of the estimate. */
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
@@ -187,13 +187,13 @@ export interface ActiveShareRow {
   readonly params?: ActiveShareParams | undefined;
 }
 
-/** The adjustment that is taken, and why. */
+/** The proposed adjustment, and the reason. */
 export interface AdjustmentChoice {
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Why it is taken. */
+  /** Reason for the choice. */
   readonly reason: string;
-  /** What else it could be. */
+  /** Alternatives. */
   readonly others: readonly OtherAdjustment[];
 }
 
@@ -233,27 +233,27 @@ export interface AnnouncedDividend {
   readonly ex_date: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Of a share, in the currency of the name. */
+  /** Per share, in the currency of the security. */
   readonly dividend: number;
   /** Index points; negative where short positions pay more. */
   readonly points: number;
-  /** The same after withholding tax, as a net return reinvests them. */
+  /** Points after withholding tax, as reinvested by a net return. */
   readonly net_points: number;
-  /** State of the action; null where the store has none. */
+  /** State of the action; null if the store has none. */
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
-  /** Day of the announcement; null where unknown. */
+  /** Day of the announcement; null if unknown. */
   readonly announced: string | null;
 }
 
-/** Dividends behind as_of on what is held then, of actions known by then, at its prices and rates. */
+/** Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates. */
 export interface AnnouncedDividends {
-  /** By ex-date and name; the first 10,000. */
+  /** By ex-date and security; the first 10,000. */
   readonly dividends: readonly AnnouncedDividend[];
-  /** Announced dividends there are. */
+  /** Number of announced dividends. */
   readonly dividends_total: number;
   /** Index points; negative where short positions pay more. */
   readonly points: number;
-  /** The same after withholding tax, as a net return reinvests them. */
+  /** Points after withholding tax, as reinvested by a net return. */
   readonly net_points: number;
   /** Points over the level on as_of. */
   readonly yield: number;
@@ -285,7 +285,7 @@ export interface Approval {
   readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
   /** Id of the index or schedule concerned. */
   readonly subject: string;
-  /** Whether it was agreed to, and done. */
+  /** State of the approval. */
   readonly state: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired';
   /** The change in a sentence. */
   readonly summary: string;
@@ -317,14 +317,14 @@ export interface ApprovalCollection {
 export interface ApprovalDecisionRequest {
   /** `withdraw` is for the person who requested it. */
   readonly decision: 'approve' | 'reject' | 'withdraw' | 'comment';
-  /** Comment; a rejection needs one. */
+  /** Comment; required for a rejection. */
   readonly comment?: string | null | undefined;
 }
 
 export interface ApprovalRule {
   /** Change. */
   readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
-  /** Persons who have to agree, with the one who requests it. */
+  /** Number of persons who have to agree, including the requester. */
   readonly persons: number;
   /** Names or ids of keys that may approve; null for every key with the scope. */
   readonly approvers: readonly string[] | null;
@@ -333,11 +333,11 @@ export interface ApprovalRule {
 export interface ApprovalStep {
   /** Time, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; `local` where none is asked for. */
+  /** Name of the key; `local` without authentication. */
   readonly author: string;
-  /** Id of the key; null where none is asked for. */
+  /** Id of the key; null without authentication. */
   readonly key_id: string | null;
-  /** What was done. */
+  /** Action taken. */
   readonly action: 'requested' | 'approved' | 'rejected' | 'withdrawn' | 'commented' | 'used';
   /** Comment; null if there is none. */
   readonly comment: string | null;
@@ -366,19 +366,19 @@ export interface ArithmeticNodeInput {
 }
 
 export interface AssetView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Covariance of the returns over the variance of those compared with. */
+  /** Covariance of the returns divided by the variance of the other returns. */
   readonly beta: number;
-  /** Of the returns. */
+  /** Correlation of the returns. */
   readonly correlation: number;
-  /** Return less that of the other. */
+  /** Return less the return of the comparison. */
   readonly excess_return: number;
   /** Return of the run over the same dates. */
   readonly index_return: number;
@@ -386,30 +386,30 @@ export interface AssetView {
   readonly total_return: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** Dates used. */
+  /** Number of dates used. */
   readonly observations: number;
-  /** Rebalances the name was in. */
+  /** Rebalances that held the security. */
   readonly rebalances_held: number;
   /** CLOSE on the dates of the run. */
   readonly price: SeriesPayload;
-  /** Applied weight by rebalance date, for those the name was in. */
+  /** Applied weight on each rebalance date that included the security. */
   readonly weight_history: Readonly<Record<string, number>>;
   /** Weight before capping, on the same dates. */
   readonly raw_weight_history: Readonly<Record<string, number>>;
 }
 
 export interface AttributionView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** By contribution, largest first, then identifier. */
   readonly contributions: readonly ContributionPayload[];
-  /** Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest. */
+  /** Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum. */
   readonly contributions_sum: number;
-  /** Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none. */
+  /** Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none. */
   readonly overlay_parts_sum: number | null;
   /** Return of an overlay apart from its constituents; both sum to the total return. Null for other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
@@ -417,17 +417,17 @@ export interface AttributionView {
   readonly total_return: number;
   /** Number of periods. */
   readonly periods: number;
-  /** Whether the residual is within its tolerance. */
+  /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** What is left over, at the size of rounding. */
+  /** Residual, of the size of rounding errors. */
   readonly residual: number;
-  /** Return of the index less that of the same index uncapped; null without a cap. */
+  /** Return of the index less that of the index without its cap; null if there is no cap. */
   readonly cap_drag: number | null;
   /** Effect of transaction costs; null at zero cost. */
   readonly cost_drag: number | null;
-  /** The query, echoed; the first date of the run when omitted. */
+  /** Value of the query; the first date of the run if omitted. */
   readonly requested_start: string | null;
-  /** The query, echoed; the last date of the run when omitted. */
+  /** Value of the query; the last date of the run if omitted. */
   readonly requested_end: string | null;
   /** End of the first complete period: a session after the first date of the window. A full timestamp. */
   readonly start: string;
@@ -451,7 +451,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -474,15 +474,15 @@ export interface AuditHead {
 }
 
 export interface AuditLog {
-  /** The end of the whole log, to be noted elsewhere. */
+  /** Position and hash of the last entry, to be kept outside the service. */
   readonly head: AuditHead;
-  /** Signatures of the log after `after`: it is signed up to its end whenever it is read. */
+  /** Signatures of the log after `after`; each reading signs the log up to its end. */
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it, oldest first. */
   readonly keys: readonly PublicKey[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
   /** In the order of the log. */
   readonly entries: readonly AuditEntry[];
@@ -506,12 +506,12 @@ export interface AuditSeal {
 }
 
 export interface BackfilledDays {
-  /** Sessions whose days are performed now. */
+  /** Sessions whose days are performed. */
   readonly dates: readonly string[];
 }
 
 export interface BacktestBatch {
-  /** One for each id, in their order. */
+  /** One entry for each id, in the order of the request. */
   readonly backtests: readonly BacktestBatchEntry[];
   /** Entries with a job. */
   readonly queued: number;
@@ -522,19 +522,19 @@ export interface BacktestBatch {
 }
 
 export interface BacktestBatchEntry {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** `queued`: a job runs it. `current`, with `if_stale`: the stored run is what a run of the request would give. `refused`: see `error`. */
+  /** `queued`: a job runs it. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`. */
   readonly outcome: 'queued' | 'current' | 'refused';
-  /** Set exactly when queued. */
+  /** Set only if queued. */
   readonly job: BacktestJobStatus | null;
-  /** Set exactly when refused: the error of a backtest of the one. */
+  /** Set only if refused: the error of a backtest of this id. */
   readonly error: ErrorDetail | null;
 }
 
-/** The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each. */
+/** The terms apply to every id, as in a single backtest. With `if_stale`, omitted terms are those of the stored run of each id. */
 export interface BacktestBatchRequest {
-  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
   /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
@@ -548,9 +548,11 @@ export interface BacktestBatchRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
-  /** Indices and strategies, at most 500; one that is named twice counts once. */
+  /** Indices and strategies, at most 500; duplicates count once. */
   readonly ids: readonly string[];
 }
 
@@ -558,13 +560,15 @@ export interface BacktestJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'backtest';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -572,23 +576,23 @@ export interface BacktestJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: BacktestRunResult | null;
 }
 
@@ -601,9 +605,9 @@ export interface BacktestMetrics {
   readonly sharpe_ratio: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
-  /** total_return less that of the tracked index; null where the index itself is measured. */
+  /** total_return less that of the tracked index; null if the index itself is measured. */
   readonly tracking_difference: number | null;
-  /** Annualised standard deviation of return differences to the tracked index; null where the index itself is measured. */
+  /** Annualised standard deviation of return differences to the tracked index; null if the index itself is measured. */
   readonly tracking_error: number | null;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
@@ -612,26 +616,26 @@ export interface BacktestMetrics {
 export interface BacktestRecordCollection {
   /** Stored records by id. */
   readonly backtests: readonly BacktestRecordRow[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface BacktestRecordRow {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Time of the run, ISO-8601 UTC with offset. */
   readonly run_at: string | null;
 }
 
-/** A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first. */
+/** Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field. */
 export interface BacktestRequest {
-  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
   /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
@@ -645,14 +649,16 @@ export interface BacktestRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
 }
 
 export interface BacktestResultSummary {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: BookPayload | null;
@@ -660,11 +666,11 @@ export interface BacktestResultSummary {
   readonly index: IndexBooksPayload;
   /** Figures of the run. */
   readonly metrics: BacktestMetrics;
-  /** What the money did. */
+  /** Simulated portfolio. */
   readonly portfolio: PortfolioBookPayload;
-  /** Days a holding or target had no bar though its exchange was open. */
+  /** Days on which a holding or target had no bar although its exchange was open. */
   readonly price_gaps: readonly PriceGapPayload[];
-  /** Per rebalance, the session its trades were priced from. */
+  /** For each rebalance, the session of the prices of its trades. */
   readonly rebalance_pricing: readonly RebalancePricingPayload[];
   /** Time of the run, ISO-8601 UTC with offset. */
   readonly run_at: string | null;
@@ -672,20 +678,20 @@ export interface BacktestResultSummary {
   readonly unfilled: readonly UnfilledOrderPayload[];
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
-  /** SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results. */
+  /** SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results. */
   readonly run_hash: string;
-  /** SHA-256 of the content of the store that was read. */
+  /** SHA-256 of the store content that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
   readonly engine_version: string;
-  /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
+  /** Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run. */
   readonly extended_from: string | null;
-  /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
+  /** Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BacktestRunResult {
-  /** Calendar year to return; they compound to the total. */
+  /** Return of each calendar year; they compound to the total. */
   readonly annual_returns: Readonly<Record<string, number>>;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: RelativeMetricsPayload | null;
@@ -693,21 +699,21 @@ export interface BacktestRunResult {
   readonly drawdown: SeriesPayload;
   /** The tracked index rebased to 100 on the same dates. */
   readonly index_level: SeriesPayload;
-  /** Version of the index or strategy that was run; null where it has none, absent in results of earlier versions. */
+  /** Version of the index or strategy; null if it has none, absent in results of earlier versions. */
   readonly index_version?: number | null | undefined;
-  /** Money the portfolio started with. */
+  /** Initial capital of the portfolio. */
   readonly initial_capital: number;
   /** The level, 100 at the start. */
   readonly level: SeriesPayload;
   /** Figures of the run. */
   readonly metrics: BacktestMetrics;
-  /** Days a holding or target had no bar though its exchange was open. */
+  /** Days on which a holding or target had no bar although its exchange was open. */
   readonly price_gaps: readonly PriceGapPayload[];
-  /** Per rebalance, the session its trades were priced from. */
+  /** For each rebalance, the session of the prices of its trades. */
   readonly rebalance_pricing: readonly RebalancePricingPayload[];
   /** Compositions in the run, preceded by the one in force at its start. */
   readonly rebalances: readonly RebalanceSnapshot[];
-  /** All of them: more than served only where the weights would not fit a result. */
+  /** Total number; more than returned only if the weights exceed the size of a result. */
   readonly rebalances_total: number;
   /** Returns of the level, from the second date on. */
   readonly returns: SeriesPayload;
@@ -715,15 +721,15 @@ export interface BacktestRunResult {
   readonly total_costs: number;
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
-  /** SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results. */
+  /** SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results. */
   readonly run_hash: string;
-  /** SHA-256 of the content of the store that was read. */
+  /** SHA-256 of the store content that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
   readonly engine_version: string;
-  /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
+  /** Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run. */
   readonly extended_from: string | null;
-  /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
+  /** Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
@@ -844,13 +850,15 @@ export interface BatchJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'batch';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -858,23 +866,23 @@ export interface BatchJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: BatchView | null;
 }
 
@@ -892,7 +900,7 @@ export interface BatchObjective {
 export interface BatchReferenceResponse {
   /** One per requested identifier, in request order. */
   readonly entries: readonly ReferenceEntry[];
-  /** Point-in-time date applied, when one was requested. */
+  /** Applied point-in-time date, if one was requested. */
   readonly as_of: string | null;
 }
 
@@ -903,9 +911,9 @@ export interface BatchRequest {
   readonly parent: string;
   /** Stored factor model. */
   readonly risk_model: string;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: BatchObjective | undefined;
-  /** Constraint rows; none leaves full investment, long only. */
+  /** Constraint rows; without rows the weights are long only and sum to 1. */
   readonly constraints?: readonly BatchRow[] | undefined;
   /** Trades are whole shares. */
   readonly whole_shares?: boolean | undefined;
@@ -1025,7 +1033,7 @@ export interface BatchView {
   })[];
   /** Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts. */
   readonly blocks: number;
-  /** SHA-256 of the content of the store that was read. */
+  /** SHA-256 of the store content that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
   readonly engine_version: string;
@@ -1033,34 +1041,34 @@ export interface BatchView {
 
 /** Exposure of the benchmark; null if there is none. */
 export type BenchmarkFieldExposure = {
-  /** Mean of the datapoint, weighted by what is held. One value a date, null where none held has one. */
+  /** Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value. */
   readonly mean: readonly (number | null)[];
-  /** Share of the weights, by their magnitude, that has a value. One value a date. */
+  /** Share of the weights, by their magnitude, that has a value. One value per date. */
   readonly coverage: readonly number[];
-  /** By the weights: the least value at or below which a share of them lies. */
+  /** Quantile by weight: the smallest value at or below which the securities have this share of the weights. */
   readonly percentiles: WeightedPercentiles;
 } | null;
 
 export interface BenchmarkRef {
   /** Index id, or market-data identifier. */
   readonly id: string;
-  /** `index`: a stored definition. `identifier`: a name of the market, or one of the series. */
+  /** `index`: a stored definition. `identifier`: a security of the market or a series. */
   readonly kind: 'index' | 'identifier';
-  /** Column of the market; ignored when kind is `index`. */
+  /** Column of the market; ignored if kind is `index`. */
   readonly price_column: string;
 }
 
 export interface BenchmarkRefInput {
   /** Index id, or market-data identifier. */
   readonly id: string;
-  /** `index`: a stored definition. `identifier`: a name of the market, or one of the series. */
+  /** `index`: a stored definition. `identifier`: a security of the market or a series. */
   readonly kind: 'index' | 'identifier';
-  /** Column of the market; ignored when kind is `index`. */
+  /** Column of the market; ignored if kind is `index`. */
   readonly price_column?: string | undefined;
 }
 
 export interface BenchmarkStatement {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Display name. */
   readonly name: string;
@@ -1097,7 +1105,7 @@ export interface BenchmarkStatement {
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
-    /** Decisions of people, newest first; up to 50. */
+    /** Decisions, newest first; up to 50. */
     readonly judgements: readonly Judgement[];
   };
   /** Circumstances in which the index may not serve its purpose. */
@@ -1131,7 +1139,7 @@ export interface BenchmarkStatement {
 }
 
 export interface BenchmarkStatistics {
-  /** Dates that both have. */
+  /** Dates in both series. */
   readonly observations: number;
   /** Of the benchmark over the shared dates. A fraction. */
   readonly benchmark_return: number;
@@ -1141,9 +1149,9 @@ export interface BenchmarkStatistics {
   readonly tracking_error: number;
   /** Mean active return x sessions of a year over the annualised deviation of active returns. */
   readonly information_ratio: number | null;
-  /** Geometric mean return over the benchmark's, on its sessions above 0; null if there is none. */
+  /** Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none. */
   readonly up_capture: number | null;
-  /** The same on its sessions below 0. */
+  /** As capture_up, on sessions with a negative benchmark return. */
   readonly down_capture: number | null;
 }
 
@@ -1215,21 +1223,21 @@ export interface BlendOverlayInput {
 }
 
 export interface BookPayload {
-  /** Index points from the base value on; a bare series is rebased to 100. */
+  /** Index points, beginning at the base value; a bare series is rebased to 100. */
   readonly levels: SeriesPayload;
-  /** Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES. */
+  /** Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates. */
   readonly weights: TableFrame;
   /** Dates of the whole panel. */
   readonly weights_dates_total: number;
   /** Compositions, in date order. */
   readonly rebalances: readonly RebalanceSnapshot[];
-  /** All of them, also those not served. */
+  /** Total number, including those not returned. */
   readonly rebalances_total: number;
-  /** Set when the calendar could not cover the requested range. */
+  /** Set if the calendar does not cover the requested range. */
   readonly calendar_coverage: CalendarCoveragePayload | null;
   /** Market value over level, 1 at the start; absent for a bare level series. */
   readonly divisor?: SeriesPayload | undefined;
-  /** Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs. */
+  /** Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs. */
   readonly dividend_points?: SeriesPayload | undefined;
 }
 
@@ -1263,7 +1271,7 @@ export interface BucketTarget {
   readonly secret: string | null;
   /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path: string;
-  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
   readonly checksum: boolean;
 }
 
@@ -1285,7 +1293,7 @@ export interface BucketTargetInput {
   readonly secret?: string | null | undefined;
   /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path?: string | undefined;
-  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
   readonly checksum?: boolean | undefined;
 }
 
@@ -1293,7 +1301,7 @@ export interface BucketTargetInput {
 export interface BufferedTopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** How many are kept. Unit: names. */
+  /** Number of securities that are kept. Unit: securities. */
   readonly count: number;
   /** Securities ranked at or above this always enter. Default: 80 % of count, rounded down. Unit: rank. */
   readonly enter_rank?: number | null | undefined;
@@ -1371,9 +1379,27 @@ export interface CVaRRow {
   readonly params?: CVaRParams | undefined;
 }
 
+export interface CalendarClosures {
+  /** Code of the calendar. */
+  readonly calendar: string;
+  /** Name of the exchange. */
+  readonly name: string;
+  /** Newest version of the changes; 0 if none were ever recorded. */
+  readonly version: number;
+  /** Time of the last write. */
+  readonly updated_at: string | null;
+  /** Recorded changes by date. */
+  readonly changes: readonly SessionChange[];
+}
+
+export interface CalendarClosuresCollection {
+  /** Calendars by code. */
+  readonly calendars: readonly CalendarClosures[];
+}
+
 /** The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them. */
 export interface CalendarCoverage {
-  /** First day the calendar can speak for. */
+  /** First day that the calendar covers. */
   readonly from: string;
   /** Last day whose closures are taken from a published list. */
   readonly published_to: string;
@@ -1384,24 +1410,24 @@ export interface CalendarCoverage {
 export interface CalendarCoveragePayload {
   /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
-  /** The query, echoed; the first date of the run when omitted. */
+  /** Value of the query; the first date of the run if omitted. */
   readonly requested_start: string;
-  /** The query, echoed; the last date of the run when omitted. */
+  /** Value of the query; the last date of the run if omitted. */
   readonly requested_end: string;
-  /** First date the calendar can speak for. */
+  /** First date that the calendar covers. */
   readonly covered_start: string;
-  /** Last date the calendar can speak for. */
+  /** Last date that the calendar covers. */
   readonly covered_end: string;
-  /** Whether the calendar does not reach back to the requested start. */
+  /** True if the calendar begins after the requested start. */
   readonly trimmed_start: boolean;
-  /** Whether the calendar stops before the requested end. */
+  /** True if the calendar ends before the requested end. */
   readonly trimmed_end: boolean;
 }
 
 export interface CalendarList {
   /** Every accepted code, sorted by code. */
   readonly calendars: readonly CalendarOption[];
-  /** The code to preselect in a form; a document without a calendar is refused all the same. */
+  /** Code to preselect in a form; a document must still name a calendar. */
   readonly default: string;
 }
 
@@ -1449,9 +1475,9 @@ export interface CapmReturns {
 
 /** The number of securities held, long or short, is between two bounds. */
 export interface CardinalityParams {
-  /** Fewest names held. Unit: names. */
+  /** Minimum number of holdings. Unit: securities. */
   readonly minimum?: number | undefined;
-  /** Most names held. Unit: names. */
+  /** Maximum number of holdings. Unit: securities. */
   readonly maximum?: number | undefined;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -1503,7 +1529,7 @@ export interface CategoryFilterRule {
 }
 
 export interface ChangelogEntryView {
-  /** A release number, or Unreleased. */
+  /** Version number, or Unreleased. */
   readonly version: string;
   /** YYYY-MM-DD; null for Unreleased. */
   readonly date: string | null;
@@ -1514,7 +1540,7 @@ export interface ChangelogEntryView {
 export interface ChangelogResponse {
   /** The running engine version, as /health reports it. */
   readonly version: string;
-  /** Newest first; releases without changes are left out. */
+  /** Newest first; releases without changes are omitted. */
   readonly entries: readonly ChangelogEntryView[];
 }
 
@@ -1584,7 +1610,7 @@ export interface Client {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** Whether files are delivered. */
+  /** True if files are delivered. */
   readonly enabled: boolean;
   /** Files that it may receive: those that one entry covers. An empty list: none. */
   readonly entitlements: readonly Entitlement[];
@@ -1603,7 +1629,7 @@ export interface ClientBody {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** Whether files are delivered. */
+  /** True if files are delivered. */
   readonly enabled?: boolean | undefined;
   /** Files that it may receive: those that one entry covers. An empty list: none. */
   readonly entitlements: readonly EntitlementInput[];
@@ -1614,10 +1640,49 @@ export interface ClientBody {
 export interface ClientCollection {
   /** Clients by id. */
   readonly clients: readonly Client[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
+}
+
+/** Differences that recorded changes make. */
+export interface ClosureEffect {
+  /** Dates that become sessions. */
+  readonly added: readonly string[];
+  /** Sessions that are lost. */
+  readonly removed: readonly string[];
+  /** Sessions whose hours change. */
+  readonly hours: readonly string[];
+  /** Indices whose sessions change. Their runs become stale. */
+  readonly indices: readonly {
+    /** The index, or the strategy of a run. */
+    readonly index_id: string;
+    /** Rebalances and reviews that move or are lost. */
+    readonly before: readonly MovedDate[];
+    /** Rebalances and reviews in their place. */
+    readonly after: readonly MovedDate[];
+    /** Published closes on lost sessions: they stand. */
+    readonly published: readonly string[];
+    /** Added sessions before the last published close. */
+    readonly unpublished: readonly string[];
+  }[];
+  /** Schedules on the calendar with such days. */
+  readonly schedules: readonly {
+    /** The schedule. */
+    readonly schedule_id: string;
+    /** Open days of lost sessions: they end. */
+    readonly ended: readonly string[];
+    /** Added sessions in the past without a day: perform them by backfill. */
+    readonly missing: readonly string[];
+  }[];
+}
+
+export interface ClosuresBody {
+  /** Changes, one for each date. */
+  readonly changes: readonly SessionChange[];
+  /** Only list what would change. */
+  readonly dry_run?: boolean | undefined;
 }
 
 /** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
@@ -1636,15 +1701,15 @@ export interface CombinatorialFolds {
 }
 
 export interface CompareEntry {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** Id of the run that is shown; null of a benchmark. */
+  /** Id of the run; null for a benchmark. */
   readonly run_id: string | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Return of the levels, raw for those taken as they stand. */
+  /** Return variant of the levels; raw for unadjusted levels. */
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
   /** Currency of the levels. */
   readonly currency: string;
@@ -1683,19 +1748,19 @@ export interface CompareStepInput {
 }
 
 export interface CompareView {
-  /** The indices, as asked for. */
+  /** The requested indices. */
   readonly index_ids: readonly string[];
-  /** One entry each, in the order asked for. */
+  /** One entry each, in the order of the request. */
   readonly entries: readonly CompareEntry[];
-  /** `DIFFERENT_DATA` when the runs were made on different contents, `RETURNS_DIFFER` and `CURRENCIES_DIFFER` when the levels are no like for like, `WINDOW_CUT` when the benchmark lacks dates that they share. */
+  /** `DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share. */
   readonly findings: readonly Finding[];
-  /** Of the returns, by the order of the entries in both directions; null where one does not vary. */
+  /** Correlations of the returns, rows and columns in the order of the entries; null if a series is constant. */
   readonly correlations: readonly (readonly (number | null)[])[];
-  /** Dates used. */
+  /** Number of dates used. */
   readonly observations: number;
-  /** First date that every entry has. */
+  /** First common date. */
   readonly start: string;
-  /** Last date that every entry has. */
+  /** Last common date. */
   readonly end: string;
 }
 
@@ -1703,7 +1768,7 @@ export interface ComparisonNode {
   readonly node: 'comparison';
   /** Datapoint or reference column. */
   readonly field: ExpressionNode;
-  /** How the datapoint is compared with the value. */
+  /** Comparison of the datapoint with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
@@ -1715,7 +1780,7 @@ export interface ComparisonNodeInput {
   readonly node: 'comparison';
   /** Datapoint or reference column. */
   readonly field: ExpressionNodeInput;
-  /** How the datapoint is compared with the value. */
+  /** Comparison of the datapoint with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
@@ -1727,7 +1792,7 @@ export interface ComparisonNodeInput {
 export interface CompositeScoreParams {
   /** Datapoints of the score. */
   readonly terms: readonly ScoreTerm[];
-  /** Number of best scores that are kept. Default: no limit. Unit: names. */
+  /** Number of best scores that are kept. Default: no limit. Unit: securities. */
   readonly count?: number | null | undefined;
   /** Minimum score; null: no minimum. Unit: z units. */
   readonly minimum?: number | null | undefined;
@@ -1747,9 +1812,9 @@ export interface CompositeScoreRule {
 
 /** UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
 export interface Concentration5_10_40Params {
-  /** Largest weight of one name. Unit: fraction. */
+  /** Maximum weight of one security. Unit: fraction. */
   readonly single?: number | undefined;
-  /** Weight above which a name counts towards the aggregate. Unit: fraction. */
+  /** Weight above which a security counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
   /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
@@ -1778,19 +1843,19 @@ export interface ConcentrationPayload {
   readonly largest: number;
   /** Combined weight of the largest 1, 5, 10 and 20 constituents. */
   readonly top_weights: Readonly<Record<string, number>>;
-  /** Securities with a position, long or short. Absent from overviews of runs of earlier versions. */
+  /** Securities with a position, long or short. Absent in overviews of runs of earlier versions. */
   readonly gross_constituents?: number | undefined;
-  /** Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions. */
+  /** Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, whatever the cash or borrowing. Absent in overviews of runs of earlier versions. */
   readonly gross_effective_assets?: number | undefined;
-  /** Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions. */
+  /** Largest weight by magnitude, long or short. Absent in overviews of runs of earlier versions. */
   readonly gross_largest?: number | undefined;
 }
 
 /** United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
 export interface ConcentrationRICParams {
-  /** Largest weight of one name. Unit: fraction. */
+  /** Maximum weight of one security. Unit: fraction. */
   readonly single?: number | undefined;
-  /** Weight above which a name counts towards the aggregate. Unit: fraction. */
+  /** Weight above which a security counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
   /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
@@ -1809,93 +1874,93 @@ export interface ConcentrationRICRow {
 }
 
 export interface ConcentrationSeries {
-  /** Sum of squared weights. One value a date. */
+  /** Sum of squared weights. One value per date. */
   readonly herfindahl: readonly number[];
-  /** Effective number of assets: 1 over it; 0 without a weight. One value a date. */
+  /** Effective number of assets: 1 over it; 0 without a weight. One value per date. */
   readonly effective: readonly number[];
-  /** Largest weight. One value a date. */
+  /** Largest weight. One value per date. */
   readonly largest: readonly number[];
-  /** Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date. */
+  /** Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration. One value per date. */
   readonly gross_effective: readonly number[];
-  /** Largest weight by magnitude, long or short. One value a date. */
+  /** Largest weight by magnitude, long or short. One value per date. */
   readonly gross_largest: readonly number[];
 }
 
 /** Corporate actions of constituents that take effect on the session were confirmed by a person. */
 export interface ConfirmedActionsCheck {
   readonly check: 'confirmed_actions';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
 }
 
 /** Corporate actions of constituents that take effect on the session were confirmed by a person. */
 export interface ConfirmedActionsCheckInput {
   readonly check: 'confirmed_actions';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
 }
 
-/** How a name came into the index, or left it. */
+/** Entry of a security into the index, or exit from it. */
 export interface ConstituentChange {
-  /** Session at whose close it happened. */
+  /** Session of the change, at its close. */
   readonly date: string;
   /** `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0. */
   readonly event: 'rebalance' | 'replacement' | 'fast_exit' | 'fast_entry' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
-  /** Of the corporate action; null if there is none. */
+  /** Ex-date of the corporate action; null if there is none. */
   readonly ex_date: string | null;
-  /** Name into which it turned, or from which it came. */
+  /** Security that replaces it, or from which it originates. */
   readonly related: string | null;
-  /** Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that. */
+  /** Shares received per share: of `related` if the security left, or of the security per share of `related` if it originates from that. */
   readonly ratio: number | null;
-  /** Fraction of the index: with which the name left, at the price paid for it and before the trades of the close; with which it came, after them. Negative when short. */
+  /** Weight in the index: on an exit at the price paid, before the trades of the close; on an entry after the trades. Negative if short. */
   readonly weight: number;
-  /** Money a share that was paid for it, in `currency`. */
+  /** Price paid per share, in `currency`. */
   readonly price: number;
-  /** Currency in which the name is quoted. */
+  /** Currency of the security. */
   readonly currency: string;
-  /** Day of its latest bar by then. */
+  /** Day of its latest bar up to the change. */
   readonly last_bar: string | null;
-  /** Rebalance that asked for it, where its order had waited for a bar; else null. */
+  /** Rebalance of the order if the order waited for a bar; otherwise null. */
   readonly ordered_on: string | null;
 }
 
 export interface ConstituentRow {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Held at as_of. */
+  /** Weight held on as_of. */
   readonly weight: number;
-  /** At the rebalance in force, after capping. */
+  /** Weight of the rebalance in force, after capping. */
   readonly decided_weight: number;
-  /** Before capping, at the rebalance. */
+  /** Weight of the rebalance before capping. */
   readonly raw_weight: number;
-  /** Whether the name was cut to the cap. */
+  /** True if the cap applied to the security. */
   readonly capped: boolean;
   /** Weight less the benchmark's. */
   readonly active_weight: number | null;
   /** Contribution to the tracking error; may be negative. */
   readonly active_risk_contribution: number | null;
-  /** Contribution to the annualised volatility; null without an estimate for the name. */
+  /** Contribution to the annualised volatility; null if the security has no estimate. */
   readonly risk_contribution: number | null;
   /** Held less target weight; null on the rebalance date. */
   readonly delta_since_rebalance: number | null;
-  /** Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it. */
+  /** Shares outstanding on the date in the data of the run, not the shares that the index holds; null if other data is served, or there is no value. */
   readonly shares_outstanding: number | null;
 }
 
 export interface ConstraintCost {
-  /** The client's id of the row, empty when there is none. */
+  /** The client's id of the row, empty if there is none. */
   readonly id: string;
   /** Position among the client's rows. */
   readonly index: number;
   /** Class name. */
   readonly type: string;
-  /** objective_value of the problem without the row; null for the reason. */
+  /** objective_value of the problem without the row; null for the reason below. */
   readonly objective_without: number | null;
-  /** How much worse objective_value is with the row; 0 for one that does not bind. */
+  /** Deterioration of objective_value due to the row; 0 if it does not bind. */
   readonly cost: number | null;
-  /** Why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Null if both are numbers; absent in runs of earlier versions. */
+  /** Reason why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions. */
   readonly reason?: 'no_answer' | 'work_spent' | null | undefined;
-  /** The same in words, in the measure of the objective. */
+  /** The effect in words, in the measure of the objective. */
   readonly sentence: string;
 }
 
@@ -1934,23 +1999,23 @@ export interface ConstraintSetBody {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Constraint rows; none leaves full investment, long only. */
+  /** Constraint rows; without rows the weights are long only and sum to 1. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
 export interface ConstraintSetCollection {
   /** Stored sets by id. */
   readonly constraint_sets: readonly ConstraintSet[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface ConstraintTypes {
-  /** Constraint class to the parameter names it accepts, in form order. */
+  /** Parameter names of each constraint class, in form order. */
   readonly types: Readonly<Record<string, readonly string[]>>;
-  /** The same classes in the richer form. */
+  /** These classes with all details. */
   readonly specs: readonly TypeSpec[];
 }
 
@@ -1968,7 +2033,7 @@ export interface ContributionPayload {
 export interface CorporateAction {
   /** Class name. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
-  /** What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed. */
+  /** Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. */
   readonly value: number;
@@ -1984,13 +2049,13 @@ export interface CorporateAction {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
-  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  /** Cash per share that a merger pays in addition to the shares of `related`; null if it pays none. */
   readonly cash: number | null;
-  /** New shares for one held that may be taken instead of a dividend; null where there is no such choice. */
+  /** New shares per share held that may be chosen instead of a dividend; null if there is no choice. */
   readonly scrip_ratio: number | null;
-  /** Last day on which a holder elects; null where unknown. */
+  /** Last day of the election; null if unknown. */
   readonly election_date: string | null;
-  /** What a holder gets who elects nothing; null where unknown. */
+  /** Default of the election; null if unknown. */
   readonly election_default: 'cash' | 'shares' | 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | null;
 }
 
@@ -2016,29 +2081,29 @@ export interface CovarianceUncertainty {
 /** Constituents that are traded on the session have a price, by weight. */
 export interface CoverageCheck {
   readonly check: 'coverage';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
-  /** Least weight of constituents with a price. */
+  /** Minimum weight of constituents with a price. */
   readonly minimum: number;
 }
 
 /** Constituents that are traded on the session have a price, by weight. */
 export interface CoverageCheckInput {
   readonly check: 'coverage';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Least weight of constituents with a price. */
+  /** Minimum weight of constituents with a price. */
   readonly minimum?: number | undefined;
 }
 
 export interface CoverageHistoryResponse {
   /** The data store. */
   readonly store_id: string;
-  /** Every date on which a name has a bar, ascending. */
+  /** Dates on which any security has a bar, ascending. */
   readonly dates: readonly string[];
-  /** Names with a price on each date. */
+  /** Securities with a price on each date. */
   readonly priced: readonly number[];
-  /** Names between their first and their last price on it: those of them without a price had a holiday, or a bar is missing. */
+  /** Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing. */
   readonly expected: readonly number[];
 }
 
@@ -2151,13 +2216,13 @@ export interface CurrencyOverlay {
 export interface DataAudit {
   /** The data store. */
   readonly store_id: string;
-  /** Of the content that was looked through. */
+  /** Hash of the content that was checked. */
   readonly content_hash: string;
-  /** By date and identifier, at most 1000: the most certain ones. */
+  /** By date and identifier; at most the 1000 most certain ones. */
   readonly doubts: readonly DataDoubt[];
-  /** All of them, also those not listed. */
+  /** Total number, including those not listed. */
   readonly total: number;
-  /** Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it. */
+  /** Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap. */
   readonly partial_dates: readonly Finding[];
 }
 
@@ -2166,13 +2231,13 @@ export interface DataCell {
   readonly table: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Null for what has always held. */
+  /** Null for a value that is always valid. */
   readonly date: string | null;
   /** Column of the value. */
   readonly field: string;
-  /** Null where there was none. */
+  /** Null if there was none. */
   readonly before: string | number | boolean | null;
-  /** Null where there is none. */
+  /** Null if there is none. */
   readonly after: string | number | boolean | null;
 }
 
@@ -2181,33 +2246,33 @@ export interface DataDifference {
   readonly from: number;
   /** The later version. */
   readonly to: number;
-  /** Values up to the last date of the first version that only one has, or has otherwise. */
+  /** Number of values up to the last date of the first version that differ or exist in only one. */
   readonly cells: number;
-  /** Rows that are new. */
+  /** Number of new rows. */
   readonly rows_added: number;
-  /** Rows with other values. */
+  /** Number of changed rows. */
   readonly rows_changed: number;
-  /** Rows that are gone. */
+  /** Number of removed rows. */
   readonly rows_removed: number;
   /** Bars of sessions after the last one of the first version; null if there are none. */
   readonly appended: {
-    /** Sessions that came. */
+    /** Number of new sessions. */
     readonly sessions: number;
-    /** Bars of them; they are among rows_added. */
+    /** Number of their bars, included in rows_added. */
     readonly rows: number;
-    /** The first of them, YYYY-MM-DD. */
+    /** The first new session, YYYY-MM-DD. */
     readonly start: string;
-    /** The last of them, YYYY-MM-DD. */
+    /** The last new session, YYYY-MM-DD. */
     readonly end: string;
   } | null;
   /** The first of those values, by date; with `appended` then the values of appended bars. */
   readonly changes: readonly DataCell[];
-  /** Whether `limit` has left out some of them. */
+  /** True if `limit` omitted some of them. */
   readonly cut: boolean;
 }
 
 export interface DataDoubt {
-  /** Id of the data warning in a request for repairs; the same data has the same ids. */
+  /** Id of the data warning in a request for repairs; unchanged data has unchanged ids. */
   readonly id: string;
   /** Kind of the object. */
   readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'exchange_rate' | 'unknown_currency' | 'action_terms' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
@@ -2217,11 +2282,11 @@ export interface DataDoubt {
   readonly date: string;
   /** Confidence of the data warning, 0 to 1. */
   readonly confidence: number;
-  /** A sentence for people. */
+  /** Message in one sentence. */
   readonly message: string;
-  /** The figures it rests on. */
+  /** Figures on which it is based. */
   readonly evidence: Readonly<Record<string, number | string>>;
-  /** Null where the data itself does not say what is right. */
+  /** Null if the data does not show the correct value. */
   readonly repair: DataRepair | null;
 }
 
@@ -2230,25 +2295,25 @@ export type DataRepair = {
   readonly kind: 'scale';
   /** Asset identifier. */
   readonly identifier: string;
-  /** First day concerned. */
+  /** First day of the change. */
   readonly from: string;
-  /** Last day concerned. */
+  /** Last day of the change. */
   readonly to: string;
-  /** Columns concerned. */
+  /** Columns that are scaled. */
   readonly columns: readonly string[];
   /** Multiplies the values. */
   readonly factor: number;
-  /** Counts of shares on the same days: divided by the factor. */
+  /** Share counts on these days are divided by the factor. */
   readonly inverse_columns?: readonly string[] | undefined;
 } | {
   readonly kind: 'remove_values';
   /** Asset identifier. */
   readonly identifier: string;
-  /** First day concerned. */
+  /** First day of the change. */
   readonly from: string;
-  /** Last day concerned. */
+  /** Last day of the change. */
   readonly to: string;
-  /** Columns concerned. */
+  /** Columns that are scaled. */
   readonly columns: readonly string[];
 } | {
   readonly kind: 'insert_action';
@@ -2278,7 +2343,7 @@ export type DataRepair = {
   };
   /** The value. */
   readonly value: number;
-  /** The day it is moved to; absent where it stays. */
+  /** New day; absent if unchanged. */
   readonly ex_date?: string | undefined;
 } | {
   readonly kind: 'remove_action';
@@ -2307,7 +2372,7 @@ export interface DataStore {
   readonly store_id: string;
   /** Display name. */
   readonly name: string;
-  /** Where its data came from. */
+  /** Source of its data. */
   readonly kind: 'folder' | 'database' | 'imported' | 'synthetic';
   /** The engine created the folder and deletes it with the store. */
   readonly managed: boolean;
@@ -2317,39 +2382,39 @@ export interface DataStore {
   readonly status: 'writing' | 'ready' | 'loading' | 'refreshing' | 'error';
   /** Folder, or database URL with the password replaced by ***. */
   readonly location: string | null;
-  /** Where a refresh takes data from. */
+  /** Source of a refresh. */
   readonly source: string | null;
-  /** False exactly when a refresh is refused with NOTHING_TO_REFRESH. */
+  /** False if a refresh is refused with NOTHING_TO_REFRESH. */
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
   /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency: string | null;
-  /** How its market is read; null where it is written as it is read. */
+  /** Mapping of its market; null if the tables need none. */
   readonly mapping: Mapping | null;
   /** Actions derived from adjusted closes at the last load; null without adjusted closes. */
   readonly derived_actions: DerivedActions | null;
   /** Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions. */
   readonly versions_kept: number | null;
-  /** Time it was made, ISO-8601 UTC with offset. */
+  /** Time of creation, ISO-8601 UTC with offset. */
   readonly created_at: string;
-  /** Time it was last read. */
+  /** Time of the last reading. */
   readonly last_loaded_at: string | null;
-  /** Time it was last brought up to date. */
+  /** Time of the last refresh. */
   readonly last_refreshed_at: string | null;
   /** Distinct identifiers of the market dataset; null before the first load. */
   readonly identifiers: number | null;
-  /** First market date held. */
+  /** First date of the market. */
   readonly start: string | null;
-  /** Last market date held. */
+  /** Last date of the market. */
   readonly end: string | null;
   /** Bytes of its files; null before the first load and for a database server. */
   readonly size_bytes: number | null;
-  /** SHA-256 over the canonical content: changes exactly when a value changes, whatever the files. */
+  /** SHA-256 of the canonical content: changes if and only if a value changes, whatever the files. */
   readonly content_hash: string | null;
   /** Rows per dataset at the last load: those read, and actions derived from adjusted closes. */
   readonly rows: Readonly<Record<string, number>> | null;
-  /** Every file of the last load with its SHA-256; left out of listings. */
+  /** Every file of the last load with its SHA-256; omitted from listings. */
   readonly files?: readonly {
     /** Name of the file. */
     readonly label: string;
@@ -2362,16 +2427,16 @@ export interface DataStore {
   readonly findings?: readonly Finding[] | undefined;
   /** Changes of the source that were accepted at a start; reported by the next refresh, then null. */
   readonly taken_at_start: {
-    /** Dates that were not held before. */
+    /** Number of new dates. */
     readonly dates_added: number;
-    /** Bars; 0 where the content before is lost and the history another. */
+    /** Number of bars; 0 if the previous content is lost and the history has changed. */
     readonly rows_added: number;
-    /** Names that were not held before. */
+    /** Number of new securities. */
     readonly identifiers_added: number;
     /** HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED. */
     readonly findings: readonly Finding[];
   } | null;
-  /** Why the status is error. */
+  /** Reason for the status error. */
   readonly error: ErrorDetail | null;
 }
 
@@ -2380,28 +2445,28 @@ export interface DataStoreCollection {
   readonly stores: readonly DataStore[];
   /** Id of the store being served. */
   readonly active: string | null;
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface DataStoreCreate {
-  /** Default: the name in lower case, other characters as dashes. */
+  /** Default: the name in lower case, with dashes for other characters. */
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name: string;
   /** Kind of the object. */
   readonly kind: 'folder' | 'database';
-  /** Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows. */
+  /** Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. The operator must allow the location. */
   readonly location: string;
-  /** File or table of a dataset that is not called like it. */
+  /** File or table of a dataset whose name differs from the dataset. */
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency?: string | null | undefined;
-  /** How the market is read where it is not written as the tables are: POST /data/inspect proposes one. */
+  /** Mapping of the market if its tables have another format; POST /data/inspect proposes one. */
   readonly mapping?: MappingInput | null | undefined;
   /** Serve the store at once. */
   readonly activate?: boolean | undefined;
@@ -2410,13 +2475,13 @@ export interface DataStoreCreate {
 export interface DataStoreUpdate {
   /** Display name. */
   readonly name?: string | undefined;
-  /** Where a refresh takes data from. */
+  /** Source of a refresh. */
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency?: string | null | undefined;
-  /** Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read. */
+  /** Members to change. Null: no mapping. Applies from the next reading of the source. */
   readonly mapping?: MappingChange | null | undefined;
   /** Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions. */
   readonly versions_kept?: number | null | undefined;
@@ -2429,19 +2494,19 @@ export interface DataVersion {
   readonly content_hash: string;
   /** Time from which it was served, ISO-8601 UTC with offset. */
   readonly known_at: string;
-  /** What made it; `reload`: its source had another content when a start or an activation read it. */
+  /** Origin of the version; `reload`: its source had changed when a start or an activation read it. */
   readonly source: 'import' | 'append' | 'replace' | 'refresh' | 'reload' | 'repair' | 'synthetic';
-  /** Rows that are new. */
+  /** Number of new rows. */
   readonly rows_added: number;
-  /** Rows with other values. */
+  /** Number of changed rows. */
   readonly rows_changed: number;
-  /** Rows that are gone. */
+  /** Number of removed rows. */
   readonly rows_removed: number;
-  /** Name of the key that asked for it; `local` where none is asked for, and of what a start found. */
+  /** Name of the key of the request; `local` without keys, and for changes found at a start. */
   readonly author: string;
   /** X-Change-Note of the request; null if there is none. */
   readonly note: string | null;
-  /** The request; empty for what the service did of itself. */
+  /** The request; empty if the service acted on its own. */
   readonly request_id: string;
   /** True if the version can be used with `as_known_on`. */
   readonly readable: boolean;
@@ -2450,11 +2515,11 @@ export interface DataVersion {
 export interface DataVersions {
   /** Newest first. */
   readonly versions: readonly DataVersion[];
-  /** Versions that are stored, listed or not. */
+  /** Number of stored versions, listed or not. */
   readonly total: number;
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
   /** Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
@@ -2470,29 +2535,29 @@ export interface Datapoint {
   readonly lag: number;
   /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
-  /** How a window becomes one value. */
+  /** Aggregation of a window to one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
   /** Across the remaining securities that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
-/** What an expression means, for an editor. */
+/** Analysis of an expression, for an editor. */
 export interface DatapointEvaluation {
-  /** Whether no finding is an error. */
+  /** True if no finding is an error. */
   readonly valid: boolean;
-  /** Canonical text; null where it cannot be read. */
+  /** Canonical text; null if the expression cannot be parsed. */
   readonly text: string | null;
   /** Canonical tree: an ExpressionNode. */
   readonly tree: Readonly<Record<string, unknown>> | null;
-  /** Unit of the values, as `money` or `number`; null where it is unknown, and of a condition. */
+  /** Unit of the values, such as `money` or `number`; null if unknown, and for a condition. */
   readonly unit: string | null;
   /** Session of the values; null without values. */
   readonly as_of: string | null;
-  /** Of the securities that were asked about, or of the first that have a value. */
+  /** Values of the requested securities, or of the first that have a value. */
   readonly values: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
-    /** Null where missing. */
+    /** Null if missing. */
     readonly value: number | string | boolean | null;
   })[];
   /** Findings, worst first. */
@@ -2509,7 +2574,7 @@ export interface DatapointInput {
   readonly lag?: number | undefined;
   /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
-  /** How a window becomes one value. */
+  /** Aggregation of a window to one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
   /** Across the remaining securities that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
@@ -2518,11 +2583,11 @@ export interface DatapointInput {
 export interface DatapointRequest {
   /** The expression, as text or as nodes. */
   readonly expression: string | Readonly<Record<string, unknown>>;
-  /** A condition is what ExpressionFilter and the first operand of `if` take. */
+  /** A condition is accepted by ExpressionFilter and as the first operand of `if`. */
   readonly expects?: 'number' | 'condition' | undefined;
-  /** Expressions that it names, as the member of an index document. */
+  /** Expressions that it refers to, as in an index document. */
   readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
-  /** Plug-ins that it names, as the member of an index document. */
+  /** Plug-ins that it refers to, as in an index document. */
   readonly plugins?: Readonly<Record<string, {
     /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
@@ -2545,38 +2610,38 @@ export interface DatapointRequest {
       }[];
       /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
-      /** The public document that is followed. */
+      /** Public document that the template follows. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** As that of an index document; default all securities. */
+  /** Universe, as in an index document. Default: all securities. */
   readonly universe?: UniverseSpecInput | undefined;
   /** Default: the preselected calendar. */
   readonly calendar?: string | undefined;
   /** Of amounts of money. */
   readonly currency?: string | undefined;
-  /** Decision date; default the latest of the store. */
+  /** Decision date. Default: the latest of the store. */
   readonly as_of?: string | null | undefined;
-  /** Securities whose values are wanted; default the first that have one. */
+  /** Securities whose values are returned. Default: the first that have one. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
 export interface DatasetCoverage {
-  /** Which table. */
+  /** Name of the table. */
   readonly dataset: 'market' | 'reference';
   /** The dataset is loaded. */
   readonly configured: boolean;
   /** Distinct identifiers. */
   readonly identifiers: number;
-  /** Earliest date held. */
+  /** Earliest date of the data. */
   readonly start: string | null;
-  /** Latest date held. */
+  /** Latest date of the data. */
   readonly end: string | null;
-  /** Data columns, keys excluded. */
+  /** Data columns without the keys. */
   readonly field_count: number;
-  /** Defines what stale means. */
+  /** Determines when the dataset is stale. */
   readonly frequency: 'daily' | 'static' | 'event';
-  /** Age beyond which the dataset is stale; null where that does not apply. */
+  /** Age beyond which the dataset is stale; null if not applicable. */
   readonly stale_after_seconds: number | null;
   /** Seconds since the last load. */
   readonly cache_age: number | null;
@@ -2584,7 +2649,7 @@ export interface DatasetCoverage {
   readonly last_refreshed: string | null;
   /** Bytes on disk. */
   readonly cache_size_bytes: number | null;
-  /** Where the data came from: local, database, imported or synthetic. */
+  /** Source of the data: local, database, imported or synthetic. */
   readonly source: string | null;
 }
 
@@ -2610,46 +2675,46 @@ export interface DayBackfill {
   readonly start: string;
   /** Last session. */
   readonly end: string;
-  /** Why, for the register of decisions. */
+  /** Reason, for the register of decisions. */
   readonly reason?: string | null | undefined;
 }
 
 export interface DayRun {
-  /** Steps whose results are dropped first: their files are written again. */
+  /** Steps whose results are discarded first: their files are written again. */
   readonly again?: readonly ('refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver')[] | undefined;
-  /** Why, for the register of decisions. */
+  /** Reason, for the register of decisions. */
   readonly reason?: string | null | undefined;
 }
 
 export interface DaySkip {
-  /** Why, for the register of decisions. */
+  /** Reason, for the register of decisions. */
   readonly reason: string;
 }
 
 export interface DayWaiver {
   /** Check whose findings are accepted. */
   readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
-  /** Index, with the indices made from it. Default: every index of the schedule. */
+  /** Index, with the indices that depend on it. Default: every index of the schedule. */
   readonly index_id?: string | null | undefined;
   /** Security or series of the finding. Default: every finding of the check. */
   readonly identifier?: string | null | undefined;
-  /** Why, for the register of decisions. */
+  /** Reason, for the register of decisions. */
   readonly reason: string;
 }
 
-/** Over the names traded, all accounts together; quantiles of type 7. */
+/** Over the traded securities of all accounts; quantiles of type 7. */
 export interface DaysToTrade {
   /** Median. */
   readonly p50: number | null;
-  /** Of nine names in ten at most. */
+  /** 90th percentile over the securities. */
   readonly p90: number | null;
-  /** Of the slowest name. */
+  /** Maximum over the securities. */
   readonly max: number | null;
 }
 
 /** Difference from published closes, with the decision; null if there is none. */
 export type DecidedError = {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Time of the decision, ISO-8601 UTC with offset. */
   readonly at: string;
@@ -2743,22 +2808,22 @@ export interface DefinitionFields {
 export interface DeletedIndex {
   /** The index removed. */
   readonly index_id: string;
-  /** Whether a stored record went with it. */
+  /** True if a stored record was deleted too. */
   readonly backtest_record_deleted: boolean;
-  /** Job records and persisted run results forgotten. */
+  /** Number of deleted job records and stored results. */
   readonly backtest_results_deleted: number;
-  /** Parent of an optimised child; null for the index the request named. */
+  /** Parent of an optimised child; null for the index of the request. */
   readonly derived_from: string | null;
 }
 
-/** Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back. */
+/** Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step. */
 export interface DeliverStep {
   readonly type: 'deliver';
   /** Clients. Default: every client that is entitled to a file. */
   readonly clients: readonly string[] | null;
 }
 
-/** Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back. */
+/** Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step. */
 export interface DeliverStepInput {
   readonly type: 'deliver';
   /** Clients. Default: every client that is entitled to a file. */
@@ -2772,7 +2837,7 @@ export interface DeliveredFile {
   readonly path: string;
   /** Name of the file of the day. */
   readonly file: string;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Table of the file; `report` for a rendered report. */
   readonly table: string;
@@ -2806,7 +2871,7 @@ export interface DeliveryLine {
   readonly target: string;
   /** File concerned; null for the whole target. */
   readonly path: string | null;
-  /** A sentence for people. */
+  /** Message in one sentence. */
   readonly message: string;
 }
 
@@ -2828,25 +2893,25 @@ export interface DeliveryRecord {
 export interface DerivationPayload {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective: string | {
     /** Class name. */
     readonly type: string;
   };
-  /** Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters. */
+  /** Expected returns of the objective: a model of `/optimise/objective-types` with its parameters. */
   readonly expected_returns?: {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: Uncertainty | null | undefined;
-  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimator | null | undefined;
   /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Constraint rows; none leaves full investment, long only. */
+  /** Constraint rows; without rows the weights are long only and sum to 1. */
   readonly constraints: readonly ConstraintRow[];
   /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
@@ -2855,25 +2920,25 @@ export interface DerivationPayload {
 export interface DerivationPayloadInput {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: string | {
     /** Class name. */
     readonly type: string;
   } | undefined;
-  /** Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters. */
+  /** Expected returns of the objective: a model of `/optimise/objective-types` with its parameters. */
   readonly expected_returns?: {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
   /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Constraint rows; none leaves full investment, long only. */
+  /** Constraint rows; without rows the weights are long only and sum to 1. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
   /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
@@ -2881,29 +2946,29 @@ export interface DerivationPayloadInput {
 
 /** Corporate actions that were derived from adjusted closes. */
 export interface DerivedActions {
-  /** Return variant: dividends left out, reinvested, or reinvested after withholding tax. */
+  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends: number;
-  /** Whether splits are applied; `ignore` only for prices that are adjusted already. */
+  /** Treatment of splits; use `ignore` only for adjusted prices. */
   readonly splits: number;
 }
 
-/** The chain behind the parent's weight on the rebalance that was optimised, and the optimisation. */
+/** Explanation of the parent's weight on the rebalance that was optimised, and of the optimisation. */
 export interface DerivedSource {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective: string;
-  /** The parent's weight, which the optimisation starts from; null when the parent does not hold the name. */
+  /** Weight in the parent, the start of the optimisation; null if the parent does not hold the security. */
   readonly source_weight: number | null;
-  /** The chain behind the parent's weight, on the effective date of the composition that was optimised. */
+  /** Explanation of the parent's weight, on the effective date of the composition that was optimised. */
   readonly source: IndexExplanation;
-  /** Null when the parent does not hold the name. */
+  /** Null if the parent does not hold the security. */
   readonly solve: NameSolve | null;
   /** Warnings of the optimisation. */
   readonly findings: readonly Finding[];
 }
 
-/** A corporate action with what people decided about it. */
+/** A corporate action with the decisions about it. */
 export interface DeskAction {
   /** Asset identifier. */
   readonly identifier: string;
@@ -2927,9 +2992,9 @@ export interface DeskAction {
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
   /** Day of the announcement. */
   readonly announced: string | null;
-  /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
+  /** `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
-  /** Reasons to look at it, and differences from other sources. */
+  /** Reasons to review it, and differences from other sources. */
   readonly flags: readonly string[];
   /** Decisions of people, earliest first. */
   readonly decisions: readonly ActionDecision[];
@@ -2958,9 +3023,9 @@ export interface DeskActionDetail {
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
   /** Day of the announcement. */
   readonly announced: string | null;
-  /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
+  /** `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
-  /** Reasons to look at it, and differences from other sources. */
+  /** Reasons to review it, and differences from other sources. */
   readonly flags: readonly string[];
   /** Decisions of people, earliest first. */
   readonly decisions: readonly ActionDecision[];
@@ -2969,21 +3034,21 @@ export interface DeskActionDetail {
 }
 
 export interface DeskActionEffect {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Coming: after the last date of the run; pro forma. */
+  /** True if it is after the last date of the run; its figures are pro forma. */
   readonly state: 'effective' | 'coming';
-  /** Weight at the close before. */
+  /** Weight at the previous close. */
   readonly weight_before: number | null;
-  /** Weight after it. */
+  /** Weight after the action. */
   readonly weight_after: number | null;
-  /** Index shares before. */
+  /** Index shares before the action. */
   readonly shares_before: number | null;
-  /** Index shares after it. */
+  /** Index shares after the action. */
   readonly shares_after: number | null;
-  /** Divisor of the index before. */
+  /** Divisor of the index before the action. */
   readonly divisor_before: number | null;
-  /** Divisor after it and all other events of its session. */
+  /** Divisor after the action and all other events of its session. */
   readonly divisor_after: number | null;
 }
 
@@ -3012,7 +3077,7 @@ export interface Distribution {
   readonly minimum: number;
   /** Greatest. */
   readonly maximum: number;
-  /** By the percentiles asked for, interpolated between order statistics. */
+  /** By requested percentile, interpolated between order statistics. */
   readonly percentiles: Readonly<Record<string, number>>;
 }
 
@@ -3037,25 +3102,25 @@ export interface DividendFilterRule {
 }
 
 export interface DividendPointsView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Return variant of the level that the points are of. */
+  /** Return variant of the level in which the points are measured. */
   readonly variant: 'price' | 'total' | 'net';
-  /** Fraction of the definition that is withheld from net points, or its rates by the value of a field. */
+  /** Withholding rate of the definition for net points, or its rates by the value of a field. */
   readonly withholding_tax: number | WithholdingRates;
   /** Last date of the run. */
   readonly as_of: string;
-  /** Level on as_of: of a strategy rebased to 100. */
+  /** Level on as_of; for a strategy rebased to 100. */
   readonly level: number;
-  /** Sessions in the window on which a name held went ex dividend. */
+  /** Sessions in the window on which a constituent went ex dividend. */
   readonly dates: readonly string[];
-  /** Ordinary dividends before tax in index points, one value a date. */
+  /** Ordinary dividends before tax in index points, one value per date. */
   readonly points: readonly number[];
-  /** The same after withholding tax, one value a date. */
+  /** Dividends after withholding tax in index points, one value per date. */
   readonly net_points: readonly number[];
   /** Sums of the calendar years in the window. */
   readonly years: readonly {
@@ -3063,12 +3128,12 @@ export interface DividendPointsView {
     readonly year: number;
     /** Index points; negative where short positions pay more. */
     readonly points: number;
-    /** The same after withholding tax, as a net return reinvests them. */
+    /** Points after withholding tax, as reinvested by a net return. */
     readonly net_points: number;
   }[];
   /** Sum of the twelve months that end on as_of. */
   readonly trailing: DividendSum;
-  /** Dividends behind as_of. */
+  /** Dividends after as_of. */
   readonly announced: AnnouncedDividends;
 }
 
@@ -3076,36 +3141,36 @@ export interface DividendPointsView {
 export interface DividendSum {
   /** Index points; negative where short positions pay more. */
   readonly points: number;
-  /** The same after withholding tax, as a net return reinvests them. */
+  /** Points after withholding tax, as reinvested by a net return. */
   readonly net_points: number;
   /** Points over the level on as_of. */
   readonly yield: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump. */
+/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheck {
   readonly check: 'divisor';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
   /** Largest relative difference, beyond rounding. */
   readonly tolerance: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump. */
+/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheckInput {
   readonly check: 'divisor';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
   /** Largest relative difference, beyond rounding. */
   readonly tolerance?: number | undefined;
 }
 
 export interface DocumentAccess {
-  /** Author of the first version; null where that was purged. */
+  /** Author of the first version; null if it was purged. */
   readonly owner: {
-    /** Id of the key, or `sub:` and the subject of the token; null where none was asked for. */
+    /** Id of the key, or `sub:` and the subject of the token; null without authentication. */
     readonly key_id: string | null;
-    /** Its name. */
+    /** Name of the key. */
     readonly name: string;
   } | null;
   /** Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token. */
@@ -3113,34 +3178,34 @@ export interface DocumentAccess {
 }
 
 export interface DocumentChange {
-  /** JSON pointer; of the document as the changes before this one leave it. */
+  /** JSON pointer into the document after the preceding changes. */
   readonly path: string;
   /** As in JSON Patch (RFC 6902). */
   readonly op: 'add' | 'remove' | 'replace';
-  /** What was there; null for an addition. */
+  /** Previous value; null for an addition. */
   readonly before: unknown;
-  /** What is there; null for a removal. */
+  /** New value; null for a removal. */
   readonly after: unknown;
 }
 
 export interface DocumentVersion {
   /** From 1, without a gap; a deletion has a number, too. */
   readonly version: number;
-  /** SHA-256 of the content; of a deletion that of what was deleted. */
+  /** SHA-256 of the content; for a deletion, of the deleted content. */
   readonly etag: string;
   /** Time of the write, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; local where none is asked for. */
+  /** Name of the key; local without keys. */
   readonly author: string;
   /** Id of the key, or `sub:` and the subject of the token; null if there is none. */
   readonly key_id: string | null;
   /** X-Change-Note of the write, at most 500 characters; null if there is none. */
   readonly note: string | null;
-  /** What the write made of the document. */
+  /** Effect of the write on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted';
-  /** Number of the version that was brought back; null of other writes. */
+  /** Number of the restored version; null for other writes. */
   readonly restored_from: number | null;
-  /** X-Request-Id of the write; empty where the engine itself wrote. */
+  /** X-Request-Id of the write; empty for writes of the engine. */
   readonly request_id: string;
 }
 
@@ -3149,7 +3214,7 @@ export interface DrawdownRow {
   readonly peak: string;
   /** Date of the lowest level. */
   readonly trough: string;
-  /** First date at the high again; null while below it. */
+  /** First date back at the high; null if it is not reached. */
   readonly recovery: string | null;
   /** Lowest level over the high, less 1. A fraction. */
   readonly depth: number;
@@ -3160,7 +3225,7 @@ export interface DrawdownRow {
 export interface DriftPayload {
   /** Largest single change. */
   readonly maximum: number;
-  /** Rebalance drifted from. */
+  /** Rebalance from which the drift is measured. */
   readonly since: string;
   /** Sum of the absolute changes. */
   readonly total_absolute: number;
@@ -3170,7 +3235,7 @@ export interface DriftPayload {
 
 /** The effective number of securities (one over the sum of squared weights) is at least a minimum. */
 export interface EffectiveNumberParams {
-  /** Smallest effective number. Unit: names. */
+  /** Smallest effective number. Unit: securities. */
   readonly minimum: number;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -3210,7 +3275,7 @@ export interface EntitlementInput {
 
 /** Weights with equal risk contributions of all constituents. */
 export interface EqualRiskWeightParams {
-  /** Trailing returns behind the covariance. Unit: sessions. */
+  /** Number of trailing returns of the covariance. Unit: sessions. */
   readonly window?: number | undefined;
   /** Structure the sample covariance is shrunk towards. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
@@ -3259,10 +3324,10 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
-  /** A sentence for people. */
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CALENDAR_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  /** Message in one sentence. */
   readonly message: string;
-  /** Members that go with the code, or null. */
+  /** Further members for the code, or null. */
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
@@ -3318,19 +3383,19 @@ export interface EventsView {
   readonly from: string;
   /** Last day. */
   readonly to: string;
-  /** Indices looked at. */
+  /** Indices of the calendar. */
   readonly indices: number;
   /** By date, kind and index; the first 10,000. */
   readonly events: readonly IndexEvent[];
-  /** First day that every calendar of the indices covers: before it events are missing. Null without an index. */
+  /** First day that every calendar of the indices covers; earlier events are incomplete. Null without an index. */
   readonly covered_from: string | null;
-  /** Last day that every calendar of the indices covers: behind it events are missing, of the others, too. Null without an index. */
+  /** Last day that every calendar of the indices covers; later events are incomplete. Null without an index. */
   readonly covered_to: string | null;
-  /** All of them. */
+  /** Total number. */
   readonly events_total: number;
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -3370,7 +3435,7 @@ export interface ExcludeListRule {
 
 /** The securities have no weight. */
 export interface ExcludeParams {
-  /** Names the row covers. */
+  /** Securities of the row. */
   readonly identifiers: readonly string[];
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -3386,77 +3451,77 @@ export interface ExcludeRow {
   readonly params?: ExcludeParams | undefined;
 }
 
-/** Annualised expected returns of the names. */
+/** Annualised expected returns of the securities. */
 export type ExpectedReturns = FieldReturns | HistoricalReturns | CapmReturns | BlackLittermanReturns;
 
 export interface ExplainedDatapoint {
-  /** Where the definition names the datapoint. */
+  /** Place of the definition that names the datapoint. */
   readonly path: string;
-  /** What was read, in words. */
+  /** Description of the value that was read. */
   readonly field: string;
   /** The value. */
   readonly value: string | number | boolean | null;
-  /** First date read; equals `to` for a single value, null for a value that was always valid. */
+  /** First date that was read; equals `to` for a single value, null for a value that is always valid. */
   readonly from: string | null;
-  /** Last date read. */
+  /** Last date that was read. */
   readonly to: string | null;
-  /** Values found between them: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on sessions in a row. */
+  /** Number of values between these dates: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on consecutive sessions. */
   readonly observations: number;
-  /** Of a missing value of a name whose bars began too late for it: the first session on which there can be one, half of its window and its lag after them. Null otherwise. */
+  /** If the value is missing because the bars of the security began too late, the first session on which a value is possible: half of the window and the lag after the first bar. Otherwise null. */
   readonly known_from: string | null;
 }
 
 export interface ExplainedRule {
-  /** Place in the order. */
+  /** Position in the order. */
   readonly position: number;
   /** Id of the rule; null for the universe. */
   readonly rule_id: string;
   /** Class of the rule; null for the universe. */
   readonly rule_type: string;
-  /** Whether the composition before had the name. */
+  /** True if the previous composition had the security. */
   readonly constituent: boolean;
-  /** Whether the rule kept it. */
+  /** True if the rule kept the security. */
   readonly kept: boolean;
   /** The condition in words. */
   readonly test: string;
-  /** Value of the name; null when missing. */
+  /** Value of the security; null if missing. */
   readonly value: string | number | boolean | null;
-  /** Bound the value was held against; for a ranking the value of the last name that reaches the threshold which the name faced. */
+  /** Bound for the value; for a ranking, the value of the last security that meets the threshold that applies to this one. */
   readonly threshold: number | null;
-  /** Rank, 1 the best; null where the rule does not rank. */
+  /** Rank, 1 for the best; null if the rule does not rank. */
   readonly rank: number | null;
-  /** Last rank that reaches the threshold which the name faced: of a buffer, another for constituents. */
+  /** Last rank that meets the applicable threshold; with a buffer it differs for constituents. */
   readonly cutoff: number | null;
-  /** Whether the name stayed because it was a constituent. */
+  /** True if the security stayed because it was a constituent. */
   readonly incumbent: boolean;
-  /** Move of the value of an excluded name to its threshold; 0 when kept; null off the number line. */
+  /** Distance of the value of an excluded security to its threshold; 0 if kept, null if it is not a number. */
   readonly distance: number | null;
-  /** All that the name had to reach, the decisive one first: `threshold`, `cutoff` and `distance` are of that. */
+  /** All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to that. */
   readonly thresholds: readonly ExplainedThreshold[];
-  /** Of an expression: each comparison with the value it met. */
+  /** Comparisons of an expression with the value of the security. */
   readonly comparisons: readonly ({
-    /** Where, as the client wrote it. */
+    /** Path of the field, as the client wrote it. */
     readonly path: string;
     /** The condition in words. */
     readonly test: string;
     /** The value. */
     readonly value: string | number | boolean | null;
-    /** Null when unknown. */
+    /** Null if unknown. */
     readonly outcome: boolean | null;
   })[];
 }
 
-/** What a name had to reach under a rule. */
+/** Threshold of a rule for a security. */
 export interface ExplainedThreshold {
   /** `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value of a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, if none was left for lower ranks; `fill_up` rank of the last security that completed the count. */
   readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'coverage_lower' | 'coverage_upper' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
-  /** Last rank that reaches it; null off a ranking. */
+  /** Last rank that meets the threshold; null if there is no ranking. */
   readonly rank: number | null;
-  /** The bound itself, of a ranking the value of the name at that rank; null where that has none. */
+  /** The bound, or for a ranking the value of the security at that rank; null if it has none. */
   readonly value: number | null;
-  /** Whether the name reached it. */
+  /** True if the security met the threshold. */
   readonly met: boolean;
-  /** Move of the name's value that reaches it; 0 when met, null off the number line. */
+  /** Change of the security's value that meets the threshold; 0 if met, null if it is not a number. */
   readonly distance: number | null;
 }
 
@@ -3475,17 +3540,17 @@ export interface ExportStepInput {
 }
 
 export interface ExportView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** The table, as it was asked for. */
+  /** The requested table. */
   readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
   /** Names of the columns. */
   readonly columns: readonly string[];
-  /** Rows, a value a column; dates are YYYY-MM-DD. */
+  /** Rows with one value per column; dates are YYYY-MM-DD. */
   readonly data: readonly (readonly (string | number | null)[])[];
 }
 
@@ -3535,34 +3600,34 @@ export interface ExposurePayload {
 }
 
 export interface ExposuresView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group. */
+  /** Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group. */
   readonly by: string;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string | null;
-  /** Dates of the run; of a coarser interval the last of each. */
+  /** Dates of the run, or the last date of each interval. */
   readonly dates: readonly string[];
   /** By average weight, largest first; OTHERS last. They sum to the invested weight. */
   readonly groups: readonly ({
     /** The group. */
     readonly group: string;
-    /** Sum of the held weights. One value a date. */
+    /** Sum of the held weights. One value per date. */
     readonly weights: readonly number[];
     /** Weights of the benchmark; null if there is none. */
     readonly benchmark_weights: readonly number[] | null;
   })[];
   /** In the order of the request. */
   readonly fields: readonly FieldExposure[];
-  /** How the weights are concentrated. */
+  /** Concentration of the weights. */
   readonly concentration: ConcentrationSeries;
   /** Null without a benchmark. */
   readonly active_share: readonly number[] | null;
-  /** One-way turnover of the portfolio's trades since the date before; its first purchase is none. One value a date. */
+  /** One-way turnover of the portfolio since the previous date; the first purchase does not count. One value per date. */
   readonly turnover: readonly number[];
 }
 
@@ -3591,19 +3656,19 @@ export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode | Fiel
 export type ExpressionNodeInput = AllNodeInput | AnyNodeInput | NotNodeInput | ComparisonNodeInput | FieldNodeInput | ValueNode | ArithmeticNodeInput | FunctionNodeInput;
 
 export interface FactorAttributionView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** The factor model. */
   readonly model: 'styles' | 'market_sector';
   /** In the order of the model. */
   readonly factors: readonly FactorContribution[];
-  /** What the factors leave of the returns of the names, linked. */
+  /** Returns of the securities that the factors do not explain, linked. */
   readonly specific: number;
-  /** Costs, names without a regression, and what is no name, linked. */
+  /** Costs, cash, and securities without a regression, linked. */
   readonly other: number;
   /** Sum of the contributions, specific and other. */
   readonly total_return: number;
@@ -3611,19 +3676,19 @@ export interface FactorAttributionView {
   readonly covered_weight: number;
   /** Number of periods. */
   readonly periods: number;
-  /** Whether the residual is within its tolerance. */
+  /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** What is left over, at the size of rounding. */
+  /** Residual, of the size of rounding errors. */
   readonly residual: number;
-  /** The query, echoed; the first date of the run when omitted. */
+  /** Value of the query; the first date of the run if omitted. */
   readonly requested_start: string | null;
-  /** The query, echoed; the last date of the run when omitted. */
+  /** Value of the query; the last date of the run if omitted. */
   readonly requested_end: string | null;
   /** First date. */
   readonly start: string;
   /** Last date. */
   readonly end: string;
-  /** Months in which the store has too few names for a regression: their return is in `other`. */
+  /** Months in which the store has too few securities for a regression: their return is in `other`. */
   readonly findings: readonly Finding[];
 }
 
@@ -3735,11 +3800,11 @@ export interface FeeOverlayInput {
 export interface FieldExposure {
   /** Datapoint or reference column. */
   readonly field: string;
-  /** Mean of the datapoint, weighted by what is held. One value a date, null where none held has one. */
+  /** Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value. */
   readonly mean: readonly (number | null)[];
-  /** Share of the weights, by their magnitude, that has a value. One value a date. */
+  /** Share of the weights, by their magnitude, that has a value. One value per date. */
   readonly coverage: readonly number[];
-  /** By the weights: the least value at or below which a share of them lies. */
+  /** Quantile by weight: the smallest value at or below which the securities have this share of the weights. */
   readonly percentiles: WeightedPercentiles;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: BenchmarkFieldExposure;
@@ -3749,7 +3814,7 @@ export interface FieldExposure {
 export interface FieldFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** How the datapoint is compared with the value. */
+  /** Comparison of the datapoint with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
@@ -3772,9 +3837,9 @@ export interface FieldList {
   readonly fields: readonly ({
     /** Display name. */
     readonly name: string;
-    /** Where it comes from. */
+    /** Source of the field. */
     readonly dataset: 'market' | 'reference' | 'derived';
-    /** What its values are. */
+    /** Meaning of its values. */
     readonly kind: 'number' | 'string' | 'boolean';
   })[];
   /** Names of the universes of the store. */
@@ -3792,7 +3857,7 @@ export interface FieldNode {
   readonly lag: number;
   /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
-  /** How a window becomes one value. */
+  /** Aggregation of a window to one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
   /** Across the remaining securities that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
@@ -3811,7 +3876,7 @@ export interface FieldNodeInput {
   readonly lag?: number | undefined;
   /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
-  /** How a window becomes one value. */
+  /** Aggregation of a window to one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
   /** Across the remaining securities that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
@@ -3860,27 +3925,27 @@ export interface Finding {
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
   readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
-  /** A sentence for people. */
+  /** Message in one sentence. */
   readonly message: string;
-  /** Where, as the client wrote it. */
+  /** Path of the field, as the client wrote it. */
   readonly path: string;
-  /** Id of the rule or constraint row concerned, when it has one. */
+  /** Id of the rule or constraint row, if it has one. */
   readonly row_id?: string | null | undefined;
-  /** Accepted values, when the set is closed. */
+  /** Accepted values, if the set is closed. */
   readonly accepted?: readonly string[] | null | undefined;
-  /** The refused value, when small. */
+  /** The refused value, if it is short. */
   readonly value?: unknown | undefined;
-  /** Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. Of a run, times that names lacked data or a risk model at its rebalances. */
+  /** Number of problems in this finding: more than 20 of one code and column of data are one finding, with the first as an example. For a run, how often securities lacked data or a risk model at its rebalances. */
   readonly count?: number | undefined;
-  /** Where the first ten of them are. */
+  /** Paths of the first ten of these. */
   readonly places?: readonly string[] | undefined;
   /** For a run, the first rebalance with the finding. Rebalances before the run are not reported. */
   readonly first_date?: string | undefined;
-  /** The last of them. */
+  /** The last of these rebalances. */
   readonly last_date?: string | undefined;
   /** Name of the file, sheet or archive member that contains it; the first of several. The path contains the row. */
   readonly file?: string | undefined;
-  /** Of an expression that was sent as text, the characters concerned: from `start` to before `end`. */
+  /** Characters of an expression sent as text: from `start` to before `end`. */
   readonly position?: {
     /** First date. */
     readonly start: number;
@@ -3928,7 +3993,7 @@ export interface FolderTarget {
   readonly url: string;
   /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path: string;
-  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
   readonly checksum: boolean;
 }
 
@@ -3942,13 +4007,13 @@ export interface FolderTargetInput {
   readonly url: string;
   /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path?: string | undefined;
-  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
   readonly checksum?: boolean | undefined;
 }
 
 /** Keeps securities with a minimum share of free float. */
 export interface FreeFloatFilterParams {
-  /** Least share in free float. Unit: fraction. */
+  /** Minimum share in free float. Unit: fraction. */
   readonly minimum?: number | undefined;
   /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -3966,7 +4031,7 @@ export interface FreeFloatFilterRule {
 
 /** The securities keep their weight in the reference portfolio. */
 export interface FreezeParams {
-  /** Names the row covers. */
+  /** Securities of the row. */
   readonly identifiers: readonly string[];
   /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
@@ -3993,12 +4058,12 @@ export interface FrontierPayload {
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
+    /** Weights of its holdings. Absent in runs of earlier versions, like portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
-    /** Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance. */
+    /** Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance. */
     readonly risk_aversion?: number | null | undefined;
   })[];
-  /** Largest excess return over the risk-free rate per unit of volatility; null where none is positive. */
+  /** Largest excess return over the risk-free rate per unit of volatility; null if none is positive. */
   readonly tangency: {
     /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
@@ -4006,16 +4071,16 @@ export interface FrontierPayload {
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
+    /** Weights of its holdings. Absent in runs of earlier versions, like portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
-    /** Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance. */
+    /** Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance. */
     readonly risk_aversion?: number | null | undefined;
     /** Excess return over volatility. */
     readonly sharpe: number;
   } | null;
   /** By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions. */
   readonly resampled?: ResampledFrontier | null | undefined;
-  /** The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; of tails 21, 11 or 6 points as their work allows. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions. */
+  /** The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions. */
   readonly by_objective?: readonly ({
     /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
@@ -4023,14 +4088,14 @@ export interface FrontierPayload {
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** What `risk` is: that which the objective makes small. */
+    /** Measure of `risk`, which the objective minimises. */
     readonly risk_measure: 'volatility' | 'tracking_error' | 'cvar' | 'cdar';
-    /** The least at the expected return: tracking error annualised; cvar and cdar as a fraction of value, of a session. */
+    /** Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session. */
     readonly risk: number;
-    /** Weights of the names it holds. */
+    /** Weights of its holdings. */
     readonly weights: Readonly<Record<string, number>>;
   })[] | null | undefined;
-  /** Where the weights of the run lie among the points. */
+  /** Position of the weights of the run among the points. */
   readonly portfolio?: {
     /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
@@ -4039,7 +4104,7 @@ export interface FrontierPayload {
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
   } | undefined;
-  /** Where the weights of the index lie; the constraints need not hold for them. */
+  /** Position of the weights of the index, which may violate the constraints. */
   readonly index?: {
     /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
@@ -4115,11 +4180,11 @@ export interface FunctionNodeInput {
 export interface FunctionSpec {
   /** Display name. */
   readonly name: string;
-  /** Of the values of one security, across securities, over trailing sessions, or of what is known at a decision. */
+  /** Scope: values of one security, across securities, over trailing sessions, or known at a decision. */
   readonly form: 'elementwise' | 'cross_section' | 'over_time' | 'decision';
-  /** How it is written. */
+  /** Syntax. */
   readonly signature: string;
-  /** What it does, in a sentence or two. */
+  /** Description in one or two sentences. */
   readonly help: string;
   /** A complete expression. */
   readonly example: string;
@@ -4128,26 +4193,26 @@ export interface FunctionSpec {
 export interface FuturesPriceRequest {
   /** Index whose level is the spot. Exactly one of index_id and spot. */
   readonly index_id?: string | null | undefined;
-  /** Given spot, greater than 0; needs as_of. */
+  /** Spot, greater than 0; requires as_of. */
   readonly spot?: number | null | undefined;
   /** Expiry of the contract. */
   readonly expiry: string;
-  /** Valuation date; default the latest level held. */
+  /** Valuation date. Default: that of the latest level. */
   readonly as_of?: string | null | undefined;
-  /** Financing rate. Annual, continuously compounded, a fraction; default 0. */
+  /** Financing rate. Annual, continuously compounded, a fraction. Default: 0. */
   readonly risk_free_rate?: number | undefined;
-  /** Dividend yield. Annual, continuously compounded, a fraction; default 0. */
+  /** Dividend yield. Annual, continuously compounded, a fraction. Default: 0. */
   readonly dividend_yield?: number | undefined;
-  /** Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction; default 0. */
+  /** Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction. Default: 0. */
   readonly borrow_rate?: number | undefined;
-  /** Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield. */
+  /** Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield. */
   readonly dividends?: readonly {
     /** First day without the entitlement. */
     readonly ex_date: string;
     /** Index points. */
     readonly amount: number;
   }[] | undefined;
-  /** `announced`: the dividends of the latest run of `index_id` that are announced on its last date and go ex up to the expiry, in index points; neither dividends nor a yield are then given. */
+  /** `announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield. */
   readonly dividend_source?: 'given' | 'announced' | undefined;
   /** Observed price, for basis and implied rates. */
   readonly market_price?: number | null | undefined;
@@ -4158,9 +4223,9 @@ export interface FuturesPriceRequest {
 }
 
 export interface FuturesPriceResponse {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string | null;
-  /** The query, echoed; null when omitted. */
+  /** Value of the query; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved session. */
   readonly as_of: string;
@@ -4178,7 +4243,7 @@ export interface FuturesPriceResponse {
   readonly basis: number;
   /** ln(fair_value / spot) / year_fraction. */
   readonly annualised_carry: number;
-  /** What makes up the basis. */
+  /** Components of the basis. */
   readonly carry: CarryDecomposition;
   /** Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield. */
   readonly dividend_points: number;
@@ -4202,13 +4267,15 @@ export interface GenerateJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'generate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -4216,23 +4283,23 @@ export interface GenerateJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: DataStore | null;
 }
 
@@ -4253,11 +4320,11 @@ export interface GenerateSyntheticRequest {
   readonly calendar?: string | undefined;
   /** ISO 4217 code. */
   readonly currency?: string | undefined;
-  /** Sectors the names are spread over. */
+  /** Number of sectors. */
   readonly sectors?: number | undefined;
   /** Expected annual return of the market. */
   readonly market_return?: number | undefined;
-  /** Of the market, a year. */
+  /** Annual volatility of the market. */
   readonly market_volatility?: number | undefined;
   /** Specific volatility of a security relative to the market, annualised. */
   readonly specific_volatility?: number | undefined;
@@ -4282,40 +4349,40 @@ export interface GroupAttributionRow {
   readonly average_weight: number;
   /** Mean weight of the group in the benchmark. Null without a benchmark. */
   readonly benchmark_average_weight: number | null;
-  /** What the group added to the total return; the groups sum to it. */
+  /** Contribution of the group to the total return; the groups sum to it. */
   readonly contribution: number;
-  /** From holding another weight of the group than the benchmark. Null without a benchmark. */
+  /** Effect of a group weight that differs from the benchmark. Null without a benchmark. */
   readonly allocation: number | null;
-  /** From the group's names doing otherwise than the benchmark's. Null without a benchmark. */
+  /** Effect of a group return that differs from the benchmark. Null without a benchmark. */
   readonly selection: number | null;
-  /** From both together. Null without a benchmark. */
+  /** Joint effect of both. Null without a benchmark. */
   readonly interaction: number | null;
 }
 
 export interface GroupAttributionView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself. */
+  /** Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay. */
   readonly by: string;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string | null;
   /** Return of the run. */
   readonly return_variant: 'price' | 'total' | 'net';
-  /** Return of the benchmark, raw for levels taken as they stand; null if there is none. */
+  /** Return variant of the benchmark, raw for unadjusted levels; null if there is none. */
   readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
-  /** One row a group. */
+  /** One row per group. */
   readonly groups: readonly GroupAttributionRow[];
-  /** Each effect of all groups; together the active return. Null without a benchmark. */
+  /** Sum of each effect over all groups; together the active return. Null without a benchmark. */
   readonly effects: {
-    /** From holding other weights of the groups. */
+    /** Effect of group weights that differ. */
     readonly allocation: number;
-    /** From other names within the groups. */
+    /** Effect of other securities within the groups. */
     readonly selection: number;
-    /** From both together. */
+    /** Joint effect of both. */
     readonly interaction: number;
   } | null;
   /** Last level over the first, less 1. */
@@ -4326,27 +4393,27 @@ export interface GroupAttributionView {
   readonly active_return: number | null;
   /** Number of periods. */
   readonly periods: number;
-  /** What is left over, at the size of rounding. */
+  /** Residual, of the size of rounding errors. */
   readonly residual: number;
-  /** Whether the residual is within its tolerance. */
+  /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** The query, echoed; the first date of the run when omitted. */
+  /** Value of the query; the first date of the run if omitted. */
   readonly requested_start: string;
-  /** The query, echoed; the last date of the run when omitted. */
+  /** Value of the query; the last date of the run if omitted. */
   readonly requested_end: string;
   /** End of the first complete period. A full timestamp. */
   readonly start: string;
   /** Latest date of the run at or before the requested end. A full timestamp. */
   readonly end: string;
-  /** `RETURNS_DIFFER` when the benchmark leaves out dividends that the run has, or the other way round. */
+  /** `RETURNS_DIFFER` if only one of run and benchmark includes dividends. */
   readonly findings: readonly Finding[];
 }
 
 /** The weight of each group is between two bounds. Securities without a group form a separate group. */
 export interface GroupBoundsParams {
-  /** Reference column that groups the names. */
+  /** Reference column of the groups. */
   readonly field: string;
-  /** Groups the row covers; without any each of them. */
+  /** Groups of the row. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest weight of a group. Unit: fraction. */
   readonly lower?: number | undefined;
@@ -4386,13 +4453,13 @@ export interface GroupCapInput {
 
 /** The number of securities held in each group is between two bounds. */
 export interface GroupCardinalityParams {
-  /** Reference column that groups the names. */
+  /** Reference column of the groups. */
   readonly field: string;
-  /** Groups the row covers; without any each of them. */
+  /** Groups of the row. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
-  /** Fewest names held in a group. Unit: names. */
+  /** Minimum number of holdings in a group. Unit: securities. */
   readonly minimum?: number | undefined;
-  /** Most names held in a group. Unit: names. */
+  /** Maximum number of holdings in a group. Unit: securities. */
   readonly maximum?: number | undefined;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -4423,7 +4490,7 @@ export interface GroupLimitParams {
   readonly field: string;
   /** Datapoint of the ranking within a group. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** Most names of one group. Unit: names. */
+  /** Maximum number of securities of one group. Unit: securities. */
   readonly maximum: number;
   /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -4502,15 +4569,15 @@ export interface HeaderBlockInput {
 }
 
 export interface Health {
-  /** Degraded when no data store is active or a check fails. */
+  /** Degraded if no data store is active or a check fails. */
   readonly status: 'ok' | 'degraded';
-  /** Why it is degraded, in one sentence; null when it is not. */
+  /** Reason for `degraded`, in one sentence; otherwise null. */
   readonly reason: string | null;
   /** The running engine version. */
   readonly version: string;
-  /** What the running program was built from; null for one that was only compiled. */
+  /** Build of the running program; null if it was only compiled. */
   readonly build: {
-    /** Commit that the program was built from; null when unknown. */
+    /** Commit of the build; null if unknown. */
     readonly commit: string | null;
     /** Time of the build, ISO-8601 UTC. */
     readonly built_at: string;
@@ -4519,7 +4586,7 @@ export interface Health {
   readonly started_at: string;
   /** Seconds since the start. */
   readonly uptime_seconds: number;
-  /** The data store being served; all null when none is. */
+  /** The served data store; all null if there is none. */
   readonly store: {
     /** Id of the data store being served. */
     readonly active: string | null;
@@ -4527,47 +4594,47 @@ export interface Health {
     readonly status: string | null;
     /** Latest session it holds, YYYY-MM-DD. */
     readonly end: string | null;
-    /** Of what was read; `divisor audit STORE` says which names. */
+    /** Findings of the last reading; `divisor audit STORE` lists the securities. */
     readonly partial_dates: {
-      /** Dates that only some of its names have a bar on. */
+      /** Number of dates on which only some of its securities have a bar. */
       readonly total: number;
-      /** The latest five of them, YYYY-MM-DD, newest first. */
+      /** The latest five of these, YYYY-MM-DD, newest first. */
       readonly latest: readonly string[];
     } | null;
   };
   /** Jobs that are not finished. */
   readonly jobs: {
-    /** Waiting. */
+    /** Number of waiting jobs. */
     readonly pending: number;
-    /** Being worked on. */
+    /** Number of running jobs. */
     readonly running: number;
-    /** The queues, of several machines together. Huge are heavy jobs that are expected to need more than 2 GiB: their places are those heavy ones on machines with more memory for jobs. */
+    /** The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs. */
     readonly lanes: {
-      /** Backtests, optimisations, sweeps and what else takes long. */
+      /** Backtests, optimisations, sweeps and other long jobs. */
       readonly heavy: LaneHealth;
-      /** Those heavy jobs that are expected to need more than 2 GiB of memory. */
+      /** Heavy jobs that are expected to need more than 2 GiB of memory. */
       readonly huge: LaneHealth;
       /** Loads of data stores and documents. */
       readonly light: LaneHealth;
     };
   };
-  /** What was looked at. */
+  /** Checks with their results. */
   readonly checks: readonly HealthCheck[];
-  /** Every limit a client can meet, by name. */
+  /** Every limit that applies to clients, by name. */
   readonly limits: Limits;
 }
 
 export interface HealthCheck {
-  /** What was looked at. */
+  /** Name of the check. */
   readonly name: string;
-  /** Whether it is well. */
+  /** True if the check passes. */
   readonly ok: boolean;
-  /** What is wrong, or null. */
+  /** Description of the problem, or null. */
   readonly message: string | null;
 }
 
 export interface HeldIndex {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Session since which it is held back. */
   readonly since: string;
@@ -4581,7 +4648,7 @@ export interface HeldIndex {
 
 /** Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half. */
 export interface HierarchicalRiskParityWeightParams {
-  /** Trailing returns behind the sample covariance. Unit: sessions. */
+  /** Number of trailing returns of the sample covariance. Unit: sessions. */
   readonly window?: number | undefined;
   /** Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward). */
   readonly linkage?: 'single' | 'complete' | 'average' | 'ward' | undefined;
@@ -4619,14 +4686,14 @@ export interface HistoricalReturns {
 /** The refresh of the day changes no history of constituents. */
 export interface HistoryCheck {
   readonly check: 'history';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
 }
 
 /** The refresh of the day changes no history of constituents. */
 export interface HistoryCheckInput {
   readonly check: 'history';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
 }
 
@@ -4655,14 +4722,14 @@ export interface IdentifierSearch {
   readonly identifiers: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
-    /** Display name, when reference data has one. */
+    /** Display name, if the reference data has one. */
     readonly name: string | null;
     /** First bar. */
     readonly start: string | null;
     /** Last bar. */
     readonly end: string | null;
   })[];
-  /** Value of after for the next page; null on the last one. */
+  /** Value of after for the next page; null on the last page. */
   readonly next: string | null;
 }
 
@@ -4692,7 +4759,7 @@ export interface ImportRequest {
 export interface ImportResult {
   /** The store. */
   readonly store: DataStore;
-  /** Rows per dataset: those read, and actions derived from adjusted closes. */
+  /** Rows per dataset: rows read, and actions derived from adjusted closes. */
   readonly rows: Readonly<Record<string, number>>;
   /** Distinct identifiers. */
   readonly identifiers: number;
@@ -4751,9 +4818,9 @@ export interface ImportedModelPayload {
     readonly date: string;
     /** Securities of the date. */
     readonly assets: number;
-    /** Whether negative eigenvalues were clipped. */
+    /** True if negative eigenvalues were clipped. */
     readonly repaired: boolean;
-    /** Of the matrix as served. */
+    /** Smallest eigenvalue of the matrix in the response. */
     readonly smallest_eigenvalue: number;
     /** Securities of other dates without a covariance. */
     readonly lacks: readonly string[];
@@ -4781,43 +4848,43 @@ export interface IndexAction {
   readonly ex_date: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in. */
+  /** Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING' | 'SPIN_OFF_EXIT';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
-  /** Of a merger, money paid per share besides the shares of `related`; null where none is. */
+  /** Cash per share that a merger pays in addition to the shares of `related`; null if it pays none. */
   readonly cash: number | null;
-  /** Day of the announcement; null where unknown. */
+  /** Day of the announcement; null if unknown. */
   readonly announced: string | null;
-  /** Coming: behind as_of, and known by then; figures after it are pro forma. */
+  /** True if the action is after as_of and was known by then; figures after it are pro forma. */
   readonly state: 'effective' | 'coming';
-  /** Whether a holder has still to decide: a rights issue, a dividend with a scrip_ratio, or one of two offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares); up to the election_date, where that is unknown as long as it is coming. */
+  /** True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date. */
   readonly awaits_decision: boolean;
-  /** Last day on which a holder elects; null where unknown. */
+  /** Last day of the election; null if unknown. */
   readonly election_date: string | null;
-  /** What a holder gets who elects nothing; null where unknown. */
+  /** Default of the election; null if unknown. */
   readonly election_default: 'cash' | 'shares' | 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | null;
   /** Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown. */
   readonly choices: readonly ActionChoice[];
-  /** Close of the name before, in its currency; of a coming one on as_of. */
+  /** Previous close of the security in its currency; for a coming action the close of as_of. */
   readonly price_before: number | null;
-  /** At the close before; of a coming one on as_of. */
+  /** At the previous close; for a coming action on as_of. */
   readonly weight_before: number;
   /** At the close of its session; pro forma at prices that change only by the action. */
   readonly weight_after: number | null;
   /** Index shares: weight times level over price. */
   readonly shares_before: number;
-  /** The same behind it; null where it depends on a decision. */
+  /** Index shares after the action; null if they depend on a decision. */
   readonly shares_after: number | null;
-  /** Divisor of the index at the close before, of a coming one on as_of; null of a strategy. */
+  /** Divisor of the index at the previous close, for a coming action on as_of; null for a strategy. */
   readonly divisor_before: number | null;
   /** Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known. */
   readonly divisor_after: number | null;
-  /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
+  /** Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null. */
   readonly proceeds: number | null;
-  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null. */
+  /** Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null. */
   readonly received: ReceivedShares | null;
 }
 
@@ -4831,14 +4898,14 @@ export interface IndexBooksPayload {
 export interface IndexCollection {
   /** Summaries by id. */
   readonly indices: readonly IndexSummary[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface IndexDeletion {
-  /** The index named first, then its children depth first in the order of their ids. */
+  /** The index of the request, then its children depth first in the order of their ids. */
   readonly deleted: readonly DeletedIndex[];
 }
 
@@ -4859,7 +4926,9 @@ export interface IndexDocument {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency: string;
-  /** Where selection begins. */
+  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  readonly store_id?: string | null | undefined;
+  /** Universe of the selection. */
   readonly universe?: UniverseSpec | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance: RebalanceSpec;
@@ -4890,7 +4959,7 @@ export interface IndexDocument {
       }[];
       /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
-      /** The public document that is followed. */
+      /** Public document that the template follows. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
@@ -4900,7 +4969,7 @@ export interface IndexDocument {
   readonly pipeline: PipelineSpec | null;
   /** Changes between reviews. Default: none. */
   readonly events?: EventsSpec | undefined;
-  /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
+  /** Optimisation of a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
   /** Present only in an overlay on another index. */
   readonly kind?: 'overlay' | undefined;
@@ -4910,6 +4979,13 @@ export interface IndexDocument {
   readonly overlay?: OverlaySpec | undefined;
   /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
+  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  readonly closures?: Readonly<Record<string, {
+    /** Changes, one for each date. */
+    readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
+    readonly version: number;
+  }>> | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
 }
@@ -4932,7 +5008,9 @@ export interface IndexDocumentBody {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency?: string | undefined;
-  /** Where selection begins. */
+  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  readonly store_id?: string | null | undefined;
+  /** Universe of the selection. */
   readonly universe?: UniverseSpecInput | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance?: RebalanceSpecInput | undefined;
@@ -4963,7 +5041,7 @@ export interface IndexDocumentBody {
       }[];
       /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
-      /** The public document that is followed. */
+      /** Public document that the template follows. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
@@ -4973,7 +5051,7 @@ export interface IndexDocumentBody {
   readonly pipeline?: PipelineBody | null | undefined;
   /** Changes between reviews. Default: none. */
   readonly events?: EventsSpecInput | undefined;
-  /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
+  /** Optimisation of a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
   /** Present only in an overlay on another index. */
   readonly kind?: 'overlay' | undefined;
@@ -4983,6 +5061,13 @@ export interface IndexDocumentBody {
   readonly overlay?: OverlaySpecInput | undefined;
   /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
+  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  readonly closures?: Readonly<Record<string, {
+    /** Changes, one for each date. */
+    readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
+    readonly version: number;
+  }>> | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
@@ -4990,50 +5075,50 @@ export interface IndexDocumentBody {
 export interface IndexEvent {
   /** The date. */
   readonly date: string;
-  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
-  readonly kind: 'holiday' | 'announcement' | 'effective' | 'expiry';
+  /** `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
+  readonly kind: 'holiday' | 'closure' | 'announcement' | 'effective' | 'expiry';
   /** Null for an event of an exchange. */
   readonly index_id: string | null;
   /** Exchange MIC. */
   readonly calendar: string;
-  /** Effective date of the rebalance; null for others. */
+  /** Effective date of the rebalance; null for other events. */
   readonly effective: string | null;
-  /** What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others. */
+  /** Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
-  /** The rule whose breach calls for the rebalance; null for others. */
+  /** The rule whose breach triggers the rebalance; null for other events. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** The event in words. */
   readonly summary: string;
 }
 
 export interface IndexExplanation {
-  /** Version of the definition that is explained, null of one without versions; absent of a source. */
+  /** Version of the explained definition; null if it has no versions, absent for a source. */
   readonly index_version?: number | null | undefined;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** The query, echoed; null when omitted. */
+  /** Value of the query; null if omitted. */
   readonly requested_as_of: string | null;
-  /** Session the explanation holds for. */
+  /** Session of the explanation. */
   readonly as_of: string;
   /** Effective date of the composition in force. */
   readonly rebalance_date: string;
-  /** Session whose data decided it. */
+  /** Session whose data was used. */
   readonly decision_date: string;
-  /** Reviews that decided it, in their order; `rebalance` is that of the document itself. */
+  /** Reviews that decided it, in order; `rebalance` is that of the document itself. */
   readonly reviews: readonly string[];
-  /** Whether the name could be selected on the decision date. */
+  /** True if the security could be selected on the decision date. */
   readonly in_universe: boolean;
-  /** Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too. */
+  /** True if the index holds the security at the close of as_of; constituents may also change between rebalances. */
   readonly included: boolean;
-  /** First rule that excluded it; null when none did. */
+  /** First rule that excluded the security; null if none did. */
   readonly excluded_by: string | null;
-  /** What the definition read for the name. */
+  /** Values that the definition read for the security. */
   readonly datapoints: readonly ExplainedDatapoint[];
-  /** Every rule and its verdict on the name. */
+  /** Every rule and its result for the security. */
   readonly rules: readonly ExplainedRule[];
-  /** From datapoints to the uncapped weight; null for a name that is out. */
+  /** From datapoints to the uncapped weight; null for an excluded security. */
   readonly weighting: {
     /** Class name. */
     readonly type: string;
@@ -5043,52 +5128,52 @@ export interface IndexExplanation {
     readonly parts: Readonly<Record<string, string | number | boolean | null>>;
     /** Raw weight. */
     readonly raw: number;
-    /** Sum of the raw weights of all names. */
+    /** Sum of the raw weights of all securities. */
     readonly raw_total: number;
     /** raw / raw_total. */
     readonly uncapped_weight: number;
   } | null;
-  /** How the cap made the weight; null for a name that is out. */
+  /** Effect of the cap on the weight; null for an excluded security. */
   readonly capping: {
     /** Maximum weight of a security; null if there is none. */
     readonly cap: number | null;
-    /** Least weight of a name. */
+    /** Minimum weight of a security. */
     readonly floor: number;
     /** weight = min(cap, max(floor, scale * uncapped_weight)). */
     readonly scale: number;
-    /** Whether the name was cut to the cap. */
+    /** True if the cap applied to the security. */
     readonly capped: boolean;
-    /** Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join. */
+    /** Redistribution under a single cap: each round scales the uncapped securities; those above the cap are then capped. */
     readonly rounds: readonly {
-      /** Factor on the weights that are not capped. */
+      /** Factor applied to the weights that are not capped. */
       readonly scale: number;
-      /** Whether the name was cut to the cap. */
+      /** True if the cap applied to the security. */
       readonly capped: readonly string[];
     }[];
   } | null;
-  /** Of a derived index, whose rules, weighting and capping are those of its source; null on a rule-driven one. */
+  /** Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index. */
   readonly derivation: DerivedSource | null;
-  /** Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it. */
+  /** Share of the decided weights that is still held on the effective date, as securities may leave in between. The applied weight is the decided weight divided by this share. */
   readonly stayed: number;
-  /** Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise. */
+  /** Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null. */
   readonly decided_weight: number | null;
-  /** Applied weight of the composition in force; null when that leaves the name out. */
+  /** Applied weight of the composition in force; null if the security is excluded. */
   readonly weight: number | null;
-  /** Weight held at the close of as_of; null when not held. */
+  /** Weight held at the close of as_of; null if not held. */
   readonly held_weight: number | null;
-  /** How it came in last, by as_of; null when it never did. */
+  /** Last entry into the index by as_of; null if there is none. */
   readonly entered: ConstituentChange | null;
-  /** How it left last, by as_of; null when it never did. Earlier than `entered` where it came back. */
+  /** Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned. */
   readonly left: ConstituentChange | null;
-  /** Changes between reviews, by as_of, by which it entered or left, in their order. */
+  /** Changes between reviews by which it entered or left up to as_of, in order. */
   readonly replacements: readonly Replacement[];
-  /** What the index waits to trade of it; null for nothing. */
+  /** Pending order for the security; null if there is none. */
   readonly order: WaitingOrder | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
   readonly drift: {
     /** Weight held after the close. */
     readonly held_weight: number | null;
-    /** After less before. */
+    /** Value after less value before. */
     readonly change: number;
   } | null;
 }
@@ -5098,7 +5183,7 @@ export interface IndexMoves {
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
   readonly volatility: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -5109,13 +5194,13 @@ export interface IndexMoves {
 }
 
 export interface IndexSummary {
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Driven by rules, derived by optimisation, or an index on others. */
+  /** Defined by rules, derived by optimisation, or based on other indices. */
   readonly kind: 'rule' | 'derived' | 'overlay';
-  /** Parent of a derived index, index beneath an overlay; null of a blend. */
+  /** Parent of a derived index, or underlying index of an overlay; null for a blend. */
   readonly source_index_id: string | null;
   /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
@@ -5123,7 +5208,9 @@ export interface IndexSummary {
   readonly currency: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
-  /** Whether a backtest record is stored. */
+  /** Its data store; null for the active one. */
+  readonly store_id: string | null;
+  /** True if a backtest record is stored. */
   readonly has_run: boolean;
   /** Capture time of that record. */
   readonly run_at: string | null;
@@ -5132,50 +5219,50 @@ export interface IndexSummary {
 }
 
 export interface InspectRequest {
-  /** A folder, or the connection URL of a database, as of a store. */
+  /** A folder, or the connection URL of a database, as for a store. */
   readonly location?: string | undefined;
-  /** A file in base64 instead; CSV may come as its text. */
+  /** A file in base64, instead of a location; CSV may be sent as text. */
   readonly content?: string | undefined;
-  /** Of the content, as of an import; parquet is one table of prices. */
+  /** Format of the content, as for an import; parquet is one table of prices. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | 'parquet' | undefined;
-  /** How it is read, instead of a proposal: what comes of it. */
+  /** Mapping to test, instead of a proposal. */
   readonly mapping?: MappingInput | null | undefined;
-  /** What the proposal takes and does not ask. */
+  /** Given answers, about which the proposal does not ask. */
   readonly answers?: MappingAnswers | undefined;
-  /** File or table of a dataset that is not called like it. */
+  /** File or table of a dataset whose name differs from the dataset. */
   readonly tables?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface InspectResult {
   /** Files, sheets or tables of the market. */
   readonly files: number;
-  /** Bars read with the mapping; 0 where findings refuse them. */
+  /** Number of bars read with the mapping; 0 if findings prevent it. */
   readonly rows_read: number;
-  /** As proposed; a store or an import takes it as it is. */
+  /** Proposed mapping, in the form that a store or an import accepts. */
   readonly mapping: Mapping;
-  /** The table of the market, where a database calls it otherwise. */
+  /** The table of the market, if it has another name in the database. */
   readonly tables: Readonly<Record<string, string>>;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
   /** fair_value less spot. */
   readonly basis: AdjustmentChoice;
-  /** sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered. */
+  /** sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered. */
   readonly confidence: 'sure' | 'likely' | 'unsure';
-  /** Vendor or program the tables are like. */
+  /** Vendor or program that writes such tables. */
   readonly recognised_as: string | null;
-  /** What the data does not say. */
+  /** Question that the data does not answer. */
   readonly questions: readonly string[];
-  /** The same questions, each at its field. */
+  /** These questions as findings, each at its field. */
   readonly unsure: readonly MappingQuestion[];
-  /** The first bars of the first name as they would be read. */
+  /** The first bars of the first security, as they would be read. */
   readonly preview: TableFrame;
-  /** What reading all of it with the mapping found. */
+  /** Findings of a full reading with the mapping. */
   readonly findings: readonly Finding[];
 }
 
 /** Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions. */
 export interface InverseVolatilityWeightParams {
-  /** Trailing sessions whose returns are behind the volatility. Unit: sessions. */
+  /** Number of trailing sessions of the volatility. Unit: sessions. */
   readonly window?: number | undefined;
   /** Minimum number of returns of a held security. Unit: sessions. */
   readonly minimum_observations?: number | undefined;
@@ -5200,88 +5287,117 @@ export interface InverseVolatilityWeightWeighting {
 }
 
 export interface JobAttempt {
-  /** Which one, counted from 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** Process that ran it, as `divisor nodes` names it; null where one process serves a home. */
+  /** Process of the attempt, as in `divisor nodes`; null if one process serves a home. */
   readonly node: string | null;
-  /** Its start. */
+  /** Start of the attempt. */
   readonly started_at: string;
-  /** Last time it was seen alive. */
+  /** Time of its last heartbeat. */
   readonly heartbeat_at: string | null;
-  /** Its end; null while it runs. */
+  /** End of the attempt; null while it runs. */
   readonly ended_at: string | null;
-  /** `crashed`: its thread ended; `lost`: its process ended, was silent for too long or was cut off; `released`: given back unharmed; each as often as the setting job-retries says; null while it runs. */
+  /** `crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs. */
   readonly end: 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'lost' | 'released' | null;
-  /** Why it crashed, was lost, released or failed. */
+  /** Reason why it crashed, was lost, released or failed. */
   readonly reason: string | null;
 }
 
 export interface JobCallback {
   /** Header webhook-id of the message, the same in every attempt. */
   readonly delivery_id: string;
-  /** Where the message goes. */
+  /** Address of the receiver. */
   readonly url: string;
   /** `waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt. */
   readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
-  /** Attempts that have been made. */
+  /** Number of attempts. */
   readonly attempts: number;
-  /** Time of the last of them. */
+  /** Time of the last attempt. */
   readonly last_attempt_at: string | null;
-  /** Why the last attempt failed; null when it did not. */
+  /** Reason why the last attempt failed; null if it succeeded. */
   readonly last_error: string | null;
-  /** Set exactly while it is due. */
+  /** Set only while it is due. */
   readonly next_attempt_at: string | null;
 }
 
 export interface JobCollection {
   /** Newest first; every result is null. */
   readonly jobs: readonly JobStatus[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
+export interface JobKindList {
+  /** Every kind, in a fixed order. */
+  readonly kinds: readonly JobKindState[];
+}
+
+export interface JobKindPause {
+  /** Reason, shown with the kind. */
+  readonly reason?: string | null | undefined;
+}
+
+/** A kind of job. */
+export interface JobKindState {
+  /** Kind of the object. */
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  /** Jobs of the light lane run while those of the heavy one do. */
+  readonly lane: 'heavy' | 'light';
+  /** Null while jobs of the kind start. */
+  readonly pause: {
+    /** Time of the pause, ISO-8601 UTC with offset. */
+    readonly paused_at: string;
+    /** Name of the key that paused it; `local` without authentication. */
+    readonly author: string;
+    /** Reason in the request. */
+    readonly reason: string | null;
+  } | null;
+}
+
 export interface JobRetries {
-  /** Jobs that were queued again, the newest first. */
+  /** Jobs that were queued again, newest first. */
   readonly retried: readonly string[];
-  /** Failed jobs that were not, with the reason. */
+  /** Failed jobs that were not queued again, with the reason. */
   readonly refused: readonly {
     /** {kind}:{id}, for example backtest:LARGE-100. */
     readonly job_id: string;
     /** Stable code to branch on. */
     readonly code: string;
-    /** A sentence for people. */
+    /** Message in one sentence. */
     readonly message: string;
   }[];
-  /** False where more failed jobs match than the limit. */
+  /** False if more failed jobs match than the limit. */
   readonly is_complete: boolean;
 }
 
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
   readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
-  /** Only these jobs, as far as they failed. Default: all jobs. */
+  /** Only those of these jobs that failed. Default: all jobs. */
   readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
-  /** Maximum number of jobs, the newest first. */
+  /** Maximum number of jobs, newest first. */
   readonly limit?: number | undefined;
 }
 
-/** A job, whatever its kind. */
+/** A job of any kind. */
 export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** Kind of the object. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -5289,23 +5405,23 @@ export interface JobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set exactly when the job succeeded; its shape is that of the kind. */
+  /** Set only if the job succeeded; its schema depends on the kind. */
   readonly result: unknown;
 }
 
@@ -5315,11 +5431,11 @@ export interface Judgement {
   readonly seq: number;
   /** Time of the decision, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; `local` where none is asked for. */
+  /** Name of the key; `local` without authentication. */
   readonly author: string;
-  /** Id of the key; null where none is asked for. */
+  /** Id of the key; null without authentication. */
   readonly key_id: string | null;
-  /** What was decided. */
+  /** Decision. */
   readonly action: 'run' | 'backfill' | 'skip' | 'waive';
   /** The schedule. */
   readonly schedule_id: string;
@@ -5347,24 +5463,24 @@ export interface LadderCaps {
   readonly group?: GroupLadder | undefined;
 }
 
-/** How busy a queue is: what to scale workers by. */
+/** Load of a queue, for scaling the workers. */
 export interface LaneHealth {
-  /** Jobs that wait for a place. */
+  /** Jobs that wait for a slot. */
   readonly waiting: number;
-  /** Jobs that have one. */
+  /** Running jobs. */
   readonly running: number;
-  /** Jobs that all nodes run at once. */
+  /** Maximum number of running jobs on all nodes. */
   readonly places: number;
-  /** Time that the oldest job has waited; null where none waits. */
+  /** Waiting time of the oldest job; null if none waits. */
   readonly oldest_wait_seconds: number | null;
 }
 
 export interface LevelsView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Return variant. */
   readonly variant: 'price' | 'total' | 'net';
@@ -5379,7 +5495,7 @@ export interface LeverageOverlay {
   readonly type: 'leverage';
   /** Multiple of the daily return; negative is inverse. */
   readonly factor: number;
-  /** Series of the store with the rate of borrowed money and of cash, percent a year; null for 0. */
+  /** Series of the store with the interest rate of borrowings and cash, percent a year; null: 0. */
   readonly financing: string | null;
   /** Spread over the rate, basis points per year. */
   readonly spread_bps: number;
@@ -5394,7 +5510,7 @@ export interface LeverageOverlayInput {
   readonly type: 'leverage';
   /** Multiple of the daily return; negative is inverse. */
   readonly factor: number;
-  /** Series of the store with the rate of borrowed money and of cash, percent a year; null for 0. */
+  /** Series of the store with the interest rate of borrowings and cash, percent a year; null: 0. */
   readonly financing?: string | null | undefined;
   /** Spread over the rate, basis points per year. */
   readonly spread_bps?: number | undefined;
@@ -5405,23 +5521,23 @@ export interface LeverageOverlayInput {
 }
 
 export interface LimitBreach {
-  /** Row that is beyond its bound. */
+  /** Row whose bound is exceeded. */
   readonly row: string;
-  /** First session beyond the bound; it may lie before the window. */
+  /** First session beyond the bound; it may precede the window. */
   readonly begin: string;
   /** Last session beyond it; null while it lasts at the end of the window. */
   readonly end: string | null;
-  /** What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance. */
+  /** Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance. */
   readonly cause: 'price' | 'action' | 'rebalance';
   /** The date of least headroom, with value and bound. */
   readonly worst: LimitMeasure;
 }
 
-/** The least move of one name that passes a bound on the last date; null beyond one, or where no move passes one. */
+/** The smallest move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach. */
 export type LimitDistance = {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Relative change of its price, the others unchanged: 0.1 is +10 %. */
+  /** Relative change of its price, other prices unchanged: 0.1 is +10 %. */
   readonly move: number;
 } | null;
 
@@ -5429,20 +5545,20 @@ export type LimitDistance = {
 export interface LimitMeasure {
   /** The date. */
   readonly date: string;
-  /** What the row measures. */
+  /** Measured value of the row. */
   readonly value: number;
   /** Its bound on that date. */
   readonly limit: number;
 }
 
 export interface LimitRowSummary {
-  /** Row of the rule, or class, id and side of a row of the request. */
+  /** Row of the rule, or class, id and side of a requested row. */
   readonly row: string;
   /** Bought or sold. */
   readonly side: 'lower' | 'upper';
-  /** What the figure counts. */
+  /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value';
-  /** Dates on which it is beyond its bound. */
+  /** Dates on which the bound is exceeded. */
   readonly breached_sessions: number;
   /** The date of least headroom, with value and bound. */
   readonly least: LimitMeasure;
@@ -5451,15 +5567,15 @@ export interface LimitRowSummary {
 export interface LimitState {
   /** Effective dates of a custom schedule. */
   readonly dates: readonly string[];
-  /** Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction. */
+  /** Distance to the nearest bound in the unit of the row, a fraction for weights; negative beyond the bound, null if no row applies. */
   readonly headroom: readonly (number | null)[];
-  /** The name whose price comes nearest to a breach; null beyond a bound, or where no move of one name passes one. */
+  /** The security whose price is nearest to causing a breach; null beyond a bound, or if no move of one security causes a breach. */
   readonly nearest: readonly (string | null)[];
-  /** The least relative change of that price behind which a bound is passed, the others unchanged. */
+  /** The smallest relative change of that price that causes a breach, other prices unchanged. */
   readonly move: readonly (number | null)[];
 }
 
-/** What a client can meet, each a number in the unit that its name ends on. */
+/** Limits that apply to clients, each in the unit at the end of its name. */
 export interface Limits {
   /** Rebalance snapshots served per book; 33 years of monthly rebalances. */
   readonly MAX_REBALANCES: number;
@@ -5489,7 +5605,7 @@ export interface Limits {
   readonly MAX_FRONTIER_DRAWS: number;
   /** Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds. */
   readonly MAX_HIERARCHY_SECURITIES: number;
-  /** Trailing returns behind the risk model of a derived index. */
+  /** Number of trailing returns of the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
   /** Plug-ins that one index document uses. */
   readonly MAX_PLUGINS: number;
@@ -5513,9 +5629,8 @@ export interface Limits {
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes. */
   readonly MAX_TOOL_ANSWER_BYTES: number;
-  /** Answer of the MCP tool waitForJob: the figures of a result; other tools return its series. */
   readonly MAX_TOOL_JOB_BYTES: number;
-  /** Longest wait of the MCP tool waitForJob: clients abandon a call after 60 s. */
+  /** Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s. */
   readonly MAX_TOOL_WAIT_SECONDS: number;
   /** Concurrent MCP requests of one key: as many as streams of events. */
   readonly MAX_KEY_TOOL_CALLS: number;
@@ -5551,9 +5666,9 @@ export interface Limits {
   readonly MAX_ENDED_JOBS: number;
   /** Jobs of one listing. */
   readonly MAX_LISTED_JOBS: number;
-  /** Longest `wait` of a job's status. */
+  /** Maximum `wait` of the status of a job. */
   readonly MAX_WAIT_SECONDS: number;
-  /** Longest stream of the events of all jobs: a client reconnects for more. */
+  /** Maximum duration of the stream of events of all jobs: a client reconnects for more. */
   readonly MAX_STREAM_SECONDS: number;
   /** Concurrent streams of job events. */
   readonly MAX_EVENT_STREAMS: number;
@@ -5583,7 +5698,7 @@ export interface Limits {
   readonly MAX_SQL_LENGTH: number;
   /** Sessions of a simulated path: ten years. */
   readonly MAX_SIMULATION_SESSIONS: number;
-  /** Paths of a simulation: four numbers of each are stored. */
+  /** Paths of a simulation: 28 bytes of each are stored until it ends. */
   readonly MAX_SIMULATION_PATHS: number;
   /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;
@@ -5652,13 +5767,13 @@ export interface Limits {
 /** The closing composition keeps limits of concentration and of the number of constituents. */
 export interface LimitsCheck {
   readonly check: 'limits';
-  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity: 'block' | 'warn';
   /** Published rule of concentration. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** Largest weight of a security. */
   readonly maximum_weight: number | null;
-  /** Least number of constituents. */
+  /** Minimum number of constituents. */
   readonly minimum: number | null;
   /** Largest number of constituents. */
   readonly maximum: number | null;
@@ -5667,49 +5782,49 @@ export interface LimitsCheck {
 /** The closing composition keeps limits of concentration and of the number of constituents. */
 export interface LimitsCheckInput {
   readonly check: 'limits';
-  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity?: 'block' | 'warn' | undefined;
   /** Published rule of concentration. */
   readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
   /** Largest weight of a security. */
   readonly maximum_weight?: number | null | undefined;
-  /** Least number of constituents. */
+  /** Minimum number of constituents. */
   readonly minimum?: number | null | undefined;
   /** Largest number of constituents. */
   readonly maximum?: number | null | undefined;
 }
 
 export interface LimitsRequest {
-  /** Rows of the optimiser about holdings: bounds of names and groups, concentration, counts, exposures and averages. */
+  /** Rows of the optimiser on holdings: bounds of securities and groups, concentration, counts, exposures and averages. */
   readonly rows: readonly ConstraintRowInput[];
 }
 
 export interface LimitsView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Null for rows of the request. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
-  /** Reference column whose values are the issuers, as known on each date; IDENTIFIER: names are. */
+  /** Reference column whose values are the issuers, as known on each date; IDENTIFIER: each security is its own issuer. */
   readonly by: string;
   /** Dates of the run in the window. */
   readonly sessions: number;
-  /** Those on which a row is beyond its bound. */
+  /** Dates on which a row is beyond its bound. */
   readonly breached_sessions: number;
-  /** The nearest bound, date by date. */
+  /** The nearest bound on each date. */
   readonly state: LimitState;
   /** Each row over the window; the first 500. */
   readonly rows: readonly LimitRowSummary[];
-  /** Rows there are. */
+  /** Number of rows. */
   readonly rows_total: number;
-  /** By begin; the first 10,000. */
+  /** By first session; the first 10,000. */
   readonly breaches: readonly LimitBreach[];
-  /** Breaches there are. */
+  /** Number of breaches. */
   readonly breaches_total: number;
-  /** The nearest breach by a move of one name; null beyond a bound, or where no move passes one. */
+  /** The nearest breach by a price move of one security; null beyond a bound, or if no move causes a breach. */
   readonly distance: LimitDistance;
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
@@ -5803,13 +5918,15 @@ export interface LoadJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'load';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -5817,23 +5934,23 @@ export interface LoadJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: DataStore | null;
 }
 
@@ -5888,7 +6005,7 @@ export interface MailTargetInput {
 
 /** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface Mapping {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout: 'long' | 'wide';
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows: number;
@@ -5922,9 +6039,9 @@ export interface Mapping {
   readonly ignore: readonly string[];
 }
 
-/** Members of a mapping, and the adjustment, that are said beforehand: they are not asked. */
+/** Given members of a mapping, and the adjustment; no question is asked about them. */
 export interface MappingAnswers {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
@@ -5962,7 +6079,7 @@ export interface MappingAnswers {
 
 /** Members of a mapping to change; the others stay unchanged. A member is replaced as a whole. */
 export interface MappingChange {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
@@ -5998,7 +6115,7 @@ export interface MappingChange {
 
 /** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface MappingInput {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
@@ -6033,29 +6150,29 @@ export interface MappingInput {
 }
 
 export interface MappingQuestion {
-  /** Field of the mapping that says it, or the adjustment. */
+  /** Field of the mapping, or the adjustment, that the answer sets. */
   readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
-  /** What the data does not say. */
+  /** Question that the data does not answer. */
   readonly question: string;
-  /** Value used without an answer. */
+  /** Default value without an answer. */
   readonly taken: string | null;
   /** Other known possibilities. */
   readonly others: readonly string[];
-  /** Whether the answer is needed before the data is read. */
+  /** True if the answer is required before the data is read. */
   readonly required: boolean;
-  /** Of on_duplicate: the securities whose rows of one date differ, at most 1000. */
+  /** For on_duplicate: securities with different rows on one date, at most 1000. */
   readonly conflicts?: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
-    /** Rows that differ from the first of their date. */
+    /** Number of rows that differ from the first row of their date. */
     readonly rows: number;
-    /** Date of the first of them. */
+    /** Date of the first of these. */
     readonly date: string;
-    /** The first value there that differs. */
+    /** Column of the first value that differs. */
     readonly column: string;
-    /** That of the first row. */
+    /** Value of the first row. */
     readonly first: number | null;
-    /** That of the later row. */
+    /** Value of the later row. */
     readonly other: number | null;
   })[] | undefined;
 }
@@ -6142,19 +6259,19 @@ export interface McpMessage {
   readonly jsonrpc: '2.0';
 }
 
-/** What the risk of an optimisation was measured by. */
+/** Risk model of an optimisation. */
 export interface MeasuringRisk {
-  /** The stored risk model; null of an estimate of the run. */
+  /** The stored risk model; null for an estimate of the run. */
   readonly model_id: string | null;
-  /** By which the covariance was estimated; `imported` of a model from outside. */
+  /** Estimator of the covariance; `imported` for an imported model. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | 'imported';
-  /** Those that the estimator reads, as asked for or by default. */
+  /** Parameters of the estimator, as requested or by default. */
   readonly settings: Readonly<Record<string, string | number | null>>;
   /** Date of the first return. */
   readonly start: string;
   /** Date of the last return. */
   readonly end: string;
-  /** Returns: sessions on which every name has one. */
+  /** Number of returns: sessions on which every security has one. */
   readonly sessions: number;
 }
 
@@ -6165,21 +6282,21 @@ export interface MemberSpec {
   readonly label: string;
   /** Class name. */
   readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
-  /** Whether the call is rejected without it. */
+  /** True if the parameter is required. */
   readonly required: boolean;
-  /** Value used when omitted. */
+  /** Default value. */
   readonly default?: unknown | undefined;
   /** Position in a form. */
   readonly order: number;
-  /** Accepted values; null means any of the type. */
+  /** Accepted values; null: any value of the type. */
   readonly choices: readonly string[] | null;
-  /** What it does, in a sentence or two. */
+  /** Description in one or two sentences. */
   readonly help: string | null;
-  /** Component schema the value must satisfy. */
+  /** Schema of the value. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
-  /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
+  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
+  /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
 
@@ -6202,13 +6319,13 @@ export interface MembershipFilterRule {
 }
 
 export interface Methodology {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Display name. */
   readonly name: string;
-  /** In the order in which they are applied. */
+  /** In the order of application. */
   readonly sentences: readonly {
-    /** Counts the sentences. */
+    /** Number of the sentence. */
     readonly number: number;
     /** The sentence. */
     readonly text: string;
@@ -6245,47 +6362,47 @@ export interface MethodologyTemplateCollection {
 }
 
 export interface MethodologyTemplateDetail {
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Title in words. */
+  /** Title. */
   readonly title: string;
-  /** The published index that it resembles. */
+  /** Published index with a similar methodology. */
   readonly style: string;
-  /** The public document that is followed. */
+  /** Public document that the template follows. */
   readonly source: TemplateSource;
-  /** Columns, series and universes that it reads in addition to closes. */
+  /** Columns, series and universes that it requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** Whether the served store has all that it reads; null where none is served. */
+  /** True if the served store has all required data; null if no store is served. */
   readonly can_run: boolean | null;
   /** Ids of its documents, in the order in which they are stored. */
   readonly index_ids: readonly string[];
-  /** Where the public document leaves room or asks for more, and what was chosen. */
+  /** Choices where the public document is not specific, and deviations from it. */
   readonly choices: readonly string[];
-  /** Bodies as PUT accepts them, those beneath others first. */
+  /** Bodies in the form that PUT accepts, underlying indices first. */
   readonly documents: readonly Readonly<Record<string, unknown>>[];
-  /** What else the served store lacks, such as exchange rates. */
+  /** Other missing data of the served store, such as exchange rates. */
   readonly findings: readonly Finding[];
 }
 
 export interface MethodologyTemplateLevel {
-  /** Document whose level it is: the last of the template. */
+  /** Document of the level: the last of the template. */
   readonly index_id: string;
   /** Level on a few sessions of the last three years of the served store. */
   readonly level: SeriesPayload;
 }
 
 export interface MethodologyTemplateSummary {
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Title in words. */
+  /** Title. */
   readonly title: string;
-  /** The published index that it resembles. */
+  /** Published index with a similar methodology. */
   readonly style: string;
-  /** The public document that is followed. */
+  /** Public document that the template follows. */
   readonly source: TemplateSource;
-  /** Columns, series and universes that it reads in addition to closes. */
+  /** Columns, series and universes that it requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** Whether the served store has all that it reads; null where none is served. */
+  /** True if the served store has all required data; null if no store is served. */
   readonly can_run: boolean | null;
   /** Ids of its documents, in the order in which they are stored. */
   readonly index_ids: readonly string[];
@@ -6349,7 +6466,7 @@ export interface MinimumHoldingRow {
 
 /** Long-only weights of least variance. */
 export interface MinimumVarianceWeightParams {
-  /** Trailing returns behind the covariance. Unit: sessions. */
+  /** Number of trailing returns of the covariance. Unit: sessions. */
   readonly window?: number | undefined;
   /** Structure the sample covariance is shrunk towards. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
@@ -6383,7 +6500,7 @@ export interface MomentumFilterParams {
   readonly window?: number | undefined;
   /** Latest sessions left out. Unit: sessions. */
   readonly skip?: number | undefined;
-  /** Least return over the window. Unit: fraction. */
+  /** Minimum return over the window. Unit: fraction. */
   readonly minimum?: number | undefined;
   /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -6399,10 +6516,17 @@ export interface MomentumFilterRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
+export interface MovedDate {
+  /** Effective date. */
+  readonly date: string;
+  /** Session of its announcement; the date itself without a notice. */
+  readonly announcement: string;
+}
+
 /** Large moves of constituents have a corporate action. */
 export interface MovesCheck {
   readonly check: 'moves';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
   /** Largest move without a corporate action, a fraction. */
   readonly limit: number;
@@ -6411,13 +6535,13 @@ export interface MovesCheck {
 /** Large moves of constituents have a corporate action. */
 export interface MovesCheckInput {
   readonly check: 'moves';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
   /** Largest move without a corporate action, a fraction. */
   readonly limit?: number | undefined;
 }
 
-/** Where the solver left the name: at rest between the forces on it, or held by a bound. */
+/** Solved weight of the security as a balance of forces, or held by a bound. */
 export interface NameSolve {
   /** Every constraint of the security, binding or not, in row order, lower before upper. */
   readonly rows: readonly SolvedRow[];
@@ -6425,41 +6549,41 @@ export interface NameSolve {
   readonly lower: number | null;
   /** Maximum feasible weight of the security, including selection constraints; null if there is no maximum. */
   readonly upper: number | null;
-  /** What the objective measures the weight from: source_weight for the tracking error, else 0. */
+  /** Reference weight of the objective: source_weight for the tracking error, otherwise 0. */
   readonly centre: number;
-  /** Second derivative of the objective by the weight: for the tracking error twice the variance of the name and the tie-breaking term. */
+  /** Second derivative of the objective by the weight: for the tracking error twice the sum of the variance of the security and the tie-breaking term. */
   readonly stiffness: number;
-  /** What all else of the objective does: for the tracking error twice the sum of its covariances with the active weights of the other names. */
+  /** Derivative from the other terms of the objective: for the tracking error twice the sum of its covariances with the active weights of the other securities. */
   readonly pull: number;
-  /** Sum of the forces of all rows and of a choice of names. */
+  /** Sum of the forces of all rows and of a choice of securities. */
   readonly force: number;
-  /** centre - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move. */
+  /** centre - (pull + force) / stiffness: weight without bounds; null if stiffness is 0. */
   readonly free_weight: number | null;
-  /** `free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound. */
+  /** `free`: at free_weight. `lower`, `upper`, `fixed`: at a bound. `kink`: at the weight before trading, or at a soft bound. */
   readonly held_by: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
-  /** The bound or kink that holds it; null when free. */
+  /** The bound or kink; null if free. */
   readonly held_at: number | null;
   /** free_weight or held_at. */
   readonly solved_weight: number;
-  /** What weights taken out as zero but for rounding left to the others; 1 where there were none. */
+  /** Scaling after the removal of weights that are zero up to rounding; 1 if there were none. */
   readonly scale: number;
 }
 
 export interface NextName {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Change of objective_value per unit of weight in the name. */
+  /** Change of objective_value per unit of weight of the security. */
   readonly marginal: number;
   /** Annualised, by the model of the run. */
   readonly expected_return: number | null;
-  /** Expected return from which on it is held, others as they are; null for an objective without expected returns. */
+  /** Minimum expected return at which the security is held, others unchanged; null for an objective without expected returns. */
   readonly entry_return: number | null;
 }
 
 /** The operand must fail. */
 export interface NotNode {
   readonly node: 'not';
-  /** What must not be true. */
+  /** Condition that must be false. */
   readonly operand: ExpressionNode;
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
@@ -6468,7 +6592,7 @@ export interface NotNode {
 /** The operand must fail. */
 export interface NotNodeInput {
   readonly node: 'not';
-  /** What must not be true. */
+  /** Condition that must be false. */
   readonly operand: ExpressionNodeInput;
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
@@ -6479,9 +6603,9 @@ export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 
 
 /** The figure in which a run reports the objective and changes of it. */
 export interface ObjectiveMeasure {
-  /** As in the sentences of a run. */
+  /** Term used in the sentences of a run. */
   readonly name: string;
-  /** What the figure is of `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit. */
+  /** Relation of the figure to `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit. */
   readonly form: 'root' | 'return' | 'loss' | 'number';
 }
 
@@ -6490,26 +6614,26 @@ export interface ObjectiveTypeSpec {
   readonly type: string;
   /** Human-readable name. */
   readonly label: string;
-  /** Which catalogue the class belongs to. */
+  /** Catalogue of the class. */
   readonly category: 'selection' | 'weighting' | 'constraint' | 'objective' | 'expected_returns';
-  /** What it does, in a sentence or two. */
+  /** Description in one or two sentences. */
   readonly help: string | null;
   /** Its parameters in form order. */
   readonly parameters: readonly ParameterSpec[];
-  /** What the figure counts. */
+  /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value' | null;
   /** Kind of the object. */
   readonly kind: 'eq' | 'ineq' | null;
-  /** False marks the classes that make a result heuristic. */
+  /** False for classes that make a result heuristic. */
   readonly convex: boolean | null;
   /** A complete valid row. */
   readonly example: Readonly<Record<string, unknown>> | null;
-  /** In what a run reports the objective and changes of it. */
+  /** Figure in which a run reports the objective and its changes. */
   readonly measure: ObjectiveMeasure;
 }
 
 export interface ObjectiveTypes {
-  /** What weights can be chosen for. */
+  /** Objectives of an optimisation. */
   readonly objectives: readonly ObjectiveTypeSpec[];
   /** Models of expected returns. */
   readonly expected_returns: readonly TypeSpec[];
@@ -6544,13 +6668,15 @@ export interface OptimisationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'optimise';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -6558,36 +6684,36 @@ export interface OptimisationJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: OptimisationRunResult | null;
 }
 
 export interface OptimisationPreviewRequest {
   /** Index whose weights are the target. */
   readonly index_id: string;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: Objective | undefined;
-  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  /** Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
@@ -6608,13 +6734,13 @@ export interface OptimisationRunRequest {
   readonly index_id: string;
   /** The constraint set. */
   readonly constraint_set_id: string;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: Objective | undefined;
-  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  /** Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
@@ -6628,74 +6754,74 @@ export interface OptimisationRunRequest {
   readonly end?: string | null | undefined;
   /** Annual rate for the frontier's tangency point. */
   readonly risk_free_rate?: number | undefined;
-  /** A frontier averaged over draws; null traces the frontier of the estimates only. */
+  /** A frontier averaged over draws; null: only the frontier of the estimates. */
   readonly resampling?: Resampling | null | undefined;
 }
 
 export interface OptimisationRunResult {
   /** The optimisation run. */
   readonly run_id: string;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** The constraint set. */
   readonly constraint_set_id: string;
-  /** First date the price frame of the constituents carries. */
+  /** First date of the prices of the constituents. */
   readonly start: string;
-  /** Last date the price frame of the constituents carries. */
+  /** Last date of the prices of the constituents. */
   readonly end: string;
   /** Rebalance whose weights are the target. */
   readonly rebalance_date: string;
-  /** What objective, rows and results were measured by. Absent in runs of earlier versions. */
+  /** Risk model of objective, rows and results. Absent in runs of earlier versions. */
   readonly risk_model?: MeasuringRisk | undefined;
-  /** Whether the conditions of optimality hold on the original rows. */
+  /** True if the optimality conditions hold for the original rows. */
   readonly converged: boolean;
-  /** A non-convex constraint forced a restricted re-solve: feasible, not proven optimal. */
+  /** True if a non-convex constraint required a restricted second solve: feasible, but not proven optimal. */
   readonly heuristic: boolean;
   /** Securities with a weight above 0. */
   readonly holdings: number;
   /** Securities with a position, long or short. Absent from results of earlier versions. */
   readonly gross_holdings?: number | undefined;
-  /** Steps of the solver. */
+  /** Number of solver iterations. */
   readonly iterations: number;
   /** Type of the objective. */
   readonly objective_type: string;
-  /** The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
+  /** The objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
   readonly objective_value: number;
-  /** Annualised variance of the active weights, whatever the objective: the square of tracking_error. The run optimised objective_value. */
+  /** Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value. */
   readonly objective: number;
-  /** What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open. */
+  /** Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail. */
   readonly bound: number | null;
   /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;
-  /** Annualised, before costs; null without expected returns. */
+  /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
   /** Annualised, by the risk model of the run. */
   readonly volatility: number;
-  /** Of the trades, as a fraction of value; null where none were asked for. */
+  /** Trading costs as a fraction of value; null if no costs were requested. */
   readonly costs: number | null;
-  /** Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions. */
+  /** Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions. */
   readonly tail?: TailOutcome | null | undefined;
-  /** With `uncertainty`; null without, absent in runs of earlier versions. */
+  /** Figures for `uncertainty`; otherwise null, absent in runs of earlier versions. */
   readonly worst_case?: WorstCase | null | undefined;
   /** Figures of the index weights. Absent in runs of earlier versions. */
   readonly before?: WeightFigures | undefined;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** One-way, against the index weights. */
+  /** One-way turnover against the index weights. */
   readonly turnover: number;
   /** Sum of active weights; zero under full investment. */
   readonly active_sum: number;
-  /** How the solver ended. */
+  /** Status of the solver. */
   readonly solver_message: string;
-  /** Every name, largest active position first. */
+  /** Every security, largest active position first. */
   readonly weights: readonly WeightRow[];
-  /** Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text. */
+  /** Binding constraints: id, index, type, label, side, unit and shadow_price as text. */
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
   /** Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two. */
   readonly sensitivities?: readonly SensitivityRow[] | undefined;
-  /** What each of the client's first 20 rows costs. */
+  /** Cost of each of the client's first 20 rows. */
   readonly constraint_costs?: readonly ConstraintCost[] | undefined;
-  /** At most 10 names that nothing but their lower bound of 0 keeps out, those nearest to a weight first. */
+  /** At most 10 securities excluded only by their lower bound of 0, those nearest to a positive weight first. */
   readonly next_names?: readonly NextName[] | undefined;
   /** Efficient frontier within the constraints. */
   readonly frontier: FrontierPayload | null;
@@ -6710,13 +6836,13 @@ export interface OptimiseRequest {
   readonly name: string;
   /** Null inherits nothing from the parent. */
   readonly description?: string | null | undefined;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: Objective | undefined;
-  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  /** Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
@@ -6729,12 +6855,12 @@ export interface OptimiseRequest {
 export interface OtherAdjustment {
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** What it would say. */
+  /** Alternative value. */
   readonly meaning: string;
 }
 
 export interface OverlayPart {
-  /** The overlay that it is of, itself or one beneath it. */
+  /** The overlay of the part: this overlay or an underlying one. */
   readonly index_id: string;
   /** Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
   readonly part: 'cash' | 'costs' | 'currency' | 'decrement' | 'fee' | 'financing' | 'hedge';
@@ -6751,11 +6877,11 @@ export interface OverlayTypeSpec {
   readonly type: string;
   /** Human-readable name. */
   readonly label: string;
-  /** What it does, in a sentence or two. */
+  /** Description in one or two sentences. */
   readonly help: string;
-  /** Level of a session t from the one before; g is the growth of the index. */
+  /** Level of session t from the previous one; g is the growth of the index. */
   readonly formula: string;
-  /** Where the formula is published. */
+  /** Publication of the formula. */
   readonly reference: string;
   /** Its parameters in form order. */
   readonly parameters: readonly ParameterSpec[];
@@ -6764,20 +6890,20 @@ export interface OverlayTypeSpec {
 }
 
 export interface OverlayTypes {
-  /** In the order of forms. */
+  /** In the order of a form. */
   readonly overlays: readonly OverlayTypeSpec[];
 }
 
 export interface OverviewView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Display name. */
   readonly name: string;
-  /** How the weights are concentrated. */
+  /** Concentration of the weights. */
   readonly concentration: ConcentrationPayload;
   /** Long, short, gross and net exposure of the last rebalance; absent without a short position. */
   readonly exposure?: ExposurePayload | undefined;
@@ -6787,9 +6913,9 @@ export interface OverviewView {
   readonly metrics: BacktestMetrics;
   /** Comparison of a derived index with its parent. Absent for other runs and those of earlier versions. */
   readonly parent?: ParentPayload | undefined;
-  /** Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions. */
+  /** Return variant of the levels: total on prices that include dividends, whatever the treatment. Absent in runs of earlier versions. */
   readonly return_variant?: 'price' | 'total' | 'net' | undefined;
-  /** Dates used. */
+  /** Number of dates used. */
   readonly observations: number;
   /** Number of rebalances in the run. */
   readonly rebalances: number;
@@ -6830,7 +6956,7 @@ export interface PackHolding {
 export interface PackReconciliation {
   /** Session of the announcement, whose closes price its orders. */
   readonly announced: string;
-  /** As those of the pack. */
+  /** Accounts as in the pack. */
   readonly accounts: readonly ReconciledAccount[];
 }
 
@@ -6845,13 +6971,13 @@ export interface PackTrade {
   readonly price: number;
   /** The value. */
   readonly value: number;
-  /** Of the value before the trades. */
+  /** Fraction of the value before the trades. */
   readonly weight_before: number;
   /** Weight of the index. */
   readonly weight_target: number;
-  /** Of the value behind trades and costs. */
+  /** Fraction of the value after trades and costs. */
   readonly weight_after: number;
-  /** Mean volume; null where none is known. */
+  /** Mean volume; null if unknown. */
   readonly adv_shares: number | null;
   /** shares / adv_shares: 1 is a whole day. */
   readonly adv_share: number | null;
@@ -6868,13 +6994,13 @@ export interface PackedAccount {
   readonly name: string;
   /** Cash and holdings before the trades, in the currency of the index, as all money here. */
   readonly value: number;
-  /** Cash behind trades and costs. */
+  /** Cash after trades and costs. */
   readonly cash_after: number;
-  /** Half the value traded over the value. */
+  /** Half the traded value divided by the value. */
   readonly turnover: number;
   /** Expected cost of the trades. */
   readonly cost: number;
-  /** Half the sum of the differences between weights reached and wanted: what lots leave. */
+  /** Half the sum of the absolute differences between achieved and target weights, due to lots. */
   readonly drift_after: number;
   /** By identifier. */
   readonly trades: readonly PackTrade[];
@@ -6887,30 +7013,30 @@ export interface ParameterSpec {
   readonly label: string;
   /** Class name. */
   readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
-  /** Whether the call is rejected without it. */
+  /** True if the parameter is required. */
   readonly required: boolean;
-  /** Value used when omitted. */
+  /** Default value. */
   readonly default?: unknown | undefined;
   /** Position in a form. */
   readonly order: number;
-  /** Accepted values; null means any of the type. */
+  /** Accepted values; null: any value of the type. */
   readonly choices: readonly string[] | null;
-  /** What it does, in a sentence or two. */
+  /** Description in one or two sentences. */
   readonly help: string | null;
-  /** Component schema the value must satisfy. */
+  /** Schema of the value. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
-  /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
+  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
+  /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
   /** Members of an object, or of each entry of a list of objects; null of other values. */
   readonly fields: readonly MemberSpec[] | null;
 }
 
 export interface ParentPayload {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Dates that the run and the parent share. */
+  /** Number of dates in both the run and the parent. */
   readonly observations: number;
   /** Of the parent over the shared dates. A fraction. */
   readonly total_return: number;
@@ -6918,54 +7044,54 @@ export interface ParentPayload {
   readonly tracking_difference: number;
   /** Annualised standard deviation of return differences to the parent. A fraction. */
   readonly tracking_error: number;
-  /** Realised against forecast tracking error. Absent where no rebalance had a risk model, and from runs of earlier versions. */
+  /** Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions. */
   readonly forecast?: TrackingForecastPayload | undefined;
 }
 
 export interface PerformanceView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** What every figure is of: the portfolio after costs, or the index that it tracks. */
+  /** Subject of every figure: the portfolio after costs, or the index that it tracks. */
   readonly of: 'portfolio' | 'index';
   /** Return that is measured. */
   readonly return_variant: 'price' | 'total' | 'net';
-  /** The query, echoed; the first date of the run when omitted. */
+  /** Value of the query; the first date of the run if omitted. */
   readonly requested_start: string;
-  /** The query, echoed; the last date of the run when omitted. */
+  /** Value of the query; the last date of the run if omitted. */
   readonly requested_end: string;
   /** First date of the run in the window. */
   readonly start: string;
   /** Last date of the run in the window. */
   readonly end: string;
-  /** Dates used. */
+  /** Number of dates used. */
   readonly observations: number;
-  /** What is measured, 100 at the first date. */
+  /** Level that is measured, 100 at the first date. */
   readonly level: SeriesPayload;
-  /** The tracked index in its own return, 100 at the first date. */
+  /** The tracked index in its return variant, 100 at the first date. */
   readonly index_level: SeriesPayload;
   /** Benchmark of the run; null if there is none. */
   readonly benchmark: string | null;
-  /** Return of the benchmark, raw for levels taken as they stand; null if there is none, and of runs of earlier versions. */
+  /** Return variant of the benchmark, raw for unadjusted levels; null if there is none, and in runs of earlier versions. */
   readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
-  /** The benchmark, 100 at the first date that both have in the window; null where they have none. */
+  /** The benchmark, 100 at the first shared date of the window; null if there is none. */
   readonly benchmark_level: SeriesPayload | null;
   /** Level against its peak in the window; 0 at a high. */
   readonly drawdown: SeriesPayload;
   /** Figures of the window. */
   readonly metrics: BacktestMetrics;
-  /** How the returns of the window are distributed. */
+  /** Distribution of the returns of the window. */
   readonly statistics: ReturnStatistics;
-  /** Against the benchmark on the dates that both have in the window; null with fewer than three. */
+  /** Comparison with the benchmark on the shared dates of the window; null with fewer than three. */
   readonly benchmark_statistics: BenchmarkStatistics | null;
   /** The ten deepest falls of the window, the deepest first. */
   readonly drawdowns: readonly DrawdownRow[];
-  /** Calendar year to its return within the window; they compound to the total. */
+  /** Return of each calendar year within the window; they compound to the total. */
   readonly annual_returns: Readonly<Record<string, number>>;
-  /** Month YYYY-MM to its return within the window; they compound to the total. */
+  /** Return of each month (YYYY-MM) within the window; they compound to the total. */
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
 
@@ -6991,20 +7117,20 @@ export interface PhaseSpec {
 }
 
 export interface PipelineBody {
-  /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
+  /** Rules in order, each applied to the securities that the previous rule kept. Without rules, the whole universe is kept. */
   readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule | MembershipFilterRule | QuotaRule | PluginFilterRule)[] | undefined;
-  /** What happens at events and gaps. */
+  /** Treatment of events and gaps in prices. */
   readonly treatment?: TreatmentSpecInput | undefined;
-  /** How survivors are weighted. */
+  /** Weighting of the selected securities. */
   readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting | HierarchicalRiskParityWeightWeighting | PluginWeightWeighting;
 }
 
 export interface PipelineSpec {
-  /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
+  /** Rules in order, each applied to the securities that the previous rule kept. Without rules, the whole universe is kept. */
   readonly selection: readonly RuleSpec[];
-  /** What happens at events and gaps. */
+  /** Treatment of events and gaps in prices. */
   readonly treatment: TreatmentSpec;
-  /** How survivors are weighted. */
+  /** Weighting of the selected securities. */
   readonly weighting: WeightingSpec;
 }
 
@@ -7026,13 +7152,13 @@ export interface Plugin {
   }>>;
   /** Its parameters in form order. */
   readonly parameters: Readonly<Record<string, {
-    /** Value used when omitted. */
+    /** Default value. */
     readonly default: number | string | boolean;
     /** Least. */
     readonly minimum: number | null;
     /** Greatest. */
     readonly maximum: number | null;
-    /** What it does, in a sentence or two. */
+    /** Description in one or two sentences. */
     readonly help: string | null;
   }>>;
   /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
@@ -7046,9 +7172,9 @@ export interface Plugin {
 export interface PluginCollection {
   /** Plug-ins by id. */
   readonly plugins: readonly Plugin[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -7077,7 +7203,7 @@ export interface PluginUpsert {
   readonly description?: string | null | undefined;
   /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
-  /** Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last. */
+  /** Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last. */
   readonly inputs: Readonly<Record<string, string | {
     /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
@@ -7086,13 +7212,13 @@ export interface PluginUpsert {
   }>>;
   /** Parameters with their defaults, or with bounds and help as well. */
   readonly parameters?: Readonly<Record<string, number | string | boolean | {
-    /** Value used when omitted. */
+    /** Default value. */
     readonly default: number | string | boolean;
     /** Least. */
     readonly minimum?: number | null | undefined;
     /** Greatest. */
     readonly maximum?: number | null | undefined;
-    /** What it does, in a sentence or two. */
+    /** Description in one or two sentences. */
     readonly help?: string | null | undefined;
   }>> | undefined;
   /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
@@ -7124,9 +7250,9 @@ export interface PluginWeightWeighting {
 }
 
 export interface PortfolioBookPayload {
-  /** Money not invested, after each close. */
+  /** Cash after each close. */
   readonly cash: SeriesPayload;
-  /** Money the portfolio started with. */
+  /** Initial capital of the portfolio. */
   readonly initial_capital: number;
   /** Value after each close, preceded by a day-zero row with the initial capital. */
   readonly nav: SeriesPayload;
@@ -7138,9 +7264,9 @@ export interface PortfolioBookPayload {
   readonly positions_total: number;
   /** Every trade, in long form. */
   readonly transactions: TableFrame;
-  /** Rows of the whole table: more than served only beyond a million, the most recent being served. */
+  /** Rows of the whole table. Beyond a million, only the latest are returned. */
   readonly transactions_total: number;
-  /** Held after each close, dates by name; the most recent dates. */
+  /** Weights held after each close, dates by security; the latest dates. */
   readonly weights: TableFrame;
   /** Dates of the whole panel. */
   readonly weights_dates_total: number;
@@ -7152,7 +7278,7 @@ export interface PositionBoundsParams {
   readonly lower?: number | undefined;
   /** Largest weight. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Names the row covers; without any all of them. */
+  /** Securities of the row. Default: all. */
   readonly identifiers?: readonly string[] | null | undefined;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -7171,17 +7297,17 @@ export interface PositionBoundsRow {
 export interface PreviewAsset {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Reached the final index. */
+  /** True if the security is in the index. */
   readonly included: boolean;
-  /** Final fraction; null when not held. */
+  /** Final weight; null if not held. */
   readonly weight: number | null;
-  /** Id of the first excluding rule; null for a survivor without a weight, and on a derived index. */
+  /** Id of the first excluding rule; null for a selected security without a weight, and for a derived index. */
   readonly excluded_by: string | null;
-  /** Waterfall position of the exclusion; the number of steps for a survivor without a weight. */
+  /** Waterfall position of the exclusion; the number of steps for a selected security without a weight. */
   readonly excluded_at: number | null;
-  /** Set when the cap bound the name. */
+  /** Set if the cap applied to the security. */
   readonly uncapped_weight: number | null;
-  /** Whether the name was cut to the cap. */
+  /** True if the cap applied to the security. */
   readonly capped: boolean;
   /** The parent's weight; derived indices only. */
   readonly source_weight: number | null;
@@ -7196,11 +7322,11 @@ export interface PreviewConstraint {
   readonly label: string;
   /** Kind of the object. */
   readonly kind: 'eq' | 'ineq';
-  /** Whether the solution sits on the boundary. */
+  /** True if the bound is binding. */
   readonly binding: boolean;
   /** Distance to the boundary in `unit`. */
   readonly slack: number;
-  /** What the figure counts. */
+  /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value';
   /** Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated. */
   readonly relaxed_by: number | null;
@@ -7209,7 +7335,7 @@ export interface PreviewConstraint {
 export interface PreviewDocumentRequest {
   /** The definition. */
   readonly document: IndexDocumentBody;
-  /** Decision date; default the base date of the document, or the first rebalance of a derived one. */
+  /** Decision date. Default: the base date of the document, or the first rebalance of a derived index. */
   readonly as_of?: string | null | undefined;
   /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
@@ -7218,24 +7344,24 @@ export interface PreviewDocumentRequest {
 export interface PreviewLimits {
   /** Published rule of concentration. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10';
-  /** Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing. */
+  /** Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance. */
   readonly headroom: number;
 }
 
 export interface PreviewOverlay {
   /** Type of the overlay. */
   readonly type: string;
-  /** Indices beneath it. */
+  /** Underlying indices. */
   readonly index_ids: readonly string[];
-  /** How a risk control came to its exposure; absent of other types. */
+  /** Derivation of the exposure of a risk control; absent for other types. */
   readonly exposure?: {
     /** After the close of resolved_date. */
     readonly exposure: number;
-    /** Exposure that it aims at. */
+    /** Target exposure. */
     readonly target: number;
-    /** After the close before; null on the first session. */
+    /** After the previous close; null on the first session. */
     readonly before: number | null;
-    /** Volatility a year behind the target; null before the first return is known. */
+    /** Annual volatility from which the target was computed; null before the first return. */
     readonly volatility: number | null;
     /** target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is not a review */
     readonly reason: 'target' | 'max_change' | 'within_tolerance' | 'no_review';
@@ -7243,51 +7369,51 @@ export interface PreviewOverlay {
 }
 
 export interface PreviewRequest {
-  /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
+  /** Decision date. Default: the base date of the index, or the first rebalance of a derived index. */
   readonly as_of?: string | null | undefined;
   /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored. */
+  /** Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition. */
   readonly run_id?: string | undefined;
 }
 
 export interface PreviewResponse {
-  /** Version of the stored index that was decided; null of a document of the request. */
+  /** Version of the stored index; null for a document of the request. */
   readonly index_version: number | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Date asked for, echoed unchanged. */
+  /** Requested date, unchanged. */
   readonly as_of: string;
   /** Latest session with data on or before as_of; null before the first market date of the store. */
   readonly resolved_date: string | null;
-  /** One row per name: included by weight, then excluded by step. */
+  /** One row per security: included by weight, then excluded by step. */
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath. */
+  /** Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has another exposure to its underlying securities. */
   readonly total_weight: number;
-  /** Effective cap; always null on a derived index. */
+  /** Effective cap; always null for a derived index. */
   readonly cap: number | null;
-  /** Weight moved off capped names. */
+  /** Weight moved away from capped securities. */
   readonly cap_redistributed: number;
-  /** The waterfall; null on a derived index and an overlay. */
+  /** The waterfall; null for a derived index and an overlay. */
   readonly steps: readonly PreviewStep[] | null;
-  /** The optimisation; null on a rule-driven index and an overlay. */
+  /** The optimisation; null for a rule-driven index and an overlay. */
   readonly solve: PreviewSolve | null;
-  /** Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null. */
+  /** State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null. */
   readonly overlay?: PreviewOverlay | undefined;
-  /** Of an index that rebalances on breaches: the rule that is watched. */
+  /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
-  /** Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide. */
+  /** Changes of constituents between reviews (`events`) that were decided on resolved_date. Assets and weights are the result of the rules. */
   readonly replacements?: readonly Replacement[] | undefined;
-  /** Warnings, as of survivors without a weight. */
+  /** Warnings, for example about selected securities without a weight. */
   readonly findings: readonly Finding[];
 }
 
 export interface PreviewSolve {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective: string;
   /** Latest parent rebalance on or before as_of. */
   readonly rebalance_date: string;
@@ -7304,7 +7430,7 @@ export interface PreviewSolve {
 export interface PreviewStep {
   /** 0 is the universe; rules follow in order. */
   readonly position: number;
-  /** Survivors after the step. */
+  /** Securities left after the step. */
   readonly remaining: number;
   /** Removed by this step; empty for the universe. */
   readonly excluded: readonly string[];
@@ -7337,7 +7463,7 @@ export interface PriceFilterRule {
 export interface PriceGapPayload {
   /** Asset identifier. */
   readonly asset_id: string;
-  /** Simulated session whose bar was missing. */
+  /** Simulated session without a bar. */
   readonly date: string;
   /** Session of the carried-forward price. */
   readonly priced_from: string;
@@ -7374,14 +7500,14 @@ export interface PricesResponse {
   readonly identifier: string;
   /** Resolution served. */
   readonly interval: 'native' | 'weekly' | 'monthly';
-  /** Date-indexed market data; null where there is no value. */
+  /** Market data by date; null if there is no value. */
   readonly prices: TableFrame;
 }
 
 export interface PrincipalView {
   /** Id of the key, or `sub:` and the subject of the token; null without authentication. */
   readonly key_id: string | null;
-  /** What it may do; admin may do everything. */
+  /** Permissions; admin includes all others. */
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
 }
 
@@ -7407,9 +7533,9 @@ export interface Procedure {
 export interface ProcedureCollection {
   /** Procedures by id. */
   readonly procedures: readonly Procedure[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -7447,9 +7573,9 @@ export interface PublicKey {
 export interface PublicKeys {
   /** Oldest first. */
   readonly keys: readonly PublicKey[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -7458,22 +7584,22 @@ export interface Publication {
   readonly published: number;
   /** Closes published again. */
   readonly restated: number;
-  /** Last published date; null where nothing ever was. */
+  /** Last published date; null if there is none. */
   readonly through: string | null;
-  /** Hash of the last entry; 64 zeros of an empty log. */
+  /** Hash of the last entry; 64 zeros for an empty log. */
   readonly head: string;
-  /** Run whose closes they are. */
+  /** Run of these closes. */
   readonly run_id: string;
   /** The error. */
   readonly error: DecidedError;
-  /** How the run differs from what a run of its request would give now; null of a current one. */
+  /** Differences between the run and a new run of its request; null if it is current. */
   readonly stale: StaleState | null;
 }
 
 export interface PublicationEntry {
   /** From 1, without a gap. */
   readonly seq: number;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Session of the close. */
   readonly date: string;
@@ -7493,6 +7619,8 @@ export interface PublicationEntry {
   readonly data_hash: string | null;
   /** Version of the definition; null if unknown. */
   readonly index_version: number | null;
+  /** Version of the recorded changes of its calendar that the run used; absent if there were none. */
+  readonly calendar_version?: number | undefined;
   /** Version of the engine of the run. */
   readonly engine: string | null;
   /** Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close. */
@@ -7516,7 +7644,7 @@ export interface PublishRequest {
   readonly run_id?: string | undefined;
   /** Last date to publish. Default: that of the run. Refused if the run lacks a session up to it. */
   readonly through?: string | undefined;
-  /** Whether closes that differ are published again. */
+  /** True: publish changed closes again. */
   readonly restate?: boolean | undefined;
   /** Reason for the log; a restatement requires one. */
   readonly reason?: string | undefined;
@@ -7547,7 +7675,7 @@ export interface PublishStepInput {
 /** The run gives the published levels again. */
 export interface PublishedCheck {
   readonly check: 'published';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps: number;
@@ -7556,7 +7684,7 @@ export interface PublishedCheck {
 /** The run gives the published levels again. */
 export interface PublishedCheckInput {
   readonly check: 'published';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps?: number | undefined;
@@ -7566,7 +7694,7 @@ export interface PublishedCheckInput {
 export interface PublishedError {
   /** From 1, without a gap, by index. */
   readonly seq: number;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Time of the decision, ISO-8601 UTC with offset. */
   readonly at: string;
@@ -7682,7 +7810,7 @@ export interface RankWeightParams {
   readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** linear: count + 1 - rank; reciprocal: 1 / rank. */
+  /** `linear`: count + 1 - rank; `reciprocal`: 1 / rank. */
   readonly scheme?: 'linear' | 'reciprocal' | undefined;
 }
 
@@ -7707,57 +7835,57 @@ export interface RankWeightWeighting {
 /** Every check passes and the service is not stopping. */
 export interface Readiness {
   readonly status: 'ready';
-  /** What was looked at. */
+  /** Checks with their results. */
   readonly checks: readonly HealthCheck[];
 }
 
 export interface RebalanceList {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** In date order, the one in force at the start first. */
+  /** By date, beginning with the composition in force at the start. */
   readonly rebalances: readonly RebalanceRow[];
 }
 
 export interface RebalancePack {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Version of the definition; null of one without versions. */
+  /** Version of the definition; null if it has no versions. */
   readonly index_version: number | null;
-  /** The date of the request; null when omitted. */
+  /** The date of the request; null if omitted. */
   readonly requested_as_of: string | null;
-  /** Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session. */
+  /** Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session. */
   readonly as_of: string;
-  /** Effective date of the rebalance or change of constituents on or after it; null where the calendar has none. */
+  /** Effective date of the next rebalance or change of constituents; null if the calendar has none. */
   readonly effective: string | null;
-  /** Session on which the weights were decided. */
+  /** Session of the decision. */
   readonly decision: string;
-  /** Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index. */
+  /** Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
   /** Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending. */
   readonly replacements: readonly Replacement[];
-  /** The accounts in the order of the request, that of `aum` last. */
+  /** Accounts in the order of the request; the account of `aum` is the last. */
   readonly accounts: readonly PackedAccount[];
-  /** Days that the orders take, over the names traded. */
+  /** Days that the orders take, over the traded securities. */
   readonly days_to_trade: DaysToTrade;
-  /** Share of the value held by all accounts before their orders that is sold within some days; empty where they hold nothing. */
+  /** Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing. */
   readonly liquidation: readonly {
     /** Trading days. */
     readonly days: number;
-    /** Share of the value held that is sold by then. */
+    /** Share of the holdings that is sold by then. */
     readonly share: number;
   }[];
   /** Largest AUM that can be invested within this number of days; null if a security has no volume. */
   readonly capacity: readonly ({
     /** Trading days. */
     readonly days: number;
-    /** Most assets under management; null where a name has no volume. */
+    /** Maximum assets under management; null if a security has no volume. */
     readonly aum: number | null;
   })[];
-  /** What has changed since the announcement; null before it and on it. */
+  /** Changes since the announcement; null up to its date. */
   readonly reconciliation: PackReconciliation | null;
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
@@ -7766,7 +7894,7 @@ export interface RebalancePack {
 export interface RebalancePackRequest {
   /** Session whose close prices the orders. Default: the latest date of the data. */
   readonly as_of?: string | null | undefined;
-  /** Accounts to be brought to the index. */
+  /** Accounts to align with the index. */
   readonly accounts?: readonly PackAccount[] | undefined;
   /** Adds the account AUM with this amount of cash, for a purchase of the whole index. */
   readonly aum?: number | null | undefined;
@@ -7776,90 +7904,90 @@ export interface RebalancePackRequest {
   readonly participation?: number | undefined;
   /** Number of sessions with a price bar in the mean volume. */
   readonly adv_sessions?: number | undefined;
-  /** What trades cost. */
+  /** Trading costs. */
   readonly cost?: PackCost | undefined;
 }
 
 export interface RebalancePricingPayload {
   /** Rebalance date by the schedule. */
   readonly date: string;
-  /** Session the prices were read from. */
+  /** Session of the prices. */
   readonly priced_from: string;
 }
 
 export interface RebalanceRow {
   /** Date the weights took effect. */
   readonly date: string;
-  /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
+  /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
+  /** Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it. */
   readonly review: string | null;
-  /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
+  /** Completed fraction of the rebalance after this close; null if the run does not store it. */
   readonly phase: number | null;
-  /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
+  /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
   readonly schedule_dates: readonly string[];
-  /** Names traded at the price of an earlier session. */
+  /** Securities traded at the price of an earlier session. */
   readonly stale_fills: readonly StaleFillPayload[];
-  /** Session whose data decided the weights; null where the run does not store it. */
+  /** Session whose data decided the weights; null if the run does not store it. */
   readonly decision_date: string | null;
-  /** Session of the trades; null of a composition that was in force before the run. */
+  /** Session of the trades; null for a composition that was in force before the run. */
   readonly traded_on: string | null;
   /** Securities with a weight above 0. */
   readonly constituents: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
-  /** Of them not held just before; all at the first rebalance. */
+  /** Number of these that were not held before; all at the first rebalance. */
   readonly added: number;
-  /** Names held just before and no more. */
+  /** Securities held before and not afterwards. */
   readonly removed: number;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Names held at the cap. */
+  /** Securities held at the cap. */
   readonly capped: number;
-  /** Weight moved off capped names. */
+  /** Weight moved away from capped securities. */
   readonly redistributed: number;
-  /** One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run. */
+  /** One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run. */
   readonly turnover: number | null;
-  /** Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date. */
+  /** Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date. */
   readonly cost_fraction: number | null;
 }
 
 export interface RebalanceSnapshot {
   /** Date the weights took effect. */
   readonly date: string;
-  /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
+  /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
   readonly schedule_dates: readonly string[];
   /** Applied weights, summing to 1. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Weights before capping; equal to weights where no cap was applied. */
+  /** Weights before capping; equal to weights if no cap was applied. */
   readonly uncapped_weights: Readonly<Record<string, number>>;
   /** Effective maximum single weight, if one applies. */
   readonly cap: number | null;
-  /** Names held at the cap. */
+  /** Securities held at the cap. */
   readonly capped: readonly string[];
-  /** Weight moved off capped names. */
+  /** Weight moved away from capped securities. */
   readonly redistributed: number;
-  /** Names traded at the price of an earlier session, up to max_stale_sessions old. */
+  /** Securities traded at the price of an earlier session, up to max_stale_sessions old. */
   readonly stale_fills: readonly StaleFillPayload[];
-  /** When the composition was published, if earlier than date. */
+  /** Publication date of the composition, if earlier than date. */
   readonly announced: string | null;
-  /** Weights decided from data up to reference_date; null where they are the weights, and in runs stored before they were recorded. */
+  /** Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded. */
   readonly target_weights: Readonly<Record<string, number>> | null;
-  /** Selection and weighting read data up to this date; null in runs stored before it was recorded. */
+  /** Last date of the data that selection and weighting read; null in runs stored before it was recorded. */
   readonly reference_date: string | null;
   /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
   readonly pricing_date: string | null;
-  /** Review that decided it, the first where several ran on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded. */
+  /** Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded. */
   readonly review: string | null;
   /** Every review that ran on the date, in order; null in runs stored before they were recorded. */
   readonly reviews: readonly string[] | null;
-  /** Fraction of the rebalance that is done after this close: 1 of a rebalance that takes effect at once; null in runs stored before it was recorded. */
+  /** Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded. */
   readonly phase: number | null;
   /** Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
   readonly index_shares: Readonly<Record<string, number>> | null;
   /** Index shares over float-adjusted shares; null for a security without a share count. */
   readonly weighting_factor: Readonly<Record<string, number | null>> | null;
-  /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null in runs stored before it was recorded. */
+  /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
 }
 
@@ -7926,53 +8054,53 @@ export interface RebalanceSpecInput {
 }
 
 export interface RebalanceView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** The date asked for. */
+  /** The requested date. */
   readonly requested_date: string;
   /** Date the weights took effect. */
   readonly date: string;
-  /** What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`. */
+  /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it. */
+  /** Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it. */
   readonly review: string | null;
-  /** Fraction of the rebalance that is done after this close; null where the run does not store it. */
+  /** Completed fraction of the rebalance after this close; null if the run does not store it. */
   readonly phase: number | null;
-  /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
+  /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
   readonly schedule_dates: readonly string[];
-  /** Names traded at the price of an earlier session. */
+  /** Securities traded at the price of an earlier session. */
   readonly stale_fills: readonly StaleFillPayload[];
-  /** Session whose data decided the weights; null where the run does not store it. */
+  /** Session whose data decided the weights; null if the run does not store it. */
   readonly decision_date: string | null;
-  /** Session of the trades; null of a composition that was in force before the run. */
+  /** Session of the trades; null for a composition that was in force before the run. */
   readonly traded_on: string | null;
   /** Securities with a weight above 0. */
   readonly constituents: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
-  /** Of them not held just before; all at the first rebalance. */
+  /** Number of these that were not held before; all at the first rebalance. */
   readonly added: number;
-  /** Names held just before and no more. */
+  /** Securities held before and not afterwards. */
   readonly removed: number;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Names held at the cap. */
+  /** Securities held at the cap. */
   readonly capped: number;
-  /** Weight moved off capped names. */
+  /** Weight moved away from capped securities. */
   readonly redistributed: number;
-  /** One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run. */
+  /** One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run. */
   readonly turnover: number | null;
-  /** Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date. */
+  /** Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date. */
   readonly cost_fraction: number | null;
-  /** Date of the rebalance before; null at the first. */
+  /** Date of the previous rebalance; null for the first. */
   readonly previous: string | null;
-  /** Date of the rebalance after; null at the last. */
+  /** Date of the next rebalance; null for the last. */
   readonly next: string | null;
-  /** Names held before or after, by weight, then identifier. */
+  /** Securities held before or after, by weight, then identifier. */
   readonly names: readonly RebalancedName[];
   /** Orders of the session that could not be filled. */
   readonly unfilled: readonly UnfilledOrderPayload[];
@@ -7985,15 +8113,15 @@ export interface RebalancedName {
   readonly before: number | null;
   /** Weight after the close. */
   readonly after: number;
-  /** Weight after the close less that before the trades. */
+  /** Weight after the close less weight before the trades. */
   readonly change: number | null;
-  /** Weight that was decided. */
+  /** Decided weight. */
   readonly target: number;
   /** Weight before capping. */
   readonly uncapped: number;
-  /** Whether the name was cut to the cap. */
+  /** True if the cap applied to the security. */
   readonly capped: boolean;
-  /** Money bought, negative for a sale; null where the run does not store it, 0 without a trade. */
+  /** Value bought, negative for a sale; 0 without a trade, null if the run does not store it. */
   readonly trade: number | null;
   /** Price of the trade; null if there is none. */
   readonly price: number | null;
@@ -8002,7 +8130,7 @@ export interface RebalancedName {
 export interface ReceivedShares {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Shares for one held before. */
+  /** Shares received for each share held before. */
   readonly ratio: number;
   /** In addition to the previous holding of that security. */
   readonly weight: number;
@@ -8013,18 +8141,18 @@ export interface ReconciledAccount {
   readonly name: string;
   /** Cash and holdings at the closes of the announcement. */
   readonly value_announced: number;
-  /** By identifier: every name ordered at either date. */
+  /** By identifier: every security ordered on either date. */
   readonly orders: readonly ReconciledOrder[];
 }
 
 export interface ReconciledOrder {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Ordered at the announcement; negative for a sale. */
+  /** Shares ordered at the announcement; negative for a sale. */
   readonly shares_announced: number;
-  /** Ordered now. */
+  /** Shares ordered now. */
   readonly shares: number;
-  /** What was not ordered then. */
+  /** Shares not ordered at the announcement. */
   readonly change: number;
   /** Close of the announcement, on the share basis of as_of. */
   readonly price_announced: number;
@@ -8035,50 +8163,67 @@ export interface ReconciledOrder {
 export interface ReconciliationCheck {
   /** Display name. */
   readonly name: string;
-  /** What must hold. */
+  /** Identity that must hold. */
   readonly meaning: string;
-  /** The side that was computed again; null where bytes are compared. */
+  /** The recomputed side; null for a comparison of bytes. */
   readonly left: number | null;
-  /** Right side, computed again. */
+  /** Recomputed right side. */
   readonly right: number | null;
-  /** What is left over, at the size of rounding. */
+  /** Residual, of the size of rounding errors. */
   readonly residual: number;
-  /** Relative to the larger side, at least to 1. */
+  /** Relative to the larger side, or to 1 if both are smaller. */
   readonly tolerance: number;
-  /** Whether both sides agree within the tolerance. */
+  /** True if both sides agree within the tolerance. */
   readonly holds: boolean;
 }
 
 export interface ReconciliationView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Whether every check holds. */
+  /** True if every check holds. */
   readonly reconciles: boolean;
-  /** What was looked at. */
+  /** Checks with their results. */
   readonly checks: readonly ReconciliationCheck[];
-  /** What runs of earlier versions do not store, so that no check is about it, a sentence each. */
+  /** Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each. */
   readonly not_compared: readonly string[];
+}
+
+export interface RecordedCalendarClosures {
+  /** Code of the calendar. */
+  readonly calendar: string;
+  /** Name of the exchange. */
+  readonly name: string;
+  /** Newest version of the changes; 0 if none were ever recorded. */
+  readonly version: number;
+  /** Time of the last write. */
+  readonly updated_at: string | null;
+  /** Recorded changes by date. */
+  readonly changes: readonly SessionChange[];
+  /** True if nothing was stored. */
+  readonly dry_run: boolean;
+  /** Differences that the changes make. */
+  readonly effect: ClosureEffect;
 }
 
 export interface ReferenceEntry {
   /** Asset identifier. */
   readonly identifier: string;
-  /** False leaves fields empty without failing the batch. */
+  /** False if the identifier is unknown: its fields are empty, and the batch does not fail. */
   readonly found: boolean;
-  /** Requested columns; a column held without a value for the name is null. */
+  /** Requested columns; null if the security has no value. */
   readonly fields: Readonly<Record<string, string | number | boolean | null>>;
 }
 
 export interface ReferenceResponse {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Every reference column the store holds, as known on as_of. */
+  /** Every reference column of the store, as known on as_of. */
   readonly fields: Readonly<Record<string, string | number | boolean | null>>;
-  /** Universes that contain the name. */
+  /** Universes that contain the security. */
   readonly universes: readonly UniverseMembership[];
 }
 
@@ -8086,13 +8231,15 @@ export interface RefreshJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'refresh';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -8100,28 +8247,28 @@ export interface RefreshJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
 }
 
 export interface RefreshRequest {
-  /** Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full. */
+  /** Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full. */
   readonly until?: string | null | undefined;
   /** Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split. */
   readonly full?: boolean | undefined;
@@ -8134,22 +8281,22 @@ export interface RefreshRequest {
 export interface RefreshResult {
   /** The data store. */
   readonly store_id: string;
-  /** Rows of all datasets that were not held. */
+  /** Number of new rows of all datasets. */
   readonly rows_added: number;
-  /** Rows of all datasets that were held and that the source has changed or removed. */
+  /** Number of rows of all datasets that the source has changed or removed. */
   readonly rows_changed: number;
-  /** What was taken, by dataset. */
+  /** Accepted changes, by dataset. */
   readonly datasets: Readonly<Record<string, {
     /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
     readonly added: number;
-    /** Rows held whose values are others now. */
+    /** Number of rows in the store whose values have changed. */
     readonly changed: number;
-    /** Rows held that the source has no more. */
+    /** Number of rows in the store that the source no longer has. */
     readonly removed: number;
   }>>;
-  /** Dates that were not held before. */
+  /** Number of new dates. */
   readonly dates_added: number;
-  /** Names that were not held before. */
+  /** Number of new securities. */
   readonly identifiers_added: number;
   /** First date. */
   readonly start: string;
@@ -8157,7 +8304,7 @@ export interface RefreshResult {
   readonly end: string;
   /** Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value. */
   readonly restatements: readonly ({
-    /** Which table. */
+    /** Name of the table. */
     readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series';
     /** Asset identifier. */
     readonly identifier: string;
@@ -8170,30 +8317,30 @@ export interface RefreshResult {
     /** After the change. */
     readonly after: string | number | boolean | null;
   })[];
-  /** Values that are others than before. */
+  /** Number of changed values. */
   readonly restatements_total: number;
-  /** Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full. */
+  /** Differences of bars on dates that the store already has; null if there are none, or with full. */
   readonly left_out: {
     /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
     readonly added: number;
-    /** Rows held whose values are others now. */
+    /** Number of rows in the store whose values have changed. */
     readonly changed: number;
-    /** Rows held that the source has no more. */
+    /** Number of rows in the store that the source no longer has. */
     readonly removed: number;
-    /** Columns with values of dates that are held, which are not held themselves. */
+    /** New columns with values on dates that the store already has. */
     readonly columns: readonly string[];
-    /** Names with bars of those dates that are not held, at most 20. */
+    /** New securities with bars on these dates, at most 20. */
     readonly identifiers: readonly string[];
-    /** All of them. */
+    /** Total number. */
     readonly identifiers_total: number;
   } | null;
-  /** Securities whose history was restated for a split: their bars and actions are taken. */
+  /** Securities whose history was restated for a split: their bars and actions are accepted. */
   readonly split_restatements: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
     /** Shares after the split for one before it. */
     readonly ratio: number;
-    /** First date whose prices are not divided; null where there is none yet. */
+    /** First date whose prices are not divided; null if there is none yet. */
     readonly date: string | null;
   })[];
   /** Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200. */
@@ -8204,25 +8351,25 @@ export interface RefreshResult {
     readonly bars: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;
-      /** Rows held whose values are others now. */
+      /** Number of rows in the store whose values have changed. */
       readonly changed: number;
-      /** Rows held that the source has no more. */
+      /** Number of rows in the store that the source no longer has. */
       readonly removed: number;
     };
     /** Corporate actions of its history that differ in the source. */
     readonly corporate_actions: {
       /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
       readonly added: number;
-      /** Rows held whose values are others now. */
+      /** Number of rows in the store whose values have changed. */
       readonly changed: number;
-      /** Rows held that the source has no more. */
+      /** Number of rows in the store that the source no longer has. */
       readonly removed: number;
     };
-    /** Later bars that are not taken either. */
+    /** Number of later bars that are not accepted either. */
     readonly held_back: number;
     /** The first differences, at most 3. */
     readonly first: readonly ({
-      /** Which table. */
+      /** Name of the table. */
       readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series';
       /** Asset identifier. */
       readonly identifier: string;
@@ -8236,32 +8383,36 @@ export interface RefreshResult {
       readonly after: string | number | boolean | null;
     })[];
   })[];
-  /** All of them. */
+  /** Total number. */
   readonly rejected_total: number;
   /** Nothing was stored or served. */
   readonly dry_run: boolean;
-  /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them. */
+  /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them. */
   readonly findings: readonly Finding[];
 }
 
-/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+/** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStep {
   readonly type: 'refresh';
+  /** Data store. Default: the active one. */
+  readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
 }
 
-/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+/** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStepInput {
   readonly type: 'refresh';
+  /** Data store. Default: the active one. */
+  readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
 }
 
 export interface RelativeMetricsPayload {
-  /** The benchmark as it was named. */
+  /** The benchmark as written in the request. */
   readonly reference: BenchmarkRef;
-  /** First date both series share, full timestamp. */
+  /** First shared date, full timestamp. */
   readonly start: string;
   /** Last shared date, full timestamp. */
   readonly end: string;
@@ -8273,15 +8424,15 @@ export interface RelativeMetricsPayload {
   readonly benchmark_return: number;
   /** Last level over the first, less 1. */
   readonly total_return: number;
-  /** Portfolio less benchmark. */
+  /** Return of the portfolio less that of the benchmark. */
   readonly excess_return: number;
-  /** Covariance of the returns over the variance of those compared with. */
+  /** Covariance of the returns divided by the variance of the other returns. */
   readonly beta: number;
-  /** Of the returns. */
+  /** Correlation of the returns. */
   readonly correlation: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** How the benchmark was read: its return variant, or raw for a column other than CLOSE. */
+  /** Return variant of the benchmark, or raw for a column other than CLOSE. */
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
 }
 
@@ -8291,7 +8442,7 @@ export interface RelativePositionBoundsParams {
   readonly lower?: number | undefined;
   /** Largest multiple of the index weight. Unit: multiple. */
   readonly upper: number;
-  /** Names the row covers; without any all of them. */
+  /** Securities of the row. Default: all. */
   readonly identifiers?: readonly string[] | null | undefined;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -8318,11 +8469,11 @@ export interface RelaxEntry {
 export interface RenderCollection {
   /** Finished renders, newest first. */
   readonly renders: readonly RenderResult[];
-  /** Renders of the filters, on all pages. */
+  /** Number of renders that match, on all pages. */
   readonly total: number;
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -8330,13 +8481,15 @@ export interface RenderJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'render';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -8344,23 +8497,23 @@ export interface RenderJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RenderResult | null;
 }
 
@@ -8369,9 +8522,9 @@ export interface RenderRequest {
   readonly template_id: string;
   /** Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`. */
   readonly index_id?: string | null | undefined;
-  /** Several of them in one document, each from a new page; instead of index_id. */
+  /** Several indices in one document, each on a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
-  /** By index or strategy of the report, the run that is shown; the newest of those not named. */
+  /** Run of each index or strategy of the report. Default: the newest. */
   readonly run_ids?: Readonly<Record<string, string>> | null | undefined;
 }
 
@@ -8382,7 +8535,7 @@ export interface RenderResult {
   readonly template_id: string;
   /** Display name. */
   readonly name: string;
-  /** As asked for; null of several and of a template that names its own. */
+  /** Requested index; null for several indices and for a template that names its index. */
   readonly index_id: string | null;
   /** Number of blocks. */
   readonly blocks: number;
@@ -8419,7 +8572,7 @@ export interface RenderStepInput {
 export interface RepairRequest {
   /** Ids of the data warnings whose repairs are applied. */
   readonly doubts: readonly string[];
-  /** Id of the new store; default {store_id}-repaired-{n}. */
+  /** Id of the new store. Default: {store_id}-repaired-{n}. */
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
@@ -8428,7 +8581,7 @@ export interface RepairRequest {
 }
 
 export interface Replacement {
-  /** Effective date: it takes effect at the close. */
+  /** Effective date, at the close. */
   readonly date: string;
   /** `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough. */
   readonly rule: 'next_ranked' | 'reserve' | 'fast_exit' | 'fast_entry';
@@ -8436,13 +8589,13 @@ export interface Replacement {
   readonly entered: string;
   /** Constituent that it replaced. */
   readonly left: string;
-  /** Session whose data decided it. */
+  /** Session whose data was used. */
   readonly decision_date: string;
-  /** Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list. */
+  /** Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list. */
   readonly ranked_on: string | null;
-  /** Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule. */
+  /** Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule. */
   readonly rank: number;
-  /** Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value. */
+  /** Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value. */
   readonly left_rank: number | null;
 }
 
@@ -8450,13 +8603,15 @@ export interface ReplayJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'replay';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -8464,48 +8619,48 @@ export interface ReplayJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: ReplayView | null;
 }
 
 export interface ReplayView {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Whether everything that is stored of the run came out again, bit for bit. */
+  /** True if everything that is stored of the run was reproduced bit for bit. */
   readonly equal: boolean;
-  /** Where the two part first; null when they are equal. */
+  /** First difference; null if they are equal. */
   readonly first_difference: RunDifference | null;
-  /** Whether both runs have the same run_hash. */
+  /** True if both runs have the same run_hash. */
   readonly inputs_equal: boolean;
-  /** Of the stored run. */
+  /** Hash of the stored run. */
   readonly stored_run_hash: string;
-  /** Of the run made now. */
+  /** Hash of the new run. */
   readonly replayed_run_hash: string;
   /** Engine of the stored run. */
   readonly stored_engine_version: string;
-  /** Engine that runs now. */
+  /** Running engine. */
   readonly replayed_engine_version: string;
-  /** Hash of the store the run was made on. */
+  /** Hash of the store of the run. */
   readonly stored_content_hash: string;
-  /** Hash of the store that is served now. */
+  /** Hash of the store that is served. */
   readonly replayed_content_hash: string;
-  /** Whether what is stored under the id would be run differently today; the replay runs what was run. */
+  /** True if the stored definition has changed since; the replay uses the definition of the run. */
   readonly definition_changed: boolean;
   /** Capture time of the stored run. */
   readonly run_at: string | null;
@@ -8538,11 +8693,11 @@ export interface ReportPageInput {
 export interface ReportTemplateCollection {
   /** Stored templates by id. */
   readonly templates: readonly ReportTemplateDocument[];
-  /** Templates generated from a run: renderable but not editable. */
+  /** Templates generated from a run; they cannot be edited. */
   readonly built_in: readonly string[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -8572,13 +8727,15 @@ export interface RerunJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'rerun';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -8586,35 +8743,35 @@ export interface RerunJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RerunView | null;
 }
 
 export interface RerunRequest {
   /** Id of the rerun. Default: a generated one. */
   readonly rerun_id?: string | null | undefined;
-  /** Indices and strategies, at most 10000; an id that is named twice counts once. Null: all that have a stored run. */
+  /** Indices and strategies, at most 10000; duplicates count once. Null: all with a stored run. */
   readonly ids?: readonly string[] | null | undefined;
 }
 
 export interface RerunRow {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays. */
   readonly outcome: 'stored' | 'current' | 'refused';
@@ -8624,11 +8781,11 @@ export interface RerunRow {
   readonly previous_run_id: string | null;
   /** Last date of its run; null if it was refused. */
   readonly end: string | null;
-  /** Last date that was taken over from the stale run; null if all of it was computed. */
+  /** Last date that was reused from the stale run; null if everything was computed. */
   readonly extended_from: string | null;
   /** Why the stale run was not extended; null if it was, or if it was not run again. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
-  /** Set exactly when refused: the error that its backtest has. */
+  /** Set only if refused: the error of its backtest. */
   readonly error: ErrorDetail | null;
 }
 
@@ -8637,7 +8794,7 @@ export interface RerunRows {
   readonly rerun_id: string;
   /** Rows of all blocks. */
   readonly count: number;
-  /** Which block, counted from 0. */
+  /** Number of the block, from 0. */
   readonly block: number;
   /** Number of blocks. */
   readonly blocks: number;
@@ -8648,22 +8805,22 @@ export interface RerunRows {
 export interface RerunView {
   /** The rerun. */
   readonly rerun_id: string;
-  /** Indices and strategies that were looked at. */
+  /** Number of checked indices and strategies. */
   readonly indices: number;
-  /** Of these, those with a new run. */
+  /** Number of these with a new run. */
   readonly stored: number;
-  /** Those whose stored run is not stale. */
+  /** Number of these whose stored run is not stale. */
   readonly current: number;
-  /** Those that cannot be run. */
+  /** Number of these that cannot be run. */
   readonly refused: number;
-  /** In the order of the ids: the first 2000. All are read in blocks by GET /analytics/reruns/{rerun_id}/rows. */
+  /** In the order of the ids: the first 2000. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows. */
   readonly rows: readonly RerunRow[];
   /** Version of the engine that computed it. */
   readonly engine_version: string;
 }
 
 export interface ResampledFrontier {
-  /** Draws that have a frontier. */
+  /** Number of draws with a frontier. */
   readonly draws: number;
   /** By expiry. */
   readonly points: readonly {
@@ -8673,9 +8830,9 @@ export interface ResampledFrontier {
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Means over the draws, of names with one. */
+    /** Means over the draws, of securities with a weight. */
     readonly weights: Readonly<Record<string, number>>;
-    /** Standard deviations of the weights over the draws, of the same names. */
+    /** Standard deviations of the weights over the draws, of these securities. */
     readonly spread: Readonly<Record<string, number>>;
   }[];
 }
@@ -8772,7 +8929,7 @@ export interface RiskControlOverlay {
   readonly max_change?: number | undefined;
   /** Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily. */
   readonly review?: 'daily' | 'monthly' | undefined;
-  /** Series of the store with the rate that cash earns, percent a year; null if cash earns nothing. */
+  /** Series of the store with the interest rate of cash, percent a year; null: no interest. */
   readonly cash: string | null;
   /** Spread over the rate, for borrowing at an exposure above 1. Default: 0. */
   readonly spread_bps?: number | undefined;
@@ -8803,7 +8960,7 @@ export interface RiskControlOverlayInput {
   readonly max_change?: number | undefined;
   /** Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily. */
   readonly review?: 'daily' | 'monthly' | undefined;
-  /** Series of the store with the rate that cash earns, percent a year; null if cash earns nothing. */
+  /** Series of the store with the interest rate of cash, percent a year; null: no interest. */
   readonly cash?: string | null | undefined;
   /** Spread over the rate, for borrowing at an exposure above 1. Default: 0. */
   readonly spread_bps?: number | undefined;
@@ -8816,56 +8973,56 @@ export interface RiskControlOverlayInput {
 }
 
 export interface RiskDecomposition {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** Share of each factor in the factor variance; may be negative. */
   readonly contributions: Readonly<Record<string, number>>;
   /** Share of the factors in the total variance. */
   readonly factor_share: number;
-  /** Variance that the factors explain. */
+  /** Variance explained by the factors. */
   readonly factor_variance: number;
-  /** Variance of the names themselves. */
+  /** Specific variance of the securities. */
   readonly specific_variance: number;
-  /** Sum of both. */
+  /** Total variance. */
   readonly total_variance: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** What is left over, at the size of rounding. */
+  /** Residual, of the size of rounding errors. */
   readonly residual: number;
-  /** Whether the residual is within its tolerance. */
+  /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** Whose factors; of a stored model its estimator, or imported. */
+  /** Source of the factors; for a stored model its estimator, or imported. */
   readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Its factors. */
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Index or identifier compared with. */
+  /** Index or identifier of the comparison. */
   readonly benchmark: string;
-  /** The query, echoed; null when omitted. */
+  /** Value of the query; null if omitted. */
   readonly requested_as_of: string | null;
   /** Date of the weights. */
   readonly as_of: string;
-  /** Share of the gross active weight that the figures speak for. */
+  /** Share of the gross active weight that the figures cover. */
   readonly covered_weight: number;
-  /** Stored model that it is measured by; null for one estimated over the window of the run. */
+  /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
-  /** Estimator that was asked for; null for `model`, or a stored model. */
+  /** Requested estimator; null for `model` or a stored model. */
   readonly risk_estimator: 'statistical' | 'industries' | 'styles' | null;
-  /** Names without an estimate. */
+  /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels: the span given to the estimate. */
+  /** First date of the run's levels, which begin the span of the estimate. */
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
-  /** `LOOK_AHEAD`: the estimate uses returns after as_of; `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities; `NO_EFFECT`: `factors` with a model that does not read it. */
+  /** `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it. */
   readonly findings: readonly Finding[];
 }
 
 export interface RiskDiagnosticsPayload {
-  /** Number of names. */
+  /** Number of securities. */
   readonly assets: number;
   /** Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model. */
   readonly observations: number;
@@ -8875,11 +9032,11 @@ export interface RiskDiagnosticsPayload {
   readonly condition_number: number;
   /** Weight on the target; 0 is the sample covariance, null without a target. */
   readonly intensity: number | null;
-  /** By its eigenvalues. */
+  /** True if no eigenvalue is negative. */
   readonly positive_semi_definite: boolean;
-  /** Whether negative eigenvalues were clipped. */
+  /** True if negative eigenvalues were clipped. */
   readonly repaired: boolean;
-  /** Of the matrix as served. */
+  /** Smallest eigenvalue of the matrix in the response. */
   readonly smallest_eigenvalue: number;
   /** Structured target of the shrinkage. */
   readonly target: 'constant_correlation' | 'scaled_identity' | null;
@@ -8887,7 +9044,7 @@ export interface RiskDiagnosticsPayload {
 
 /** Settings of a risk model, as in an estimate request. */
 export interface RiskEstimator {
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
@@ -8901,7 +9058,7 @@ export interface RiskEstimator {
   readonly target: 'constant_correlation' | 'scaled_identity';
   /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
   readonly intensity: number | null;
-  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method: 'shape' | 'ledoit_wolf';
   /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life: number | null;
@@ -8911,7 +9068,7 @@ export interface RiskEstimator {
 
 /** Settings of a risk model, as in an estimate request. */
 export interface RiskEstimatorInput {
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
@@ -8925,7 +9082,7 @@ export interface RiskEstimatorInput {
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
-  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life?: number | null | undefined;
@@ -8936,9 +9093,9 @@ export interface RiskEstimatorInput {
 export interface RiskModelCollection {
   /** Summaries by id. */
   readonly risk_models: readonly RiskModelSummary[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -8969,11 +9126,11 @@ export interface RiskModelImportResult {
   readonly model_id: string;
   /** Securities of all dates. */
   readonly assets: number;
-  /** In the order of the model; empty of covariances. */
+  /** In the order of the model; empty for covariances. */
   readonly factors: readonly string[];
   /** Terms and dates. */
   readonly imported: ImportedModelPayload;
-  /** SHA-256 over securities, dates and matrices. */
+  /** SHA-256 of securities, dates and matrices. */
   readonly content_hash: string;
   /** Warnings, which do not block an import. */
   readonly findings: readonly Finding[];
@@ -8983,13 +9140,15 @@ export interface RiskModelJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'risk';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -8997,23 +9156,23 @@ export interface RiskModelJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RiskModelView | null;
 }
 
@@ -9028,7 +9187,7 @@ export interface RiskModelRequest {
   readonly end?: string | null | undefined;
   /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
@@ -9044,7 +9203,7 @@ export interface RiskModelRequest {
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept. */
   readonly repair?: boolean | undefined;
-  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
@@ -9055,22 +9214,22 @@ export interface RiskModelRequest {
 export interface RiskModelSummary {
   /** The risk model. */
   readonly model_id: string;
-  /** That it was estimated by; `imported` of a model from outside. */
+  /** Estimator; `imported` for an imported model. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | 'imported';
-  /** Number of names. */
+  /** Number of securities. */
   readonly assets: number;
-  /** Mean off-diagonal correlation; 0 of one name. */
+  /** Mean off-diagonal correlation; 0 for one security. */
   readonly average_correlation: number;
-  /** Dates used. */
+  /** Number of dates used. */
   readonly observations: number;
-  /** By its eigenvalues. */
+  /** True if no eigenvalue is negative. */
   readonly positive_semi_definite: boolean;
 }
 
 export interface RiskModelView {
   /** The risk model. */
   readonly model_id: string;
-  /** Names estimated, ascending: the order of the frames. */
+  /** Securities with an estimate, ascending: the order of the frames. */
   readonly asset_ids: readonly string[];
   /** Symmetric, unit diagonal. */
   readonly correlation: TableFrame;
@@ -9078,29 +9237,29 @@ export interface RiskModelView {
   readonly covariance: TableFrame;
   /** Annualised square roots of the covariance diagonal. */
   readonly volatilities: Readonly<Record<string, number>>;
-  /** What the estimate says about itself. */
+  /** Diagnostics of the estimate. */
   readonly diagnostics: RiskDiagnosticsPayload;
-  /** Factors of the estimators statistical, industries and styles; absent of others. */
+  /** Factors of the estimators statistical, industries and styles; otherwise absent. */
   readonly factor_model?: FactorModelPayload | undefined;
-  /** Terms and dates of an imported model; absent of others. */
+  /** Terms and dates of an imported model; otherwise absent. */
   readonly imported?: ImportedModelPayload | undefined;
-  /** Date of the model that is served; absent of an estimated one. */
+  /** Date of the returned model; absent for an estimated model. */
   readonly date?: string | undefined;
-  /** The request's bound, echoed. */
+  /** Bound of the request. */
   readonly start: string | null;
-  /** The request's bound, echoed. */
+  /** Bound of the request. */
   readonly end: string | null;
-  /** Names left out, with the reason. */
+  /** Excluded securities, with the reason. */
   readonly excluded: Readonly<Record<string, string>>;
-  /** Settings of the request that nothing read (`NO_EFFECT`), and warnings of an import. */
+  /** Unused settings of the request (`NO_EFFECT`), and warnings of an import. */
   readonly findings: readonly Finding[];
   /** First date of the returns used, or of an imported model. */
   readonly observed_start: string;
   /** Last date of the returns used, or of an imported model. */
   readonly observed_end: string;
-  /** SHA-256 over names and matrix. */
+  /** SHA-256 of securities and matrix. */
   readonly content_hash: string;
-  /** Of the covariance product: float32 on the tensorflow engine. */
+  /** Precision of the covariance product: float32 on the tensorflow engine. */
   readonly precision: 'float64' | 'float32';
 }
 
@@ -9116,15 +9275,15 @@ export interface RiskParityObjective {
 export interface RiskPayload {
   /** Annualised standard deviation of returns. */
   readonly volatility: number;
-  /** Share of the weights that the estimate speaks for. */
+  /** Share of the weights that the estimate covers. */
   readonly covered_weight: number;
-  /** Stored model that it is measured by; null for one estimated over the window of the run. */
+  /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
-  /** Estimator that was asked for; null for the sample covariance, or a stored model. */
+  /** Requested estimator; null for the sample covariance or a stored model. */
   readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
-  /** Names without an estimate. */
+  /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels: the span given to the estimate. */
+  /** First date of the run's levels, which begin the span of the estimate. */
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
@@ -9134,13 +9293,15 @@ export interface RiskValidationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'validate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -9148,23 +9309,23 @@ export interface RiskValidationJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RiskValidationView | null;
 }
 
@@ -9190,9 +9351,9 @@ export interface RiskValidationRequest {
 export interface RiskValidationView {
   /** The risk model. */
   readonly model_id: string;
-  /** How every forecast was estimated. */
+  /** Estimator of every forecast. */
   readonly settings: {
-    /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+    /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
     readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
     /** Number of principal components. Default: 10. Read by statistical. */
     readonly factors?: number | undefined;
@@ -9206,12 +9367,12 @@ export interface RiskValidationView {
     readonly target: 'constant_correlation' | 'scaled_identity';
     /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
     readonly intensity: number | null;
-    /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+    /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
     readonly intensity_method: 'shape' | 'ledoit_wolf';
     /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
     readonly half_life: number | null;
   };
-  /** Returns behind each forecast. */
+  /** Number of returns of each forecast. */
   readonly sessions: number;
   /** Sessions of an outcome. */
   readonly horizon: number;
@@ -9221,28 +9382,28 @@ export interface RiskValidationView {
   readonly start: string;
   /** Last day of the last outcome. */
   readonly end: string;
-  /** Days that forecasts were made on. */
+  /** Number of days with forecasts. */
   readonly forecasts: number;
-  /** Days on which too little was known for an estimate. */
+  /** Number of days with too little data for an estimate. */
   readonly skipped: number;
   /** Means over the portfolios of each family. */
   readonly families: readonly ValidatedFamily[];
   /** Each portfolio over all of its forecasts. */
   readonly portfolios: readonly ValidatedPortfolio[];
-  /** By day of the forecast: names with an estimate; forecast volatility and outcome, over the horizon, of the equally weighted portfolio and of the index; and the root mean square of the standardised outcomes of each family. */
+  /** By day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; and the root mean square of the standardised outcomes of each family. */
   readonly by_date: TableFrame;
 }
 
 export interface RollResponse {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** The resolved date. */
   readonly as_of: string;
   /** Level of the underlying. */
   readonly spot: number;
-  /** Expiry rolled out of. */
+  /** Expiry of the contract that is sold. */
   readonly front_expiry: string;
-  /** Expiry rolled into. */
+  /** Expiry of the contract that is bought. */
   readonly back_expiry: string;
   /** Theoretical price of the front contract. */
   readonly front_price: number;
@@ -9259,13 +9420,13 @@ export interface RollResponse {
 }
 
 export interface RollingRiskView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Returns of a window; null with a half-life. */
+  /** Number of returns of a window; null with a half-life. */
   readonly window: number | null;
   /** Sessions after which the weight of a return halves; null with a window. */
   readonly half_life: number | null;
@@ -9329,19 +9490,19 @@ export interface RuleTypes {
 }
 
 export interface RunDifference {
-  /** What differs: a series, the weights, the names, a field of the record (record.portfolio.cash), or result and overview. */
+  /** Part that differs: a series, the weights, the securities, a field of the record (record.portfolio.cash), or result and overview. */
   readonly part: string;
-  /** Earliest date on which it does; null for what has none. */
+  /** First date of the difference; null if the part has no dates. */
   readonly date: string | null;
-  /** First name on that date, for what has one value a name. */
+  /** First security on that date, for parts with one value per security. */
   readonly name: string | null;
-  /** What is stored. */
+  /** Stored value. */
   readonly stored: number | string | null;
-  /** What came out now. */
+  /** Recomputed value. */
   readonly replayed: number | string | null;
 }
 
-/** An index or strategy, whose newest run is meant, or one run of it by ID@RUN. */
+/** An index or strategy (its newest run), or one of its runs as ID@RUN. */
 export type RunOf = string;
 
 /** Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends. */
@@ -9350,20 +9511,20 @@ export interface RunStep {
 }
 
 export interface RunSummaryCollection {
-  /** A row a run, by id. */
+  /** One row per run, by id. */
   readonly summaries: readonly RunSummaryRow[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface RunSummaryRow {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Display name. */
   readonly name: string;
@@ -9371,15 +9532,15 @@ export interface RunSummaryRow {
   readonly run_at: string | null;
   /** Last date of the run's levels. */
   readonly end: string;
-  /** Index points on that date; of a strategy its level, 100 at the start. */
+  /** Index points on that date; for a strategy its level, 100 at the start. */
   readonly level: number;
-  /** Return that the levels have. */
+  /** Return variant of the levels. */
   readonly return_variant: 'price' | 'total' | 'net';
   /** Return of the last session, a fraction; null with a single date. */
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
   readonly volatility: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
@@ -9387,22 +9548,22 @@ export interface RunSummaryRow {
   readonly max_drawdown: number;
   /** Levels of the last year: every fourth date and the last. */
   readonly trace: SeriesPayload;
-  /** The same figures of the index, before trading costs (costs that an overlay charges are included), on the dates of the run; null for a strategy. The other figures are of the portfolio after costs. */
+  /** These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs. */
   readonly index: IndexMoves | null;
   /** Date of the latest rebalance. */
   readonly last_rebalance: string;
-  /** First effective date of the schedule after the run; null of a strategy, or where none is known. */
+  /** First effective date of the schedule after the run; null for a strategy, or if unknown. */
   readonly next_rebalance: string | null;
-  /** First effective date of the schedule that is neither in the run nor past today, in UTC; null of a strategy, or where none is known. */
+  /** First effective date of the schedule after the run and not before today (UTC); null for a strategy, or if unknown. */
   readonly coming_rebalance: string | null;
 }
 
 export interface RunsDifference {
-  /** Whether both have the same dates and levels, to the bit. */
+  /** True if both have identical dates and levels, bit for bit. */
   readonly same_levels: boolean;
-  /** First date that only one has, or on which the levels differ. */
+  /** First date on which the levels differ, or that only one run has. */
   readonly first_difference: string | null;
-  /** Common date with the largest relative difference; null where there is none, as where only days were appended. */
+  /** Common date with the largest relative difference; null if there is none, for example if only days were appended. */
   readonly largest: {
     /** The date. */
     readonly date: string;
@@ -9411,44 +9572,44 @@ export interface RunsDifference {
     /** Level of the later run, 100 at its start. */
     readonly to: number;
   } | null;
-  /** Of the index or strategy itself; of documents that it reaches under `/documents/{id}`. */
+  /** Changes of the index or strategy; changes of documents that it uses are under `/documents/{id}`. */
   readonly definition: readonly DocumentChange[];
-  /** Of the request, with its defaults. */
+  /** Changes of the request, with its defaults. */
   readonly request: readonly DocumentChange[];
   /** Rows of cells. */
   readonly data: {
-    /** Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again. */
+    /** Number of values that differ; null for two stores, and if an earlier content is no longer available. */
     readonly cells: number | null;
-    /** The first of them. */
+    /** The first of these. */
     readonly first: readonly DataCell[];
-    /** Rows that only one content has, or has otherwise; null as `cells`. */
+    /** Rows that differ or that only one content has; null like `cells`. */
     readonly rows: {
-      /** Rows that are new. */
+      /** Number of new rows. */
       readonly rows_added: number;
-      /** Rows with other values. */
+      /** Number of changed rows. */
       readonly rows_changed: number;
-      /** Rows that are gone. */
+      /** Number of removed rows. */
       readonly rows_removed: number;
     } | null;
     /** Bars of sessions after the last one of the first version; null if there are none. */
     readonly appended: {
-      /** Sessions that came. */
+      /** Number of new sessions. */
       readonly sessions: number;
-      /** Bars of them; they are among rows_added. */
+      /** Number of their bars, included in rows_added. */
       readonly rows: number;
-      /** The first of them, YYYY-MM-DD. */
+      /** The first new session, YYYY-MM-DD. */
       readonly start: string;
-      /** The last of them, YYYY-MM-DD. */
+      /** The last new session, YYYY-MM-DD. */
       readonly end: string;
     } | null;
-    /** Stores that the runs were made on; null of a run stored before they were named. */
+    /** Stores of the two runs; null for a run stored before this was recorded. */
     readonly stores: {
       /** Data store of the earlier run. */
       readonly from: string | null;
       /** Data store of the later run. */
       readonly to: string | null;
     };
-    /** Why `cells` is null; null where it is given. */
+    /** Reason why `cells` is null; otherwise null. */
     readonly reason: string | null;
   };
   /** Engines of both. */
@@ -9458,14 +9619,14 @@ export interface RunsDifference {
     /** Version of the engine of the later run. */
     readonly to: string;
   };
-  /** They sum to total_return exactly; null where a replay cannot be made, as `effects_reason` says. */
+  /** Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`. */
   readonly effects: readonly ({
-    /** What was exchanged, in this order. */
+    /** Inputs that were exchanged, in this order. */
     readonly cause: 'definition' | 'request' | 'data' | 'engine';
-    /** What the exchange adds to the total return. */
+    /** Effect of the exchange on the total return. */
     readonly total_return: number;
   })[] | null;
-  /** Why effects are null: a replay needs the content of a store that is not served, or that cannot be had again, or was refused; null where they are given. */
+  /** Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null. */
   readonly effects_reason: string | null;
   /** Total return of the later run less that of the earlier, to 15 digits of the larger one. */
   readonly total_return: number;
@@ -9475,13 +9636,15 @@ export interface RunsDifferenceJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'diff';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -9489,23 +9652,23 @@ export interface RunsDifferenceJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RunsDifference | null;
 }
 
@@ -9553,7 +9716,7 @@ export interface SavedStrategy {
 export interface ScenarioGroup {
   /** The group. */
   readonly group: string;
-  /** Held on as_of. */
+  /** Holding on as_of. */
   readonly weight: number;
   /** Linked contribution to the total return. */
   readonly contribution: number;
@@ -9562,13 +9725,13 @@ export interface ScenarioGroup {
 export interface ScenarioName {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Held on as_of. */
+  /** Holding on as_of. */
   readonly weight: number;
-  /** Return of the name in the scenario. */
+  /** Return of the security in the scenario. */
   readonly return: number;
   /** weight * return. */
   readonly contribution: number;
-  /** Of a response by regression: what the estimate of its slopes leaves open. */
+  /** Uncertainty of the estimated slopes of a response by regression. */
   readonly standard_error: number | null;
 }
 
@@ -9590,50 +9753,50 @@ export interface ScenarioResult {
   readonly by_name: readonly ScenarioName[];
   /** By contribution, the worst first. */
   readonly by_group: readonly ScenarioGroup[];
-  /** Gross weight of securities with their own returns, divided by the gross weight of all. */
+  /** Gross weight of securities with returns in the window, divided by the gross weight of all. */
   readonly covered_weight: number;
-  /** Names that take the equally weighted return of their group, or of all names. */
+  /** Securities that use the equally weighted return of their group, or of all securities. */
   readonly proxied: readonly {
     /** Asset identifier. */
     readonly identifier: string;
-    /** Group whose return it takes, or all names. */
+    /** Group whose return is used, or all securities. */
     readonly proxy: string;
   }[];
-  /** Closes between which the return was earned; null of shocks and without a return. */
+  /** First and last close of the return; null for shocks and without a return. */
   readonly window: {
     /** First date. */
     readonly start: string;
     /** Last date. */
     readonly end: string;
   } | null;
-  /** The session of the window with the lowest return; null of shocks. */
+  /** The session of the window with the lowest return; null for shocks. */
   readonly worst_session: {
     /** The date. */
     readonly date: string;
-    /** Sum of the contributions; in worst_session and worst_sessions the return of that session. */
+    /** Sum of the contributions; in worst_session and worst_sessions, the return of that session. */
     readonly return: number;
   } | null;
-  /** The five sessions of the window with the lowest returns, the lowest first; empty of shocks. */
+  /** The five sessions of the window with the lowest returns, the lowest first; empty for shocks. */
   readonly worst_sessions: readonly {
     /** The date. */
     readonly date: string;
-    /** Sum of the contributions; in worst_session and worst_sessions the return of that session. */
+    /** Sum of the contributions; in worst_session and worst_sessions, the return of that session. */
     readonly return: number;
   }[];
-  /** Of the composition's own regression on the factors; null without factors. */
+  /** R-squared of the regression of the composition on the factors; null without factors. */
   readonly r_squared: number | null;
-  /** Returns in it. */
+  /** Returns in the regression. */
   readonly observations: number | null;
-  /** Of the return: what the estimate of the slopes leaves open; null without factors. */
+  /** Standard error of the return from the estimated slopes; null without factors. */
   readonly standard_error: number | null;
 }
 
 export interface ScenariosView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** The resolved date. */
   readonly as_of: string;
@@ -9641,7 +9804,7 @@ export interface ScenariosView {
   readonly by: string;
   /** Results in the order of the request. */
   readonly scenarios: readonly ScenarioResult[];
-  /** `NO_DATA_IN_RANGE`: a window that the store does not cover; `WINDOW_CUT`: one whose end it does not reach; `NO_EFFECT`: a setting that nothing reads. */
+  /** `NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting. */
   readonly findings: readonly Finding[];
 }
 
@@ -9650,7 +9813,7 @@ export interface Schedule {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** Whether days begin of themselves. */
+  /** True if days begin automatically. */
   readonly enabled: boolean;
   /** Indices of the family, in any order: parents are computed first. */
   readonly indices: readonly string[];
@@ -9670,7 +9833,7 @@ export interface Schedule {
   readonly catch_up: number;
   /** Days after the end of a day for which the service keeps its files; null keeps them for ever. */
   readonly keep_files_days: number | null;
-  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
   readonly on_failure: 'continue' | 'stop';
   /** Steps of a day, in their order. */
   readonly steps: readonly (RefreshStep | ChecksStep | RunStep | CompareStep | PublishStep | ExportStep | RenderStep | DeliverStep)[];
@@ -9687,7 +9850,7 @@ export interface ScheduleBody {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** Whether days begin of themselves. */
+  /** True if days begin automatically. */
   readonly enabled?: boolean | undefined;
   /** Indices of the family, in any order: parents are computed first. */
   readonly indices: readonly string[];
@@ -9709,7 +9872,7 @@ export interface ScheduleBody {
   readonly catch_up?: number | undefined;
   /** Days after the end of a day for which the service keeps its files; null keeps them for ever. */
   readonly keep_files_days?: number | null | undefined;
-  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
   readonly on_failure?: 'continue' | 'stop' | undefined;
   /** Steps of a day, in their order. */
   readonly steps: readonly (RefreshStepInput | ChecksStepInput | RunStep | CompareStepInput | PublishStepInput | ExportStepInput | RenderStepInput | DeliverStepInput)[];
@@ -9718,9 +9881,9 @@ export interface ScheduleBody {
 export interface ScheduleCollection {
   /** Schedules by id. */
   readonly schedules: readonly Schedule[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -9738,7 +9901,7 @@ export interface ScheduleDay {
   readonly due_at: string;
   /** When it is to be done. */
   readonly deadline_at: string | null;
-  /** Whether it was not done by then. */
+  /** True if the step was not finished by the deadline. */
   readonly is_late: boolean;
   /** Begin of the first attempt. */
   readonly started_at: string | null;
@@ -9773,7 +9936,7 @@ export interface ScheduleDaySummary {
   readonly due_at: string;
   /** When it is to be done. */
   readonly deadline_at: string | null;
-  /** Whether it was not done by then. */
+  /** True if the step was not finished by the deadline. */
   readonly is_late: boolean;
   /** Begin of the first attempt. */
   readonly started_at: string | null;
@@ -9798,32 +9961,32 @@ export interface ScheduleDaySummary {
 export interface ScheduleDays {
   /** Newest first. */
   readonly days: readonly ScheduleDaySummary[];
-  /** Next day; null for a schedule that is not enabled and at the end of the calendar. */
+  /** Next day; null for a disabled schedule and at the end of the calendar. */
   readonly next: {
     /** Session. */
     readonly date: string;
-    /** When its day begins. */
+    /** Time at which its day begins. */
     readonly due_at: string;
   } | null;
 }
 
 /** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
 export interface ScheduleView {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Date the answer was computed from. */
+  /** Date from which the response was computed. */
   readonly as_of: string;
-  /** Exchange MIC the dates were computed on. */
+  /** Exchange MIC of the calendar. */
   readonly calendar: string;
-  /** Of the index, from its rebalance. */
+  /** Frequency of the rebalances of the index. */
   readonly frequency: string;
   /** Effective dates on or before as_of, newest first. */
   readonly recent: readonly string[];
   /** Effective dates after as_of up to lookahead_end, soonest first. */
   readonly upcoming: readonly string[];
-  /** as_of and 366 days, or the last session of the calendar if that is earlier. */
+  /** 366 days after as_of, or the last session of the calendar if that is earlier. */
   readonly lookahead_end: string;
-  /** Decision date by effective date, of every date listed; only of an index with an effective lag. */
+  /** Decision date of each effective date; only for an index with an effective lag. */
   readonly announcements?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -9859,7 +10022,7 @@ export interface SeasoningFilterRule {
 /** The level agrees with that of a second source, a series of the store. */
 export interface SecondSourceCheck {
   readonly check: 'second_source';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
   /** Series by index: indices that are not named have no second source. */
   readonly series: Readonly<Record<string, string>>;
@@ -9872,7 +10035,7 @@ export interface SecondSourceCheck {
 /** The level agrees with that of a second source, a series of the store. */
 export interface SecondSourceCheckInput {
   readonly check: 'second_source';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
   /** Series by index: indices that are not named have no second source. */
   readonly series: Readonly<Record<string, string>>;
@@ -9883,17 +10046,17 @@ export interface SecondSourceCheckInput {
 }
 
 export interface SensitivityRow {
-  /** The client's id of the row, empty when there is none. */
+  /** The client's id of the row, empty if there is none. */
   readonly id: string;
   /** Position among the client's rows. */
   readonly index: number;
   /** Class name. */
   readonly type: string;
-  /** The parameter that is moved, all else as it was asked for. */
+  /** The parameter that is relaxed, all others unchanged. */
   readonly parameter: string;
-  /** Its value in the run. */
+  /** Value in the run. */
   readonly from: number;
-  /** Its value one step further out. */
+  /** Value relaxed by one step. */
   readonly to: number;
   /** to - from. */
   readonly change: number;
@@ -9901,7 +10064,7 @@ export interface SensitivityRow {
   readonly effect: number | null;
   /** Change of objective_value per unit of the parameter, for a small change of it. */
   readonly shadow_price: number;
-  /** The same in words, in the measure of the objective. */
+  /** The effect in words, in the measure of the objective. */
   readonly sentence: string;
 }
 
@@ -9912,7 +10075,7 @@ export interface SeriesCollection {
     readonly identifier: string;
     /** Display name. */
     readonly name: string | null;
-    /** Currency of the values; null: not said. */
+    /** Currency of the values; null if not declared. */
     readonly currency: string | null;
     /** First date with a value. */
     readonly start: string;
@@ -9921,7 +10084,7 @@ export interface SeriesCollection {
     /** Dates with a value. */
     readonly values: number;
   })[];
-  /** Value of after for the next page; null on the last one. */
+  /** Value of after for the next page; null on the last page. */
   readonly next: string | null;
 }
 
@@ -9933,6 +10096,19 @@ export interface SeriesPayload {
   readonly data: readonly (number | null)[];
   /** Content of the series. */
   readonly name: string | null;
+}
+
+export interface SessionChange {
+  /** Day that differs from the rules of the calendar. */
+  readonly date: string;
+  /** `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules. */
+  readonly session: 'closed' | 'open';
+  /** Local time of a late opening. Default: the usual one. */
+  readonly opens?: string | undefined;
+  /** Local time of an early close. Default: the usual one. */
+  readonly closes?: string | undefined;
+  /** Why, with the source. */
+  readonly reason: string;
 }
 
 export interface SftpTarget {
@@ -9949,7 +10125,7 @@ export interface SftpTarget {
   readonly secret: string | null;
   /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path: string;
-  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
   readonly checksum: boolean;
 }
 
@@ -9967,12 +10143,12 @@ export interface SftpTargetInput {
   readonly secret?: string | null | undefined;
   /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path?: string | undefined;
-  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
   readonly checksum?: boolean | undefined;
 }
 
 export interface SharingRequest {
-  /** Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody. */
+  /** Ids or names of keys, or `sub:` and the subject of a token. Empty: not shared. */
   readonly shared_with: readonly string[];
 }
 
@@ -9981,7 +10157,7 @@ export interface ShockScenario {
   readonly name: string;
   /** Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression. */
   readonly shocks: Readonly<Record<string, number>>;
-  /** Sessions up to as_of whose returns the responses are estimated from. */
+  /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions: number;
 }
 
@@ -9990,7 +10166,7 @@ export interface ShockScenarioInput {
   readonly name: string;
   /** Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression. */
   readonly shocks: Readonly<Record<string, number>>;
-  /** Sessions up to as_of whose returns the responses are estimated from. */
+  /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions?: number | undefined;
 }
 
@@ -9998,13 +10174,15 @@ export interface SimulationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'simulate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -10012,28 +10190,28 @@ export interface SimulationJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: SimulationView | null;
 }
 
 export interface SimulationRequest {
-  /** block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model. */
+  /** `block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model. */
   readonly method?: 'block_bootstrap' | 'gaussian_factor' | undefined;
   /** Number of future sessions. */
   readonly horizon?: number | undefined;
@@ -10052,17 +10230,17 @@ export interface SimulationRequest {
 }
 
 export interface SimulationView {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** How returns are drawn. */
+  /** Method of drawing returns. */
   readonly method: 'block_bootstrap' | 'gaussian_factor';
   /** Sessions ahead. */
   readonly horizon: number;
-  /** Paths drawn. */
+  /** Number of paths. */
   readonly paths: number;
   /** Equal seeds give equal paths. */
   readonly seed: number;
-  /** Returns of the run the simulation draws on. */
+  /** Number of returns of the run used by the simulation. */
   readonly observations: number;
   /** First date of the run. */
   readonly observed_start: string;
@@ -10070,28 +10248,28 @@ export interface SimulationView {
   readonly observed_end: string;
   /** Mean return of a session. */
   readonly mean_return: number;
-  /** Annualised, of the returns drawn. */
+  /** Annualised volatility of the drawn returns. */
   readonly volatility: number;
   /** Share of the variance that the factors explain; null for the bootstrap. */
   readonly factor_share: number | null;
-  /** Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation. */
+  /** Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation. */
   readonly levels: TableFrame;
   /** Last level over the first, less 1. */
   readonly total_return: Distribution;
   /** At most 0. */
   readonly max_drawdown: Distribution;
-  /** Sessions of the longest spell below a previous high. */
+  /** Number of sessions of the longest period below a previous high. */
   readonly time_under_water: Distribution;
-  /** How often the level falls short. */
+  /** Frequency of falling short of the level. */
   readonly shortfall: {
     /** Multiple of the last level. */
     readonly level: number;
-    /** Share of paths that end below it. */
+    /** Share of paths that end below the level. */
     readonly at_end: number;
-    /** Share of paths that are below it after some session. */
+    /** Share of paths that are below the level after any session. */
     readonly at_any_time: number;
   };
-  /** Of the levels of the paths: float32 on the tensorflow engine. */
+  /** Precision of the levels of the paths: float32 on the tensorflow engine. */
   readonly precision: 'float64' | 'float32';
 }
 
@@ -10107,7 +10285,7 @@ export interface SkippedCauses {
   readonly unreadable: number;
   /** JSON that does not satisfy the schema of the document. */
   readonly invalid: number;
-  /** Written by a newer format version than this engine reads. */
+  /** Written in a newer format version than this engine can read. */
   readonly unsupported: number;
 }
 
@@ -10132,21 +10310,21 @@ export interface SolvedRow {
   readonly side: 'lower' | 'upper' | 'eq';
   /** Kind of the object. */
   readonly kind: 'eq' | 'ineq';
-  /** What the figure counts. */
+  /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value';
-  /** What the row measures at the solved weights. */
+  /** Value of the row at the solved weights. */
   readonly value: number;
   /** The bound of this side. */
   readonly limit: number;
-  /** Distance between the two. */
+  /** Distance between value and bound. */
   readonly slack: number;
-  /** Whether the weights sit on the bound. */
+  /** True if the bound is binding. */
   readonly binding: boolean;
   /** The multiplier of the row: change of the objective per unit of the bound. */
   readonly shadow_price: number;
   /** Change of the row's value per unit of the weight; null if the row does not depend on the weight directly. */
   readonly coefficient: number | null;
-  /** What the row adds to the objective's derivative by the weight. */
+  /** Contribution of the row to the derivative of the objective by the weight. */
   readonly force: number;
 }
 
@@ -10167,41 +10345,41 @@ export interface SqlRequest {
 export interface SqlResult {
   /** Columns of the result. */
   readonly columns: readonly SqlColumn[];
-  /** Rows, a value a column; dates are YYYY-MM-DD. */
+  /** Rows with one value per column; dates are YYYY-MM-DD. */
   readonly data: readonly (readonly (string | number | null)[])[];
   /** Number of rows. */
   readonly rows: number;
-  /** Whether rows beyond 1000000 were dropped. */
+  /** True if rows beyond 1000000 were omitted. */
   readonly truncated: boolean;
 }
 
-/** A name that a rebalance traded at the price of an earlier session. */
+/** A security that a rebalance traded at the price of an earlier session. */
 export interface StaleFillPayload {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Day of the price it was traded at. */
+  /** Day of the price of the trade. */
   readonly last_bar: string;
   /** Sessions of its exchange since that day. */
   readonly sessions_old: number;
 }
 
 export interface StaleState {
-  /** The index, or a document that it reaches, is not that of the run. */
+  /** The index, or a document that it uses, has changed since the run. */
   readonly definition: boolean;
-  /** The served content is not that of the run. */
+  /** The served data has changed since the run. */
   readonly data: boolean;
-  /** The engine is another version, whose bits differ. */
+  /** The engine is a version with different results. */
   readonly engine: boolean;
-  /** A sentence each. */
+  /** One sentence per cause. */
   readonly reasons: readonly string[];
-  /** The store of the run, where another one is served; null otherwise. */
+  /** The store of the run, if another one is served; otherwise null. */
   readonly store_id: string | null;
 }
 
 /** Prices of constituents change: a price that repeats for many sessions is suspect. */
 export interface StalenessCheck {
   readonly check: 'staleness';
-  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity: 'block' | 'warn';
   /** Sessions with the same price that are reported. */
   readonly sessions: number;
@@ -10210,7 +10388,7 @@ export interface StalenessCheck {
 /** Prices of constituents change: a price that repeats for many sessions is suspect. */
 export interface StalenessCheckInput {
   readonly check: 'staleness';
-  /** Findings hold the index back (block), or are reported only (warn). Default: warn. */
+  /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity?: 'block' | 'warn' | undefined;
   /** Sessions with the same price that are reported. */
   readonly sessions?: number | undefined;
@@ -10257,7 +10435,7 @@ export interface StepItem {
   readonly state: 'waiting' | 'blocked' | 'failed' | 'done';
   /** Error code of a failed or blocked one. */
   readonly code: string | null;
-  /** What was done, or why it was not. */
+  /** Description of the action, or the reason why it was not taken. */
   readonly message: string;
   /** Time of the result. */
   readonly at: string;
@@ -10272,7 +10450,7 @@ export interface StepItem {
 export interface StepLogLine {
   /** Time of the line. */
   readonly at: string;
-  /** A sentence for people. */
+  /** Message in one sentence. */
   readonly message: string;
 }
 
@@ -10293,58 +10471,58 @@ export interface StepRecord {
   readonly message: string;
   /** Error code of a failed step. */
   readonly code: string | null;
-  /** What was done, the last 100 lines. */
+  /** Log of the step, the last 100 lines. */
   readonly log: readonly StepLogLine[];
   /** Results by index or file. */
   readonly items: readonly StepItem[];
 }
 
 export interface StoredRun {
-  /** Its id, which every view of a run takes. */
+  /** Id of the run, accepted by every view of a run. */
   readonly run_id: string;
   /** Time of the run, ISO-8601 UTC with offset. */
   readonly run_at: string | null;
-  /** SHA-256 of everything the run depends on. */
+  /** SHA-256 of all inputs of the run. */
   readonly run_hash: string;
   /** First date. */
   readonly start: string;
   /** Last date. */
   readonly end: string;
-  /** Version of the index or strategy; null of earlier runs. */
+  /** Version of the index or strategy; null for earlier runs. */
   readonly index_version: number | null;
   /** The data store. */
   readonly store_id: string | null;
-  /** Version of its data; null where it is not known. */
+  /** Version of its data; null if unknown. */
   readonly store_version: number | null;
-  /** SHA-256 of the content of the store that was read. */
+  /** SHA-256 of the store content that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
   readonly engine_version: string;
   /** The request, with its defaults. */
   readonly request: unknown;
-  /** Null where its files cannot be read. */
+  /** Null if its files cannot be read. */
   readonly metrics: BacktestMetrics | null;
-  /** Whether closes of it were published: it stays. */
+  /** True if closes of the run were published; such a run is kept. */
   readonly published: boolean;
 }
 
 export interface StoredRuns {
   /** Newest first. */
   readonly runs: readonly StoredRun[];
-  /** Runs that are stored, listed or not. */
+  /** Number of stored runs, listed or not. */
   readonly total: number;
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface StoredStrategy {
   /** The stored strategy. */
   readonly strategy: StrategyDocument;
-  /** What the strategy refers to and does not find any more, as an index that was deleted. */
+  /** Broken references of the strategy, for example to a deleted index. */
   readonly problems: readonly Finding[];
-  /** Whether a backtest record is stored. */
+  /** True if a backtest record is stored. */
   readonly has_run: boolean;
   /** Capture time of that record. */
   readonly run_at: string | null;
@@ -10353,18 +10531,18 @@ export interface StoredStrategy {
 export interface StrategyCollection {
   /** Stored strategies by id. */
   readonly strategies: readonly StoredStrategy[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface StrategyDeletion {
   /** The strategy. */
   readonly strategy_id: string;
-  /** Whether a stored record went with it. */
+  /** True if a stored record was deleted too. */
   readonly backtest_record_deleted: boolean;
-  /** Job records and persisted run results forgotten. */
+  /** Number of deleted job records and stored results. */
   readonly backtest_results_deleted: number;
 }
 
@@ -10429,11 +10607,11 @@ export interface StrategyDocumentInput {
 export interface SweepFan {
   /** Dates, evenly spread over the common dates of the variants. */
   readonly index: readonly string[];
-  /** Variants behind the quantiles: all, or a thousand evenly spread. */
+  /** Number of variants of the quantiles: all, or a thousand evenly spread. */
   readonly variants: number;
   /** Quantiles of the levels on each date, from the lowest to the highest. */
   readonly quantiles: readonly {
-    /** Share of the variants at or below it. */
+    /** Share of the variants at or below the level. */
     readonly share: number;
     /** Levels by date, 100 at the first. */
     readonly data: readonly number[];
@@ -10443,17 +10621,17 @@ export interface SweepFan {
 }
 
 export interface SweepFoldChoice {
-  /** Groups that chose, by position. */
+  /** Groups of the selection, by position. */
   readonly train: readonly number[];
-  /** Groups that tested. */
+  /** Groups of the test. */
   readonly test: readonly number[];
-  /** The variant chosen, by position. */
+  /** Position of the selected variant. */
   readonly variant: number;
-  /** Its metric on the groups that chose. */
+  /** Its metric on the groups of the selection. */
   readonly in_sample: number;
-  /** The same on those that tested. */
+  /** Its metric on the groups of the test. */
   readonly out_of_sample: number;
-  /** Of the variant among all trials on the test, 1 for the best; trials alike share the better rank. */
+  /** Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank. */
   readonly rank: number;
 }
 
@@ -10461,9 +10639,9 @@ export type SweepFolds = CombinatorialFolds | WalkForwardFolds;
 
 /** Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths. */
 export interface SweepFoldsView {
-  /** How time was cut. */
+  /** Division of time into groups. */
   readonly method: 'combinatorial' | 'walk_forward';
-  /** Metric that chose. */
+  /** Metric of the selection. */
   readonly select_by: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility';
   /** First and last date with a return, by group. */
   readonly groups: readonly {
@@ -10472,26 +10650,26 @@ export interface SweepFoldsView {
     /** Last date. */
     readonly end: string;
   }[];
-  /** Returns of a variant that take part; the oldest are left out so that the groups are equal. */
+  /** Number of returns of each variant; the oldest are omitted to make the groups equal. */
   readonly observations: number;
-  /** Sessions of the sample left out before a test. */
+  /** Number of sessions of the sample excluded before a test. */
   readonly left_before: number;
-  /** Sessions of the sample left out after a test: the embargo is among them. */
+  /** Number of sessions of the sample excluded after a test, including the embargo. */
   readonly left_after: number;
-  /** One a split. */
+  /** One entry per split. */
   readonly choices: readonly SweepFoldChoice[];
-  /** Variants that some split chose, those chosen most often first. */
+  /** Selected variants, the most frequent first. */
   readonly chosen: readonly {
     /** Return variant. */
     readonly variant: number;
-    /** Splits that chose it. */
+    /** Number of splits that selected it. */
     readonly splits: number;
   }[];
-  /** Metric of what was chosen, over the splits, on their samples. */
+  /** Metric of the selected variants on their samples, over the splits. */
   readonly in_sample: Distribution;
-  /** The same on their tests. */
+  /** Metric of the selected variants on their tests, over the splits. */
   readonly out_of_sample: Distribution;
-  /** Metrics of the returns out of sample joined over time, each group tested once. */
+  /** Metrics of the joined out-of-sample returns, with each group tested once. */
   readonly paths: readonly {
     /** Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day. */
     readonly annualised_return: number;
@@ -10499,7 +10677,7 @@ export interface SweepFoldsView {
     readonly max_drawdown: number;
     /** Annualised, risk-free rate 0. */
     readonly sharpe_ratio: number;
-    /** Over the groups that are tested. */
+    /** Over the test groups. */
     readonly total_return: number;
     /** Annualised, ddof 1. */
     readonly volatility: number;
@@ -10512,12 +10690,12 @@ export interface SweepFoldsView {
     readonly max_drawdown: Distribution;
     /** Annualised, risk-free rate 0. */
     readonly sharpe_ratio: Distribution;
-    /** Over the groups that are tested. */
+    /** Over the test groups. */
     readonly total_return: Distribution;
     /** Annualised, ddof 1. */
     readonly volatility: Distribution;
   };
-  /** Share of the paths that lose. */
+  /** Share of paths with a loss. */
   readonly probability_of_loss: number;
 }
 
@@ -10525,13 +10703,15 @@ export interface SweepJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sweep';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -10539,53 +10719,53 @@ export interface SweepJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: SweepView | null;
 }
 
 export interface SweepMap {
-  /** A cell that several variants share shows the one that ranks first, whatever the metric shown. */
+  /** A cell with several variants shows the one with the best rank, whatever the metric. */
   readonly aggregation: 'first_by_rank';
-  /** The same in words. */
+  /** The rule in words. */
   readonly sentence: string;
   /** Parameters that are varied, with their values: a map with all but two fixed has one variant a cell. */
   readonly parameters: readonly {
     /** JSON pointer of the parameter, as in `patch`. */
     readonly pointer: string;
-    /** Its values, in the order in which they were asked for. */
+    /** Its values, in the order of the request. */
     readonly values: readonly unknown[];
   }[];
 }
 
 /** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
 export interface SweepOverfitting {
-  /** Share of the selections by Sharpe ratio whose choice is no better than the median out of sample. */
+  /** Share of the selections whose choice is not better than the median out of sample. */
   readonly probability: number;
-  /** Share whose choice has a negative Sharpe ratio out of sample. */
+  /** Share of the selections whose choice has a negative Sharpe ratio out of sample. */
   readonly probability_of_loss: number;
   /** Median logit of the relative rank out of sample; below 0 when choices tend to disappoint. */
   readonly median_logit: number;
-  /** Selections: every half of the blocks of time, against the other half. */
+  /** Number of selections: each half of the blocks of time against the other half. */
   readonly combinations: number;
   /** Blocks of time. */
   readonly partitions: number;
-  /** Returns on dates that all variants have; the oldest are left out so that the blocks are equal. */
+  /** Number of returns on common dates; the oldest are omitted to make the blocks equal. */
   readonly observations: number;
 }
 
@@ -10618,11 +10798,11 @@ export interface SweepRequest {
 export interface SweepRow {
   /** Null for a variant that was refused. */
   readonly rank: number | null;
-  /** Position among the variants as they were asked for. */
+  /** Position among the requested variants. */
   readonly variant: number;
-  /** What the variant changes, by JSON pointer. */
+  /** Changes of the variant, by JSON pointer. */
   readonly patch: Readonly<Record<string, unknown>>;
-  /** Those of a single run of the variant, bit for bit. */
+  /** Figures of a single run of the variant, bit for bit. */
   readonly metrics: BacktestMetrics | null;
   /** Transaction costs paid. */
   readonly total_costs: number | null;
@@ -10632,9 +10812,9 @@ export interface SweepRow {
   readonly end: string | null;
   /** Dates of the run. */
   readonly observations: number | null;
-  /** Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero. */
+  /** Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero. */
   readonly deflated_sharpe_ratio: number | null;
-  /** Why the variant was refused, as its single run would be. */
+  /** Reason why the variant was refused, as for a single run. */
   readonly error: ErrorDetail | null;
 }
 
@@ -10643,30 +10823,30 @@ export interface SweepRows {
   readonly sweep_id: string;
   /** Rows of all blocks: variants of the sweep. */
   readonly count: number;
-  /** Which block, counted from 0. */
+  /** Number of the block, from 0. */
   readonly block: number;
   /** Number of blocks. */
   readonly blocks: number;
-  /** By rank, those that were refused last. */
+  /** By rank, refused variants last. */
   readonly rows: readonly SweepRow[];
 }
 
 export interface SweepSelection {
-  /** Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike. */
+  /** Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar. */
   readonly trials: number;
-  /** Of the variant ranked first; of a session, as all ratios here. */
+  /** Sharpe ratio of the variant ranked first, per session like all ratios here. */
   readonly sharpe_ratio: number;
-  /** Of its returns. */
+  /** Skewness of its returns. */
   readonly skewness: number;
   /** 3 for normal returns. */
   readonly kurtosis: number;
-  /** Its returns. */
+  /** Number of its returns. */
   readonly observations: number;
   /** Variance of the Sharpe ratios of the trials. */
   readonly sharpe_variance: number;
   /** Expected Sharpe ratio of the best of this many trials if every true ratio is zero. */
   readonly expected_maximum_sharpe_ratio: number;
-  /** Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero. */
+  /** Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero. */
   readonly deflated_sharpe_ratio: number | null;
 }
 
@@ -10690,36 +10870,38 @@ export interface SweepTerms {
   readonly transaction_cost_bps?: number | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
 }
 
 export interface SweepView {
   /** The sweep. */
   readonly sweep_id: string;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Variants asked for. */
+  /** Number of requested variants. */
   readonly variants: number;
-  /** Variants that could not run. */
+  /** Number of variants that could not run. */
   readonly refused: number;
   /** Metric of the ranking. */
   readonly rank_by: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference';
-  /** By rank, those that were refused last: the first 2000. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows. */
+  /** By rank, refused variants last: the first 2000. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows. */
   readonly rows: readonly SweepRow[];
-  /** Null when every variant was refused. */
+  /** Null if every variant was refused. */
   readonly selection: SweepSelection | null;
-  /** Null with fewer than two trials, or fewer than two returns a block. */
+  /** Null with fewer than two trials, or fewer than two returns per block. */
   readonly overfitting: SweepOverfitting | null;
-  /** What choosing the best is worth out of sample. Null unless the request has `folds`, and where the variants have too few returns, as the verdict then says; absent in sweeps of earlier versions. */
+  /** Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions. */
   readonly folds?: SweepFoldsView | null | undefined;
-  /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
+  /** Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
   /** Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions. */
   readonly fan?: SweepFan | null | undefined;
-  /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
+  /** Rule for maps over some of the parameters. Absent in sweeps of earlier versions. */
   readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;
-  /** SHA-256 of the content of the store that was read. */
+  /** SHA-256 of the store content that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
   readonly engine_version: string;
@@ -10729,13 +10911,15 @@ export interface SyncJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sync';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
   readonly progress: number;
-  /** What is being done now. */
+  /** Current step. */
   readonly message: string;
-  /** Set exactly when the job failed. */
+  /** Set only if the job failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
@@ -10743,23 +10927,23 @@ export interface SyncJobStatus {
   readonly started_at: string | null;
   /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
-  /** Last time the running attempt was seen alive. */
+  /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Counts starts; written before the work starts. */
+  /** Number of starts; written before the work starts. */
   readonly attempt: number;
-  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
-  /** SHA-256 of everything the work depends on besides the market. */
+  /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
   readonly request_id: string | null;
-  /** Trace that this request was part of, by its header traceparent. */
+  /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are sent word of its end. */
+  /** Addresses that are notified of its end. */
   readonly callbacks: readonly JobCallback[];
-  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
 }
 
@@ -10813,15 +10997,15 @@ export interface TableFrame {
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss. */
+/** Losses of one session, or drawdowns, of the solution, as fractions of value, positive for a loss. */
 export interface TailOutcome {
-  /** Scenarios that were looked at: sessions, or draws. */
+  /** Number of scenarios: sessions or draws. */
   readonly scenarios: number;
-  /** Average of the worst of them: the objective without costs. */
+  /** Average of the worst scenarios: the objective without costs. */
   readonly average: number;
-  /** The least of those averaged: the value at risk. */
+  /** The smallest of the averaged losses: the value at risk. */
   readonly level: number;
-  /** The worst of all. */
+  /** The worst loss. */
   readonly largest: number;
 }
 
@@ -10830,9 +11014,9 @@ export interface TemplateNeed {
   readonly kind: 'column' | 'series' | 'universe';
   /** Display name. */
   readonly name: string;
-  /** What it holds. */
+  /** Content of the field. */
   readonly meaning: string;
-  /** Absent from the served store; false where none is served. */
+  /** True if the served store lacks it; false if no store is served. */
   readonly missing: boolean;
 }
 
@@ -10858,7 +11042,7 @@ export interface TermPoint {
   readonly basis: number;
   /** ln(fair_value / spot) / year_fraction. */
   readonly annualised_carry: number;
-  /** What makes up the basis. */
+  /** Components of the basis. */
   readonly carry: CarryDecomposition;
   /** Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield. */
   readonly dividend_points: number;
@@ -10867,9 +11051,9 @@ export interface TermPoint {
 }
 
 export interface TermStructureResponse {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** The query, echoed; null when omitted. */
+  /** Value of the query; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
@@ -10883,7 +11067,7 @@ export interface TermStructureResponse {
   readonly borrow_rate: number;
   /** By expiry. */
   readonly points: readonly TermPoint[];
-  /** Of the prices: rising, falling, flat or mixed. */
+  /** Shape of the prices: rising, falling, flat or mixed. */
   readonly shape: 'contango' | 'backwardation' | 'flat' | 'mixed';
 }
 
@@ -10980,7 +11164,7 @@ export interface TopFractionRule {
 export interface TopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** How many are kept. Unit: names. */
+  /** Number of securities that are kept. Unit: securities. */
   readonly count: number;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
@@ -11021,25 +11205,25 @@ export interface TrackingErrorRow {
 export interface TrackingForecastPayload {
   /** Root mean square of the forecasts in force on each date, annualised. A fraction. */
   readonly tracking_error: number;
-  /** Annualised standard deviation of the active returns that they were made for. A fraction. */
+  /** Annualised standard deviation of the active returns that were forecast. A fraction. */
   readonly realised_tracking_error: number;
-  /** Standard deviation of active returns, each over its forecast: above 1 risk was underestimated. Null where a forecast is 0. */
+  /** Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0. */
   readonly bias: number | null;
-  /** Lower end of the 95 % band of the bias of right forecasts. */
+  /** Lower end of the 95 % band of the bias of unbiased forecasts. */
   readonly bias_low: number;
   /** Upper end of that band: 1 + sqrt(2 / observations). */
   readonly bias_high: number;
-  /** Active returns that have a forecast. */
+  /** Number of active returns with a forecast. */
   readonly observations: number;
   /** Rebalances with a forecast, by date. */
   readonly rebalances: readonly ({
-    /** Session from whose close on it held. */
+    /** Session after whose close the forecast applied. */
     readonly date: string;
-    /** As the risk model forecast it at the decision, annualised. A fraction. */
+    /** Forecast of the risk model at the decision, annualised. A fraction. */
     readonly tracking_error: number;
-    /** Until the next rebalance, annualised; null with fewer than two returns. A fraction. */
+    /** Realised until the next rebalance, annualised, a fraction; null with fewer than two returns. */
     readonly realised_tracking_error: number | null;
-    /** Returns until the next rebalance. */
+    /** Number of returns until the next rebalance. */
     readonly observations: number;
   })[];
 }
@@ -11149,38 +11333,38 @@ export interface TreatmentSpecInput {
 export interface TrsPriceRequest {
   /** Index whose level is the spot. Exactly one of index_id and spot. */
   readonly index_id?: string | null | undefined;
-  /** Given spot, greater than 0; needs as_of. */
+  /** Spot, greater than 0; requires as_of. */
   readonly spot?: number | null | undefined;
-  /** Level at the last reset; default the index level at the start of the current period, or spot. */
+  /** Level at the last reset. Default: the index level at the start of the current period, or spot. */
   readonly initial_level?: number | null | undefined;
-  /** Money the swap is written on. */
+  /** Notional of the swap. */
   readonly notional: number;
   /** Effective date, or last reset. */
   readonly start: string;
   /** After as_of. */
   readonly maturity: string;
-  /** Valuation date; default the latest level held. */
+  /** Valuation date. Default: that of the latest level. */
   readonly as_of?: string | null | undefined;
   /** Of the return. */
   readonly direction?: 'receive' | 'pay' | undefined;
-  /** Whether dividends belong to the return. */
+  /** Treatment of dividends in the return. */
   readonly return_type?: 'total' | 'price' | undefined;
-  /** How often the swap resets. */
+  /** Frequency of resets of the swap. */
   readonly reset_frequency?: 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | undefined;
-  /** Discount rate and floating index. Annual, continuously compounded, a fraction; default 0. */
+  /** Discount rate and floating index. Annual, continuously compounded, a fraction. Default: 0. */
   readonly risk_free_rate?: number | undefined;
   /** Over the floating rate, simple, ACT/360. */
   readonly spread?: number | undefined;
-  /** Dividend yield. Annual, continuously compounded, a fraction; default 0. */
+  /** Dividend yield. Annual, continuously compounded, a fraction. Default: 0. */
   readonly dividend_yield?: number | undefined;
-  /** Stock borrow. Annual, continuously compounded, a fraction; default 0. */
+  /** Stock borrow. Annual, continuously compounded, a fraction. Default: 0. */
   readonly borrow_rate?: number | undefined;
 }
 
 export interface TrsPriceResponse {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string | null;
-  /** The query, echoed; null when omitted. */
+  /** Value of the query; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
@@ -11188,15 +11372,15 @@ export interface TrsPriceResponse {
   readonly start: string;
   /** Last date of the swap. */
   readonly maturity: string;
-  /** Of the return: received or paid. */
+  /** Return received or paid. */
   readonly direction: 'receive' | 'pay';
-  /** Whether dividends belong to the return. */
+  /** Treatment of dividends in the return. */
   readonly return_type: 'total' | 'price';
   /** Level of the underlying. */
   readonly spot: number;
   /** Level at the last reset. */
   readonly initial_level: number;
-  /** Money the swap is written on. */
+  /** Notional of the swap. */
   readonly notional: number;
   /** To the direction. */
   readonly value: number;
@@ -11256,17 +11440,17 @@ export interface TypeSpec {
   readonly type: string;
   /** Human-readable name. */
   readonly label: string;
-  /** Which catalogue the class belongs to. */
+  /** Catalogue of the class. */
   readonly category: 'selection' | 'weighting' | 'constraint' | 'objective' | 'expected_returns';
-  /** What it does, in a sentence or two. */
+  /** Description in one or two sentences. */
   readonly help: string | null;
   /** Its parameters in form order. */
   readonly parameters: readonly ParameterSpec[];
-  /** What the figure counts. */
+  /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value' | null;
   /** Kind of the object. */
   readonly kind: 'eq' | 'ineq' | null;
-  /** False marks the classes that make a result heuristic. */
+  /** False for classes that make a result heuristic. */
   readonly convex: boolean | null;
   /** A complete valid row. */
   readonly example: Readonly<Record<string, unknown>> | null;
@@ -11276,7 +11460,7 @@ export interface TypeSpec {
 export interface Uncertainty {
   /** Returns of the level, from the second date on. */
   readonly returns: ReturnsUncertainty | null;
-  /** Errors of the covariances; null takes them as they are. */
+  /** Errors of the covariances; null: none. */
   readonly covariance: CovarianceUncertainty | null;
 }
 
@@ -11284,7 +11468,7 @@ export interface Uncertainty {
 export interface UncertaintyInput {
   /** Returns of the level, from the second date on. */
   readonly returns?: ReturnsUncertaintyInput | null | undefined;
-  /** Errors of the covariances; null takes them as they are. */
+  /** Errors of the covariances; null: none. */
   readonly covariance?: CovarianceUncertainty | null | undefined;
 }
 
@@ -11295,15 +11479,15 @@ export interface UnfilledOrderPayload {
   readonly asset_id: string;
   /** Bought or sold. */
   readonly side: 'buy' | 'sell';
-  /** Weight the rebalance asked for. */
+  /** Target weight of the rebalance. */
   readonly target_weight: number;
   /** Weight held after the close. */
   readonly held_weight: number;
-  /** Money concerned, positive. */
+  /** Value of the order, positive. */
   readonly notional: number;
   /** Why. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
-  /** Session it was filled later; null if never. */
+  /** Session on which the order was filled later; null if never. */
   readonly filled_on: string | null;
 }
 
@@ -11321,7 +11505,7 @@ export interface UniverseMembership {
 }
 
 export interface UniverseSpec {
-  /** Every name of the market, or fewer; or a set of other universes. */
+  /** Securities of the market, or a set operation on other universes. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
   /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
@@ -11334,7 +11518,7 @@ export interface UniverseSpec {
 }
 
 export interface UniverseSpecInput {
-  /** Every name of the market, or fewer; or a set of other universes. */
+  /** Securities of the market, or a set operation on other universes. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
   /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
@@ -11348,38 +11532,38 @@ export interface UniverseSpecInput {
 
 /** Means over the portfolios of a family. */
 export interface ValidatedFamily {
-  /** equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance. */
+  /** equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance. */
   readonly family: 'equal_weight' | 'index' | 'random' | 'active' | 'eigenportfolio';
   /** Portfolios of the family. */
   readonly portfolios: number;
   /** Share of portfolios with a bias within the band; 0.95 for unbiased forecasts. */
   readonly share_in_band: number;
-  /** Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated. */
+  /** Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated. */
   readonly bias: number;
-  /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal. */
+  /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns. */
   readonly q_statistic: number | null;
   /** Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better. */
   readonly qlike: number;
-  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right. */
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts. */
   readonly mean_rolling_deviation: number | null;
 }
 
 export interface ValidatedPortfolio {
-  /** equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance. */
+  /** equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance. */
   readonly family: 'equal_weight' | 'index' | 'random' | 'active' | 'eigenportfolio';
-  /** From 1 within its family; eigenportfolios from the largest eigenvalue on. */
+  /** Number within its family, from 1; eigenportfolios by decreasing eigenvalue. */
   readonly number: number;
-  /** Forecasts with their outcomes. */
+  /** Number of forecasts with an outcome. */
   readonly observations: number;
-  /** Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated. */
+  /** Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated. */
   readonly bias: number;
-  /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal. */
+  /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns. */
   readonly q_statistic: number | null;
   /** Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better. */
   readonly qlike: number;
-  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right. */
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts. */
   readonly mean_rolling_deviation: number | null;
-  /** Lower end of the 95 % band of the bias of right forecasts: 1 - sqrt(2 / observations). */
+  /** Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations). */
   readonly bias_low: number;
   /** Upper end of that band. */
   readonly bias_high: number;
@@ -11392,7 +11576,7 @@ export interface ValidatedPortfolio {
 }
 
 export interface ValidationReport {
-  /** Whether the same body would be saved. */
+  /** True if this body would be saved. */
   readonly valid: boolean;
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
@@ -11408,13 +11592,13 @@ export interface ValueNode {
 }
 
 export interface VersionDifference {
-  /** Number of the one version. */
+  /** Number of the first version. */
   readonly from: number;
-  /** Number of the other. */
+  /** Number of the second version. */
   readonly to: number;
-  /** Applied in order they lead from the one to the other. */
+  /** Changes that lead from the first to the second version, in order. */
   readonly changes: readonly DocumentChange[];
-  /** Of the methodology; of indices only. */
+  /** Changes of the methodology, only for indices. */
   readonly sentences: {
     /** Sentences of the first version only. */
     readonly removed: readonly string[];
@@ -11426,15 +11610,15 @@ export interface VersionDifference {
 export interface VersionList {
   /** Newest first. */
   readonly versions: readonly DocumentVersion[];
-  /** Versions that are stored, listed or not. */
+  /** Number of stored versions, listed or not. */
   readonly total: number;
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
-/** The document as it was stored, in the fields it had then. */
+/** The document as it was stored, with its fields at that time. */
 export type VersionedDocument = Readonly<Record<string, never>>;
 
 export interface View {
@@ -11541,16 +11725,16 @@ export interface Watchlist {
   readonly identifiers: readonly string[];
   /** Time of its last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
-  /** Those that the served store does not hold; all of them when none is served. */
+  /** Identifiers that the served store lacks; all of them if no store is served. */
   readonly unknown: readonly string[];
 }
 
 export interface WatchlistCollection {
   /** Watchlists by id. */
   readonly watchlists: readonly Watchlist[];
-  /** Stored documents left out because they cannot be read. */
+  /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** The same documents by cause. */
+  /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -11559,7 +11743,7 @@ export interface WatchlistUpsert {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** In the order to keep; each once. */
+  /** In the order to display, without duplicates. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
@@ -11570,20 +11754,20 @@ export interface WeightChange {
   readonly before: number;
   /** After the change. */
   readonly after: number;
-  /** After less before. */
+  /** Value after less value before. */
   readonly change: number;
 }
 
 export interface WeightFigures {
-  /** The objective in its own terms, costs included; null where the weights have none. */
+  /** The objective in its measure, including costs; null if it is undefined for the weights. */
   readonly objective_value: number | null;
-  /** Annualised, before costs; null without expected returns. */
+  /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
-  /** Annualised, by the risk model of the optimisation. */
+  /** Annualised volatility by the risk model of the optimisation. */
   readonly volatility: number;
-  /** Annualised, against the index. */
+  /** Annualised tracking error against the index. */
   readonly tracking_error: number;
-  /** One-way, against the index weights. */
+  /** One-way turnover against the index weights. */
   readonly turnover: number;
 }
 
@@ -11600,7 +11784,7 @@ export interface WeightRow {
   readonly risk_contribution: number;
   /** Share of the portfolio's variance; they sum to 1. */
   readonly variance_share: number;
-  /** A position bound holds this name. */
+  /** Binding position bound; null if none binds. */
   readonly at_bound: 'lower' | 'upper' | null;
 }
 
@@ -11650,17 +11834,17 @@ export interface WeightedAverageRow {
   readonly params?: WeightedAverageParams | undefined;
 }
 
-/** The least value at or below which that share of the weights lies. */
+/** Smallest value for which the holdings at or below it have that share of the weights. */
 export interface WeightedPercentiles {
-  /** 10 %. One value a date, null where none held has one. */
+  /** 10 %. One value per date; null if no holding has a value. */
   readonly p10: readonly (number | null)[];
-  /** 25 %. One value a date, null where none held has one. */
+  /** 25 %. One value per date; null if no holding has a value. */
   readonly p25: readonly (number | null)[];
-  /** The median. One value a date, null where none held has one. */
+  /** The median. One value per date; null if no holding has a value. */
   readonly p50: readonly (number | null)[];
-  /** 75 %. One value a date, null where none held has one. */
+  /** 75 %. One value per date; null if no holding has a value. */
   readonly p75: readonly (number | null)[];
-  /** 90 %. One value a date, null where none held has one. */
+  /** 90 %. One value per date; null if no holding has a value. */
   readonly p90: readonly (number | null)[];
 }
 
@@ -11705,7 +11889,7 @@ export interface WeightingSpecInput {
 /** Weights are not negative and add up to one. */
 export interface WeightsCheck {
   readonly check: 'weights';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
   /** Largest distance of the sum from one. */
   readonly tolerance: number;
@@ -11714,20 +11898,20 @@ export interface WeightsCheck {
 /** Weights are not negative and add up to one. */
 export interface WeightsCheckInput {
   readonly check: 'weights';
-  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
   /** Largest distance of the sum from one. */
   readonly tolerance?: number | undefined;
 }
 
 export interface WeightsView {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
-  /** Null while the stored run equals a run of the same request made now. */
+  /** Null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** The query, echoed; null when omitted. */
+  /** Value of the query; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
@@ -11735,15 +11919,15 @@ export interface WeightsView {
   readonly rebalance_date: string;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Weights by name. */
+  /** Weights by security. */
   readonly weights: readonly ConstituentRow[];
-  /** How the weights are concentrated. */
+  /** Concentration of the weights. */
   readonly concentration: ConcentrationPayload;
   /** Long, short, gross and net exposure of the held weights; absent without a short position. */
   readonly exposure?: ExposurePayload | undefined;
-  /** How far weights have moved since the rebalance; null on its date. */
+  /** Drift of the weights since the rebalance; null on its date. */
   readonly drift: DriftPayload | null;
-  /** Decomposition of the volatility; present when asked for. */
+  /** Decomposition of the volatility; present if requested. */
   readonly risk: RiskPayload | null;
   /** Decomposition of the tracking error; present with a benchmark and risk. */
   readonly active_risk: ActiveRiskPayload | null;
@@ -11753,13 +11937,13 @@ export interface WeightsView {
 export interface WhatIfRequest {
   /** A stored index as the base. */
   readonly index_id?: string | null | undefined;
-  /** Or a document as the base. */
+  /** A document as the base, instead of index_id. */
   readonly document?: IndexDocumentBody | null | undefined;
-  /** Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole. */
+  /** Changes to the base: a JSON merge patch (RFC 7396), which replaces whole arrays. */
   readonly patch?: Readonly<Record<string, unknown>> | null | undefined;
-  /** Or the whole changed document. */
+  /** The whole changed document, instead of patch. */
   readonly changed?: IndexDocumentBody | null | undefined;
-  /** Decision date of both; default the latest date of the store. */
+  /** Decision date of both. Default: the latest date of the store. */
   readonly as_of?: string | null | undefined;
   /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
@@ -11774,11 +11958,11 @@ export interface WhatIfResponse {
   readonly before: WhatIfSide;
   /** After the change. */
   readonly after: WhatIfSide;
-  /** Names only the changed definition holds. */
+  /** Securities that only the changed definition holds. */
   readonly added: readonly WeightChange[];
-  /** Names only the base holds. */
+  /** Securities that only the base holds. */
   readonly removed: readonly WeightChange[];
-  /** Names both hold at other weights. */
+  /** Securities that both hold at different weights. */
   readonly changed: readonly WeightChange[];
   /** One-way: half the sum of absolute changes. */
   readonly turnover: number;
@@ -11787,7 +11971,7 @@ export interface WhatIfResponse {
 }
 
 export interface WhatIfSide {
-  /** The index, or the strategy where strategies are runs too. */
+  /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Securities with a weight above 0. */
   readonly constituents: number;
@@ -11799,11 +11983,11 @@ export interface WhatIfSide {
   readonly gross_constituents: number;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Weight moved off capped names. */
+  /** Weight moved away from capped securities. */
   readonly cap_redistributed: number;
-  /** What calls for a rebalance decided on that date: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null where none is decided on it. */
+  /** Trigger of a rebalance decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null if there is none. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
-  /** Of an index that rebalances on breaches: the rule that is watched. */
+  /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
 }
 
@@ -11828,13 +12012,13 @@ export interface WithholdingRates {
   readonly default?: number | undefined;
 }
 
-/** The weights by the estimates, and by the worst of the sets that the objective was made best for. */
+/** Figures of the weights by the estimates, and by the worst case of the uncertainty sets. */
 export interface WorstCase {
-  /** The objective by the estimates themselves, in its own terms. */
+  /** The objective by the estimates, in its measure. */
   readonly nominal: number;
-  /** The least of the set, annualised and before costs; null without expected returns. */
+  /** Smallest expected return of the set, annualised and before costs; null without expected returns. */
   readonly expected_return: number | null;
-  /** The largest of the set, annualised. */
+  /** Largest volatility of the set, annualised. */
   readonly volatility: number;
 }
 
@@ -11845,12 +12029,12 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: Health | PublicHealth;
   };
-  /** Whether the process answers. */
+  /** Liveness of the process. */
   getLiveness: {
     request: Readonly<Record<never, never>>;
     answer: Liveness;
   };
-  /** Whether the service takes work. */
+  /** Readiness of the service. */
   getReadiness: {
     request: Readonly<Record<never, never>>;
     answer: Readiness;
@@ -11875,7 +12059,7 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: OpenApiDocument;
   };
-  /** The reference as a page to read. */
+  /** The API reference as a page. */
   getDocumentation: {
     request: Readonly<Record<never, never>>;
     answer: string;
@@ -11897,7 +12081,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'calendars' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -11910,7 +12094,22 @@ export interface Operations {
     request: { readonly query?: { readonly seconds?: number | undefined } | undefined };
     answer: string;
   };
-  /** Status of a job, with its result once it succeeded. */
+  /** Kinds of job, and which are paused. */
+  listJobKinds: {
+    request: Readonly<Record<never, never>>;
+    answer: JobKindList;
+  };
+  /** Starts no more jobs of a kind. */
+  pauseJobKind: {
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
+    answer: JobKindState;
+  };
+  /** Starts jobs of a kind again. */
+  resumeJobKind: {
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff' } };
+    answer: JobKindState;
+  };
+  /** Status of a job, with its result after success. */
   getJob: {
     request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
     answer: JobStatus;
@@ -11940,10 +12139,30 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly asof?: string | undefined; readonly as_of?: string | undefined; readonly limit?: number | undefined } | undefined };
     answer: ScheduleView;
   };
-  /** What happens when, of all indices: announcements, effective dates, expiries and holidays. */
+  /** Calendar of events of all indices: announcements, effective dates, expiries and holidays. */
   listEvents: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'closure' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
     answer: EventsView;
+  };
+  /** Calendars with recorded changes. */
+  listClosures: {
+    request: Readonly<Record<never, never>>;
+    answer: CalendarClosuresCollection;
+  };
+  /** Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions. */
+  getClosures: {
+    request: { readonly params: { readonly calendar_code: string } };
+    answer: CalendarClosures;
+  };
+  /** Records the changes of a calendar, in place of those recorded before. */
+  putClosures: {
+    request: { readonly params: { readonly calendar_code: string }; readonly body: ClosuresBody };
+    answer: RecordedCalendarClosures;
+  };
+  /** Deletes the recorded changes of a calendar: only its rules apply. */
+  deleteClosures: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
   };
   /** Stored index definitions. */
   listIndices: {
@@ -11955,52 +12174,52 @@ export interface Operations {
     request: { readonly body: IndexDocumentBody };
     answer: SavedIndex;
   };
-  /** Every selection and weighting class with its parameters, and the other fields of a definition. */
+  /** Every selection and weighting class with its parameters, and all other fields of a definition. */
   listRuleTypes: {
     request: Readonly<Record<never, never>>;
     answer: RuleTypes;
   };
-  /** Every kind of overlay: formula, where it is published, parameters. */
+  /** Every kind of overlay: formula, its publication, parameters. */
   listOverlayTypes: {
     request: Readonly<Record<never, never>>;
     answer: OverlayTypes;
   };
-  /** Published methodologies as templates, with what each reads and whether the served store can run it. */
+  /** Published methodologies as templates, with the data that each requires and its availability in the served store. */
   listMethodologyTemplates: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateCollection;
   };
-  /** One published methodology as index documents, ready to be stored. */
+  /** One published methodology as index documents that can be stored. */
   getMethodologyTemplate: {
-    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined } | undefined };
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateDetail;
   };
   /** A published methodology on the served store: its level over the last three years; nothing is stored. */
   getMethodologyTemplateLevel: {
-    request: { readonly params: { readonly methodology_id: string } };
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateLevel;
   };
-  /** Everything there is to say about a definition; nothing is stored. */
+  /** Validates a definition; nothing is stored. */
   validateIndex: {
-    request: { readonly body: IndexDocumentBody };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: IndexDocumentBody };
     answer: ValidationReport;
   };
-  /** What an expression means: its canonical text, its unit and the values of a few securities. */
+  /** Analyses an expression: its canonical text, its unit and the values of a few securities. */
   evaluateDatapoint: {
-    request: { readonly body: DatapointRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DatapointRequest };
     answer: DatapointEvaluation;
   };
-  /** Composes a definition as sent on one date; nothing is stored. */
+  /** Computes the composition of a definition on one date; nothing is stored. */
   previewDocument: {
-    request: { readonly body: PreviewDocumentRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PreviewDocumentRequest };
     answer: PreviewResponse;
   };
   /** Effect of a changed definition on one date; nothing is stored. */
   whatIf: {
-    request: { readonly body: WhatIfRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: WhatIfRequest };
     answer: WhatIfResponse;
   };
-  /** A stored definition, exactly as PUT accepts it. */
+  /** A stored definition, in the form that PUT accepts. */
   getIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly on?: string | undefined } | undefined };
     answer: IndexDocument;
@@ -12010,19 +12229,19 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly body: IndexDocumentBody };
     answer: SavedIndex;
   };
-  /** Removes a definition, its optimised children, overlays on it and every result of them. */
+  /** Deletes a definition, its optimised children, its overlays, and all their results. */
   deleteIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: IndexDeletion;
   };
-  /** Composes a stored definition on one date. */
+  /** Computes the composition of a stored definition on one date. */
   previewIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly body?: PreviewRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body?: PreviewRequest | null | undefined };
     answer: PreviewResponse;
   };
-  /** The chain behind one weight. */
+  /** Explains one weight. */
   explainName: {
-    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IndexExplanation;
   };
   /** The definition in numbered English sentences. */
@@ -12030,20 +12249,20 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string } };
     answer: Methodology;
   };
-  /** The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
+  /** Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
   packRebalance: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
     answer: RebalancePack;
   };
   /** Backtest an index, or a strategy, as a job. */
   startBacktest: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
     answer: BacktestJobStatus;
     unchanged: BacktestRunResult;
   };
   /** Backtest many indices and strategies, each as a separate job. */
   startBacktests: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BacktestBatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: BacktestBatchRequest };
     answer: BacktestBatch;
   };
   /** Stored records, by id. */
@@ -12051,7 +12270,7 @@ export interface Operations {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: BacktestRecordCollection;
   };
-  /** Levels, figures and correlations of several stored runs on the dates that all of them have. */
+  /** Levels, figures and correlations of several stored runs on their common dates. */
   compareRuns: {
     request: { readonly query: { readonly ids: readonly RunOf[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: CompareView;
@@ -12061,7 +12280,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: BacktestResultSummary;
   };
-  /** Forget the stored run. */
+  /** Delete the stored run. */
   deleteRecord: {
     request: { readonly params: { readonly index_id: string } };
     answer: null;
@@ -12071,7 +12290,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: OverviewView;
   };
-  /** Contributions of the names to the return of a window, linked so that they add up exactly. */
+  /** Contributions of the securities to the return of a window, linked so that they add up exactly. */
   getAttribution: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: AttributionView;
@@ -12081,17 +12300,17 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: GroupAttributionView;
   };
-  /** The identities of the stored run, computed again. */
+  /** Accounting identities of the stored run, recomputed. */
   reconcileRun: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: ReconciliationView;
   };
-  /** One name of a run: its price, its weights, how it moved with the run. */
+  /** One security of a run: its price, its weights, its correlation with the run. */
   getRunAsset: {
     request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: AssetView;
   };
-  /** What the index holds on a date, with concentration, drift and risk. */
+  /** Holdings of the index on a date, with concentration, drift and risk. */
   getWeights: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined } | undefined };
     answer: WeightsView;
@@ -12116,12 +12335,12 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: StoredRuns;
   };
-  /** Why two stored runs differ, as a job. */
+  /** Explain the differences between two stored runs, as a job. */
   diffRuns: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RunsDifferenceRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RunsDifferenceRequest };
     answer: RunsDifferenceJobStatus;
   };
-  /** Level, returns, volatility and rebalances of every stored run, a row each. */
+  /** Level, returns, volatility and rebalances of every stored run, one row each. */
   listSummaries: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: RunSummaryCollection;
@@ -12131,17 +12350,17 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly of?: 'portfolio' | 'index' | undefined; readonly variant?: 'price' | 'total' | 'net' | undefined } | undefined };
     answer: PerformanceView;
   };
-  /** Every rebalance of a run with what it changed, turnover and cost. */
+  /** Every rebalance of a run with its changes, turnover and cost. */
   listRebalances: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: RebalanceList;
   };
-  /** One rebalance of a run, name by name: weights before and after, trades. */
+  /** One rebalance of a run by security: weights before and after, trades. */
   getRebalance: {
     request: { readonly params: { readonly index_id: string; readonly date: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: RebalanceView;
   };
-  /** What corporate actions did to an index and are going to do: weight, shares and divisor before and after. */
+  /** Effects of past and coming corporate actions on an index: weight, shares and divisor before and after. */
   getIndexActions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined; readonly table?: 'actions' | 'constituents' | undefined; readonly format?: 'json' | 'csv' | undefined } | undefined };
     answer: ActionsView;
@@ -12156,29 +12375,29 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExposuresView;
   };
-  /** A published rule of concentration watched on every session: headroom, breaches and their causes. */
+  /** A published concentration rule checked on every session: headroom, breaches and their causes. */
   getLimits: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: LimitsView;
   };
-  /** Rows of the optimiser watched on every session of a run. */
+  /** Constraint rows checked on every session of a run. */
   watchLimits: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
   };
-  /** The composition of a run in past windows and under shocks: return by name and group; nothing is stored. */
+  /** The composition of a run in past windows and under shocks: return by security and group; nothing is stored. */
   runScenarios: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
     answer: ScenariosView;
   };
-  /** A table of a run as a file, its whole history. */
+  /** A table of a run as a file, with its whole history. */
   exportRun: {
     request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** The answer to a SQL query over runs, prices and reference data. */
   runSql: {
-    request: { readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
     answer: SqlResult;
   };
   /** Stored constraint sets, by id. */
@@ -12193,7 +12412,7 @@ export interface Operations {
   };
   /** Everything there is to say about a constraint set; nothing is stored. */
   validateConstraintSet: {
-    request: { readonly body: ConstraintSetBody };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: ConstraintSetBody };
     answer: ValidationReport;
   };
   /** A stored constraint set, exactly as PUT accepts it. */
@@ -12223,12 +12442,12 @@ export interface Operations {
   };
   /** Optimises the weights of an index under a constraint set, as a job. */
   startOptimisation: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
   };
   /** The weights that an optimisation would come to; nothing is stored. */
   previewOptimisation: {
-    request: { readonly body: OptimisationPreviewRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: OptimisationPreviewRequest };
     answer: PreviewResponse;
   };
   /** The result of a finished optimisation. */
@@ -12251,39 +12470,39 @@ export interface Operations {
     request: { readonly params: { readonly model_id: string }; readonly query?: { readonly date?: string | undefined; readonly format?: 'json' | 'arrow' | undefined } | undefined };
     answer: RiskModelView;
   };
-  /** Forget a risk model. */
+  /** Delete a risk model. */
   deleteRiskModel: {
     request: { readonly params: { readonly model_id: string } };
     answer: null;
   };
   /** Estimate a risk model as a job. */
   estimateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
   };
-  /** Say how well a risk model forecast over history, as a job. */
+  /** Validate the forecasts of a risk model over history, as a job. */
   validateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
     answer: RiskValidationJobStatus;
   };
-  /** Store a risk model from outside. */
+  /** Import a risk model. */
   importRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined } | undefined; readonly body: RiskModelImportInput };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined; readonly store_id?: string | undefined } | undefined; readonly body: RiskModelImportInput };
     answer: RiskModelImportResult;
   };
-  /** A risk model as an import reads it. */
+  /** A risk model in the form of an import. */
   exportRiskModel: {
     request: { readonly params: { readonly model_id: string } };
     answer: RiskModelImport;
   };
-  /** Run a stored run again, as a job, and say whether it comes out equal. */
+  /** Repeat a stored run as a job, and report whether the result is equal. */
   replayRun: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
   /** Run many variants of an index and rank them, as one job. */
   startSweep: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: SweepRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: SweepRequest };
     answer: SweepJobStatus;
   };
   /** Rows of a sweep in blocks. */
@@ -12293,7 +12512,7 @@ export interface Operations {
   };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
   };
   /** Results of a batch in blocks of 100 accounts. */
@@ -12306,9 +12525,9 @@ export interface Operations {
     request: { readonly params: { readonly batch_id: string } };
     answer: BatchCommonData;
   };
-  /** Run again every index and strategy whose stored run is stale, as one job. */
+  /** Repeat every stale run of indices and strategies, as one job. */
   startRerun: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RerunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RerunRequest };
     answer: RerunJobStatus;
   };
   /** Rows of a rerun in blocks. */
@@ -12316,19 +12535,19 @@ export interface Operations {
     request: { readonly params: { readonly rerun_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: RerunRows;
   };
-  /** Simulate where the level of a stored run may go, as a job. */
+  /** Simulate the future level of a stored run, as a job. */
   simulateIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
   };
-  /** Volatility, tracking error, beta and correlation of a run as they moved. */
+  /** Volatility, tracking error, beta and correlation of a run over time. */
   getRollingRisk: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly window?: number | undefined; readonly against?: 'index' | 'benchmark' | undefined; readonly benchmark?: string | undefined; readonly half_life?: number | undefined } | undefined };
     answer: RollingRiskView;
   };
   /** Renders a template as a PDF, as a job. */
   renderReport: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RenderRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RenderRequest };
     answer: RenderJobStatus;
   };
   /** Finished renders, newest first. */
@@ -12341,7 +12560,7 @@ export interface Operations {
     request: { readonly params: { readonly render_id: string } };
     answer: Uint8Array;
   };
-  /** Removes a rendered report. */
+  /** Deletes a rendered report. */
   deleteRender: {
     request: { readonly params: { readonly render_id: string } };
     answer: null;
@@ -12351,7 +12570,7 @@ export interface Operations {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: ReportTemplateCollection;
   };
-  /** A report template, exactly as PUT accepts it. */
+  /** A report template, in the form that PUT accepts. */
   getTemplate: {
     request: { readonly params: { readonly template_id: string } };
     answer: ReportTemplateDocument;
@@ -12361,7 +12580,7 @@ export interface Operations {
     request: { readonly params: { readonly template_id: string }; readonly body: ReportTemplateDocumentInput };
     answer: SavedReportTemplate;
   };
-  /** Removes a report template; what was rendered from it stays. */
+  /** Deletes a report template; its rendered reports are kept. */
   deleteTemplate: {
     request: { readonly params: { readonly template_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
@@ -12396,7 +12615,7 @@ export interface Operations {
     request: { readonly body: StrategyDocumentInput };
     answer: SavedStrategy;
   };
-  /** Everything a save would refuse a strategy for; nothing is stored. */
+  /** Validates a strategy as a save does; nothing is stored. */
   validateStrategy: {
     request: { readonly body: StrategyDocumentInput };
     answer: ValidationReport;
@@ -12411,7 +12630,7 @@ export interface Operations {
     request: { readonly params: { readonly strategy_id: string }; readonly body: StrategyDocumentInput };
     answer: SavedStrategy;
   };
-  /** Removes a strategy, its saved run and every result of its backtests. */
+  /** Deletes a strategy, its stored runs and all results of its backtests. */
   deleteStrategy: {
     request: { readonly params: { readonly strategy_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: StrategyDeletion;
@@ -12436,37 +12655,37 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly body: DataStoreUpdate };
     answer: DataStore;
   };
-  /** Forgets a store; the folder of a managed store is deleted. */
+  /** Unregisters a store; the folder of a managed store is deleted. */
   deleteStore: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Reads a store afresh and serves it. */
+  /** Reads a store again and serves it. */
   activateStore: {
-    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined };
     answer: LoadJobStatus;
   };
-  /** Brings a store up to date from its own source. */
+  /** Refreshes a store from its source. */
   refreshStore: {
-    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: RefreshJobStatus;
   };
-  /** Brings the served store up to date. */
+  /** Refreshes the served store. */
   syncData: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: SyncJobStatus;
   };
-  /** What is probably wrong in a store. */
+  /** Probable errors in the data of a store. */
   auditStore: {
     request: { readonly params: { readonly store_id: string } };
     answer: DataAudit;
   };
-  /** Writes a new store with the chosen repairs applied; the old one stays as it is. */
+  /** Writes a new store with the selected repairs; the original store is not changed. */
   repairStore: {
     request: { readonly params: { readonly store_id: string }; readonly body: RepairRequest };
     answer: ImportResult;
   };
-  /** Looks at data and proposes the mapping by which it is read. */
+  /** Inspects data and proposes the mapping to read it. */
   inspectData: {
     request: { readonly body: InspectRequest };
     answer: InspectResult;
@@ -12476,17 +12695,17 @@ export interface Operations {
     request: { readonly query?: { readonly name?: string | undefined; readonly store_id?: string | undefined; readonly dataset?: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series' | undefined; readonly adjustment?: 'none' | 'splits' | 'total' | undefined; readonly currency?: string | undefined; readonly mapping?: string | undefined; readonly activate?: boolean | undefined; readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined } | undefined; readonly body: ImportRequest };
     answer: ImportResult;
   };
-  /** A blank import template with one example row a sheet. */
+  /** An import template with one example row per sheet. */
   getImportTemplate: {
     request: { readonly query?: { readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined } | undefined };
     answer: Uint8Array;
   };
   /** Generates a synthetic market into a new store and serves it. */
   generateSynthetic: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
-  /** Contents of a data store that were served, newest first. */
+  /** Versions of the data of a store that were served, newest first. */
   listDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: DataVersions;
@@ -12496,54 +12715,54 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;
   };
-  /** Market data of one name, or the values of a series. */
+  /** Market data of one security, or the values of a series. */
   getPrices: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
     answer: PricesResponse;
   };
-  /** Reference data and derived figures of many names at one date. */
+  /** Reference data and derived figures of many securities on one date. */
   getAssetReferences: {
-    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
+    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: BatchReferenceResponse;
   };
-  /** Reference data and universes of one name. */
+  /** Reference data and universes of one security. */
   getAssetReference: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: ReferenceResponse;
   };
-  /** Corporate actions of one name with their sums. */
+  /** Corporate actions of one security with their sums. */
   getCorporateActions: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: CorporateActionsResponse;
   };
   /** Contents and age of the served store. */
   getCoverage: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageResponse;
   };
-  /** How many names of the served store have a price on each date, and how many should. */
+  /** Number of securities of the served store with a price on each date, and the expected number. */
   getCoverageHistory: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageHistoryResponse;
   };
-  /** Whether a data source is attached. */
+  /** Status of the data source. */
   getDataSource: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DataSourceStatus;
   };
-  /** What rules can read in the served store, and the universes they can begin with. */
+  /** Fields that rules can read in the served store, and its universes. */
   listFields: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: FieldList;
   };
   /** Series of the served store: prices that are never constituents. */
   listSeries: {
-    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: SeriesCollection;
   };
-  /** Names of the served store, searched by identifier or name. */
+  /** Securities of the served store, searched by identifier or name. */
   searchIdentifiers: {
-    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IdentifierSearch;
   };
   /** Every client that receives files. */
@@ -12573,12 +12792,12 @@ export interface Operations {
   };
   /** Every watchlist. */
   listWatchlists: {
-    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: WatchlistCollection;
   };
   /** One watchlist. */
   getWatchlist: {
-    request: { readonly params: { readonly watchlist_id: string } };
+    request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: Watchlist;
   };
   /** Creates or replaces a watchlist. */
@@ -12626,12 +12845,12 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string }; readonly body: ScheduleBody };
     answer: Schedule;
   };
-  /** Deletes a schedule; its days and decisions stay. */
+  /** Deletes a schedule; its days and decisions are kept. */
   deleteSchedule: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Days of a schedule, and when the next one begins. */
+  /** Days of a schedule, and the begin of the next one. */
   listScheduleDays: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: ScheduleDays;
@@ -12641,7 +12860,7 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
     answer: ScheduleDay;
   };
-  /** A file that a step of the day has made. */
+  /** A file that a step of the day has written. */
   getScheduleFile: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string; readonly file_name: string } };
     answer: Uint8Array;
@@ -12651,17 +12870,17 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly date: string } };
     answer: Deliveries;
   };
-  /** Performs a day at once, under the schedule as it is now. */
+  /** Performs a day at once, under the current schedule. */
   runScheduleDay: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body?: DayRun | null | undefined };
     answer: ScheduleDay;
   };
-  /** Accepts findings of a check on a day, with a reason, and looks at the day at once. */
+  /** Accepts findings of a check on a day, with a reason, and resumes the day at once. */
   waiveScheduleCheck: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body: DayWaiver };
     answer: ScheduleDay;
   };
-  /** Ends a day that is not done, with a reason. */
+  /** Ends an unfinished day, with a reason. */
   skipScheduleDay: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body: DaySkip };
     answer: ScheduleDay;
@@ -12671,7 +12890,7 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string }; readonly body: DayBackfill };
     answer: BackfilledDays;
   };
-  /** Register of what people decided about the days of a schedule, with their reasons. */
+  /** Register of the decisions about the days of a schedule, with their reasons. */
   listJudgements: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: Judgements;
@@ -12706,222 +12925,242 @@ export interface Operations {
     request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Who wrote the index, when and why. */
+  /** Versions of the index, with author, time and note. */
   listIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the index between two versions. */
+  /** Changes of the index between two versions. */
   diffIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The index as one version has it. */
+  /** One version of the index. */
   getIndexVersion: {
     request: { readonly params: { readonly index_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the index again as one version has it. */
+  /** Restores a version of the index. */
   restoreIndexVersion: {
     request: { readonly params: { readonly index_id: string; readonly version: string } };
     answer: SavedIndex;
   };
-  /** Who wrote the strategy, when and why. */
+  /** Versions of the strategy, with author, time and note. */
   listStrategyVersions: {
     request: { readonly params: { readonly strategy_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the strategy between two versions. */
+  /** Changes of the strategy between two versions. */
   diffStrategyVersions: {
     request: { readonly params: { readonly strategy_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The strategy as one version has it. */
+  /** One version of the strategy. */
   getStrategyVersion: {
     request: { readonly params: { readonly strategy_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the strategy again as one version has it. */
+  /** Restores a version of the strategy. */
   restoreStrategyVersion: {
     request: { readonly params: { readonly strategy_id: string; readonly version: string } };
     answer: SavedStrategy;
   };
-  /** Who wrote the constraint set, when and why. */
+  /** Versions of the constraint set, with author, time and note. */
   listConstraintSetVersions: {
     request: { readonly params: { readonly constraint_set_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the constraint set between two versions. */
+  /** Changes of the constraint set between two versions. */
   diffConstraintSetVersions: {
     request: { readonly params: { readonly constraint_set_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The constraint set as one version has it. */
+  /** One version of the constraint set. */
   getConstraintSetVersion: {
     request: { readonly params: { readonly constraint_set_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the constraint set again as one version has it. */
+  /** Restores a version of the constraint set. */
   restoreConstraintSetVersion: {
     request: { readonly params: { readonly constraint_set_id: string; readonly version: string } };
     answer: SavedConstraintSet;
   };
-  /** Who wrote the report template, when and why. */
+  /** Versions of the report template, with author, time and note. */
   listTemplateVersions: {
     request: { readonly params: { readonly template_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the report template between two versions. */
+  /** Changes of the report template between two versions. */
   diffTemplateVersions: {
     request: { readonly params: { readonly template_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The report template as one version has it. */
+  /** One version of the report template. */
   getTemplateVersion: {
     request: { readonly params: { readonly template_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the report template again as one version has it. */
+  /** Restores a version of the report template. */
   restoreTemplateVersion: {
     request: { readonly params: { readonly template_id: string; readonly version: string } };
     answer: SavedReportTemplate;
   };
-  /** Who wrote the watchlist, when and why. */
+  /** Versions of the watchlist, with author, time and note. */
   listWatchlistVersions: {
     request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the watchlist between two versions. */
+  /** Changes of the watchlist between two versions. */
   diffWatchlistVersions: {
     request: { readonly params: { readonly watchlist_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The watchlist as one version has it. */
+  /** One version of the watchlist. */
   getWatchlistVersion: {
     request: { readonly params: { readonly watchlist_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the watchlist again as one version has it. */
+  /** Restores a version of the watchlist. */
   restoreWatchlistVersion: {
     request: { readonly params: { readonly watchlist_id: string; readonly version: string } };
     answer: Watchlist;
   };
-  /** Who wrote the plug-in, when and why. */
+  /** Versions of the plug-in, with author, time and note. */
   listPluginVersions: {
     request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the plug-in between two versions. */
+  /** Changes of the plug-in between two versions. */
   diffPluginVersions: {
     request: { readonly params: { readonly plugin_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The plug-in as one version has it. */
+  /** One version of the plug-in. */
   getPluginVersion: {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the plug-in again as one version has it. */
+  /** Restores a version of the plug-in. */
   restorePluginVersion: {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: Plugin;
   };
-  /** Who wrote the client, when and why. */
+  /** Versions of the client, with author, time and note. */
   listClientVersions: {
     request: { readonly params: { readonly client_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the client between two versions. */
+  /** Changes of the client between two versions. */
   diffClientVersions: {
     request: { readonly params: { readonly client_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The client as one version has it. */
+  /** One version of the client. */
   getClientVersion: {
     request: { readonly params: { readonly client_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the client again as one version has it. */
+  /** Restores a version of the client. */
   restoreClientVersion: {
     request: { readonly params: { readonly client_id: string; readonly version: string } };
     answer: Client;
   };
-  /** Who wrote the schedule, when and why. */
+  /** Versions of the schedule, with author, time and note. */
   listScheduleVersions: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the schedule between two versions. */
+  /** Changes of the schedule between two versions. */
   diffScheduleVersions: {
     request: { readonly params: { readonly schedule_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The schedule as one version has it. */
+  /** One version of the schedule. */
   getScheduleVersion: {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the schedule again as one version has it. */
+  /** Restores a version of the schedule. */
   restoreScheduleVersion: {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: Schedule;
   };
-  /** Who wrote the procedure, when and why. */
+  /** Versions of the calendar, with author, time and note. */
+  listClosuresVersions: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** Changes of the calendar between two versions. */
+  diffClosuresVersions: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** One version of the calendar. */
+  getClosuresVersion: {
+    request: { readonly params: { readonly calendar_code: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Restores a version of the calendar. */
+  restoreClosuresVersion: {
+    request: { readonly params: { readonly calendar_code: string; readonly version: string } };
+    answer: CalendarClosures;
+  };
+  /** Versions of the procedure, with author, time and note. */
   listProcedureVersions: {
     request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the procedure between two versions. */
+  /** Changes of the procedure between two versions. */
   diffProcedureVersions: {
     request: { readonly params: { readonly procedure_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The procedure as one version has it. */
+  /** One version of the procedure. */
   getProcedureVersion: {
     request: { readonly params: { readonly procedure_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the procedure again as one version has it. */
+  /** Restores a version of the procedure. */
   restoreProcedureVersion: {
     request: { readonly params: { readonly procedure_id: string; readonly version: string } };
     answer: Procedure;
   };
-  /** Who wrote the declaration of a data store, when and why. */
+  /** Versions of the declaration of a data store, with author, time and note. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** What changed of the declaration of a data store between two versions. */
+  /** Changes of the declaration of a data store between two versions. */
   diffStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** The declaration of a data store as one version has it. */
+  /** One version of the declaration of a data store. */
   getStoreVersion: {
     request: { readonly params: { readonly store_id: string; readonly version: string } };
     answer: VersionedDocument;
   };
-  /** Writes the declaration of a data store again as one version has it. */
+  /** Restores a version of the declaration of a data store. */
   restoreStoreVersion: {
     request: { readonly params: { readonly store_id: string; readonly version: string } };
     answer: DataStore;
   };
-  /** Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was. */
+  /** Publishes the closes of a run that are not yet published. Default: the newest current run; the response names it. */
   publishIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body?: PublishRequest | null | undefined };
     answer: Publication;
   };
-  /** The published log of an index, also of one that is deleted. */
+  /** The published log of an index, even after its deletion. */
   getPublished: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: PublishedLog;
   };
-  /** Everything that recomputes the published closes of an index, as one signed archive. */
+  /** Signed archive of all inputs needed to recompute the published closes of an index. */
   getPublishedBundle: {
     request: { readonly params: { readonly index_id: string } };
     answer: Uint8Array;
   };
-  /** Register of errors in published closes: their size, what was decided, and the notice for clients. */
+  /** Register of errors in published closes: size, decision, and the notice for clients. */
   listPublishedErrors: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: PublishedErrors;
@@ -12931,12 +13170,12 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string } };
     answer: PublicKeys;
   };
-  /** Puts a new signing key in place of the one in use. */
+  /** Replaces the signing key. */
   rotateSigningKey: {
     request: Readonly<Record<never, never>>;
     answer: PublicKey;
   };
-  /** Changes that wait for the agreement of other people, and decided ones. */
+  /** Pending and decided approvals of changes. */
   listApprovals: {
     request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: ApprovalCollection;
@@ -12946,39 +13185,39 @@ export interface Operations {
     request: { readonly params: { readonly approval_id: number } };
     answer: Approval;
   };
-  /** Approves, rejects, withdraws or comments on a change that waits for agreement. */
+  /** Approves, rejects, withdraws or comments on a pending change. */
   decideApproval: {
     request: { readonly params: { readonly approval_id: number }; readonly body: ApprovalDecisionRequest };
     answer: Approval;
   };
   /** Coming and recent corporate actions of the served store, with their state and flags. */
   listActions: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
     answer: DeskActions;
   };
-  /** One corporate action: its decisions, and its effect on each index before and after. */
+  /** One corporate action: its decisions, and each index before and after it. */
   getAction: {
-    request: { readonly params: { readonly action_id: string } };
+    request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DeskActionDetail;
   };
-  /** Confirms, rejects or reopens a corporate action, on the terms that the store has now. */
+  /** Confirms, rejects or reopens a corporate action on its current terms. */
   decideAction: {
-    request: { readonly params: { readonly action_id: string }; readonly body: DeskDecisionRequest };
+    request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DeskDecisionRequest };
     answer: DeskAction;
   };
-  /** Whose a document is, and who else may read it. */
+  /** Owner of a document, and the clients that may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
     answer: DocumentAccess;
   };
-  /** Lets others read a document. */
+  /** Sets the clients that may read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
-  /** Every write of a document and every publication: by whom, when, in which request, which version. */
+  /** Every write of a document and every publication, with author, time, request and version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -13001,6 +13240,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   callMcp: 'POST /mcp',
   listJobs: 'GET /jobs',
   followJobs: 'GET /jobs/events',
+  listJobKinds: 'GET /jobs/kinds',
+  pauseJobKind: 'POST /jobs/kinds/{job_kind}/pause',
+  resumeJobKind: 'POST /jobs/kinds/{job_kind}/resume',
   getJob: 'GET /jobs/{job_id}',
   cancelJob: 'DELETE /jobs/{job_id}',
   retryJobs: 'POST /jobs/retry',
@@ -13008,6 +13250,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listCalendars: 'GET /indices/calendars',
   getSchedule: 'GET /indices/{index_id}/schedule',
   listEvents: 'GET /events',
+  listClosures: 'GET /calendars',
+  getClosures: 'GET /calendars/{calendar_code}/closures',
+  putClosures: 'PUT /calendars/{calendar_code}/closures',
+  deleteClosures: 'DELETE /calendars/{calendar_code}/closures',
   listIndices: 'GET /indices',
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',
@@ -13192,6 +13438,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
   getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
   restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
+  listClosuresVersions: 'GET /calendars/{calendar_code}/closures/versions',
+  diffClosuresVersions: 'GET /calendars/{calendar_code}/closures/versions/diff',
+  getClosuresVersion: 'GET /calendars/{calendar_code}/closures/versions/{version}',
+  restoreClosuresVersion: 'POST /calendars/{calendar_code}/closures/versions/{version}/restore',
   listProcedureVersions: 'GET /procedures/{procedure_id}/versions',
   diffProcedureVersions: 'GET /procedures/{procedure_id}/versions/diff',
   getProcedureVersion: 'GET /procedures/{procedure_id}/versions/{version}',

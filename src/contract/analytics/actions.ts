@@ -14,7 +14,7 @@ const figure = (description: string) => z.number().nullable().meta({ description
 const ReceivedShares = z
   .strictObject({
     identifier: z.string(),
-    ratio: z.number().meta({ description: 'Shares for one held before.' }),
+    ratio: z.number().meta({ description: 'Shares received for each share held before.' }),
     weight: z.number().meta({ description: 'In addition to the previous holding of that security.' }),
   })
   .meta({ id: 'ReceivedShares' });
@@ -32,7 +32,7 @@ export const ActionsView = z
             identifier: z.string(),
             type: z.enum([...ACTION_TYPES, 'SILENT_DELISTING', 'SPIN_OFF_EXIT']).meta({
               description:
-                'Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in.',
+                'Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.',
             }),
             value: z
               .number()
@@ -44,23 +44,22 @@ export const ActionsView = z
               .string()
               .nullable()
               .meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
-            cash: figure('Of a merger, money paid per share besides the shares of `related`; null where none is.'),
-            announced: z.string().nullable().meta({ description: 'Day of the announcement; null where unknown.' }),
-            state: z
-              .enum(['effective', 'coming'])
-              .meta({ description: 'Coming: behind as_of, and known by then; figures after it are pro forma.' }),
+            cash: figure(
+              'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
+            ),
+            announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
+            state: z.enum(['effective', 'coming']).meta({
+              description: 'True if the action is after as_of and was known by then; figures after it are pro forma.',
+            }),
             awaits_decision: z.boolean().meta({
               description:
-                'Whether a holder has still to decide: a rights issue, a dividend with a scrip_ratio, or one of two offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares); up to the election_date, where that is unknown as long as it is coming.',
+                'True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date.',
             }),
-            election_date: z
-              .string()
-              .nullable()
-              .meta({ description: 'Last day on which a holder elects; null where unknown.' }),
+            election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
             election_default: z
               .enum(ELECTION_DEFAULTS)
               .nullable()
-              .meta({ description: 'What a holder gets who elects nothing; null where unknown.' }),
+              .meta({ description: 'Default of the election; null if unknown.' }),
             choices: z
               .array(
                 z
@@ -69,9 +68,12 @@ export const ActionsView = z
                     weight_after: z.number().meta({ description: 'At prices that change only by the action.' }),
                     shares_after: z.number().meta({ description: 'Index shares.' }),
                     cash: z.number().meta({
-                      description: 'For one share held before, in the currency of the name; negative where it is paid.',
+                      description:
+                        'Per share held before, in the currency of the security; negative if the holder pays.',
                     }),
-                    received: ReceivedShares.nullable().meta({ description: 'Shares of another name; null of none.' }),
+                    received: ReceivedShares.nullable().meta({
+                      description: 'Shares of another security; null if there are none.',
+                    }),
                   })
                   .meta({ id: 'ActionChoice' }),
               )
@@ -79,29 +81,31 @@ export const ActionsView = z
                 description:
                   'Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.',
               }),
-            price_before: figure('Close of the name before, in its currency; of a coming one on as_of.'),
-            weight_before: z.number().meta({ description: 'At the close before; of a coming one on as_of.' }),
+            price_before: figure(
+              'Previous close of the security in its currency; for a coming action the close of as_of.',
+            ),
+            weight_before: z.number().meta({ description: 'At the previous close; for a coming action on as_of.' }),
             weight_after: figure('At the close of its session; pro forma at prices that change only by the action.'),
             shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
-            shares_after: figure('The same behind it; null where it depends on a decision.'),
+            shares_after: figure('Index shares after the action; null if they depend on a decision.'),
             divisor_before: figure(
-              'Divisor of the index at the close before, of a coming one on as_of; null of a strategy.',
+              'Divisor of the index at the previous close, for a coming action on as_of; null for a strategy.',
             ),
             divisor_after: figure(
               'Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.',
             ),
             proceeds: figure(
-              'Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.',
+              'Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null.',
             ),
             received: ReceivedShares.nullable().meta({
               description:
-                'Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null.',
+                'Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null.',
             }),
           })
           .meta({ id: 'IndexAction' }),
       )
-      .meta({ description: 'By ex-date and name; the last 10,000.' }),
-    actions_total: z.int().meta({ description: 'Actions there are in the window.' }),
+      .meta({ description: 'By ex-date and security; the last 10,000.' }),
+    actions_total: z.int().meta({ description: 'Number of actions in the window.' }),
   })
   .meta({ id: 'ActionsView' });
 export type ActionsView = Stateless<z.infer<typeof ActionsView>>;

@@ -22,16 +22,16 @@ export const AttributionView = z
       .array(ContributionPayload)
       .meta({ description: 'By contribution, largest first, then identifier.' }),
     contributions_sum: z.number().meta({
-      description: 'Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest.',
+      description: 'Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.',
     }),
     overlay_parts_sum: z.number().nullable().meta({
-      description: 'Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none.',
+      description: 'Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none.',
     }),
     overlay_parts: z
       .array(
         z
           .strictObject({
-            index_id: z.string().meta({ description: 'The overlay that it is of, itself or one beneath it.' }),
+            index_id: z.string().meta({ description: 'The overlay of the part: this overlay or an underlying one.' }),
             part: z.enum(OVERLAY_PART_NAMES).meta({ description: `Kind of the part: ${OVERLAY_PART_HELP}.` }),
             contribution: z.number(),
           })
@@ -72,8 +72,8 @@ export const FactorAttributionView = z
           .meta({ id: 'FactorContribution' }),
       )
       .meta({ description: 'In the order of the model.' }),
-    specific: z.number().meta({ description: 'What the factors leave of the returns of the names, linked.' }),
-    other: z.number().meta({ description: 'Costs, names without a regression, and what is no name, linked.' }),
+    specific: z.number().meta({ description: 'Returns of the securities that the factors do not explain, linked.' }),
+    other: z.number().meta({ description: 'Costs, cash, and securities without a regression, linked.' }),
     total_return: z.number().meta({ description: 'Sum of the contributions, specific and other.' }),
     covered_weight: z.number().meta({ description: 'Mean share of the gross weight that is in a regression.' }),
     periods: z.int(),
@@ -84,7 +84,7 @@ export const FactorAttributionView = z
     start: z.string(),
     end: z.string(),
     findings: z.array(Finding).meta({
-      description: 'Months in which the store has too few names for a regression: their return is in `other`.',
+      description: 'Months in which the store has too few securities for a regression: their return is in `other`.',
     }),
   })
   .meta({ id: 'FactorAttributionView' });
@@ -101,10 +101,12 @@ export const GroupAttributionRow = z
     group: z.string(),
     average_weight: z.number(),
     benchmark_average_weight: effect('Mean weight of the group in the benchmark.'),
-    contribution: z.number().meta({ description: 'What the group added to the total return; the groups sum to it.' }),
-    allocation: effect('From holding another weight of the group than the benchmark.'),
-    selection: effect("From the group's names doing otherwise than the benchmark's."),
-    interaction: effect('From both together.'),
+    contribution: z
+      .number()
+      .meta({ description: 'Contribution of the group to the total return; the groups sum to it.' }),
+    allocation: effect('Effect of a group weight that differs from the benchmark.'),
+    selection: effect('Effect of a group return that differs from the benchmark.'),
+    interaction: effect('Joint effect of both.'),
   })
   .meta({ id: 'GroupAttributionRow' });
 export const GroupAttributionView = z
@@ -113,22 +115,24 @@ export const GroupAttributionView = z
     index_id: z.string(),
     by: z.string().meta({
       description:
-        'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself.',
+        'Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay.',
     }),
     benchmark: z.string().nullable(),
     return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
     benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
-      description: 'Return of the benchmark, raw for levels taken as they stand; null if there is none.',
+      description: 'Return variant of the benchmark, raw for unadjusted levels; null if there is none.',
     }),
     groups: z.array(GroupAttributionRow),
     effects: z
       .strictObject({
-        allocation: z.number().meta({ description: 'From holding other weights of the groups.' }),
-        selection: z.number().meta({ description: 'From other names within the groups.' }),
-        interaction: z.number().meta({ description: 'From both together.' }),
+        allocation: z.number().meta({ description: 'Effect of group weights that differ.' }),
+        selection: z.number().meta({ description: 'Effect of other securities within the groups.' }),
+        interaction: z.number().meta({ description: 'Joint effect of both.' }),
       })
       .nullable()
-      .meta({ description: 'Each effect of all groups; together the active return. Null without a benchmark.' }),
+      .meta({
+        description: 'Sum of each effect over all groups; together the active return. Null without a benchmark.',
+      }),
     total_return: z.number(),
     benchmark_return: z.number().nullable(),
     active_return: z
@@ -143,7 +147,7 @@ export const GroupAttributionView = z
     start: z.string(),
     end: z.string(),
     findings: z.array(Finding).meta({
-      description: '`RETURNS_DIFFER` when the benchmark leaves out dividends that the run has, or the other way round.',
+      description: '`RETURNS_DIFFER` if only one of run and benchmark includes dividends.',
     }),
   })
   .meta({ id: 'GroupAttributionView' });

@@ -11,12 +11,12 @@ export const BacktestBatchRequest = BacktestRequest.extend({
     .min(1)
     .max(LIMITS.MAX_BATCH_IDS)
     .meta({
-      description: `Indices and strategies, at most ${LIMITS.MAX_BATCH_IDS}; one that is named twice counts once.`,
+      description: `Indices and strategies, at most ${LIMITS.MAX_BATCH_IDS}; duplicates count once.`,
     }),
 }).meta({
   id: 'BacktestBatchRequest',
   description:
-    'The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each.',
+    'The terms apply to every id, as in a single backtest. With `if_stale`, omitted terms are those of the stored run of each id.',
 });
 export type BacktestBatchRequest = z.infer<typeof BacktestBatchRequest>;
 
@@ -27,18 +27,18 @@ export const BacktestBatchEntry = z
     index_id: z.string(),
     outcome: z.enum(BACKTEST_BATCH_OUTCOMES).meta({
       description:
-        '`queued`: a job runs it. `current`, with `if_stale`: the stored run is what a run of the request would give. `refused`: see `error`.',
+        '`queued`: a job runs it. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`.',
     }),
-    job: BacktestJobStatus.nullable().meta({ description: 'Set exactly when queued.' }),
+    job: BacktestJobStatus.nullable().meta({ description: 'Set only if queued.' }),
     error: ErrorDetail.nullable().meta({
-      description: 'Set exactly when refused: the error of a backtest of the one.',
+      description: 'Set only if refused: the error of a backtest of this id.',
     }),
   })
   .meta({ id: 'BacktestBatchEntry' });
 
 export const BacktestBatch = z
   .strictObject({
-    backtests: z.array(BacktestBatchEntry).meta({ description: 'One for each id, in their order.' }),
+    backtests: z.array(BacktestBatchEntry).meta({ description: 'One entry for each id, in the order of the request.' }),
     queued: z.int().min(0).meta({ description: 'Entries with a job.' }),
     current: z.int().min(0).meta({ description: 'Entries whose stored run is not stale.' }),
     refused: z.int().min(0).meta({ description: 'Entries with an error.' }),

@@ -7,11 +7,11 @@ import { fraction } from './fields.js';
 export const CompareEntry = z
   .strictObject({
     ...runState,
-    run_id: RunKey.nullable().meta({ description: 'Id of the run that is shown; null of a benchmark.' }),
+    run_id: RunKey.nullable().meta({ description: 'Id of the run; null for a benchmark.' }),
     index_id: z.string(),
     return_variant: z
       .enum(MEASURED_VARIANTS)
-      .meta({ description: 'Return of the levels, raw for those taken as they stand.' }),
+      .meta({ description: 'Return variant of the levels; raw for unadjusted levels.' }),
     currency: z.string().meta({ description: 'Currency of the levels.' }),
     level: SeriesPayload,
     total_return: fraction('Last level over the first, less 1.'),
@@ -29,10 +29,11 @@ export const CompareView = z
     entries: z.array(CompareEntry),
     findings: z.array(Finding).meta({
       description:
-        '`DIFFERENT_DATA` when the runs were made on different contents, `RETURNS_DIFFER` and `CURRENCIES_DIFFER` when the levels are no like for like, `WINDOW_CUT` when the benchmark lacks dates that they share.',
+        '`DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share.',
     }),
     correlations: z.array(z.array(z.number().nullable())).meta({
-      description: 'Of the returns, by the order of the entries in both directions; null where one does not vary.',
+      description:
+        'Correlations of the returns, rows and columns in the order of the entries; null if a series is constant.',
     }),
     observations: z.int(),
     start: z.string(),

@@ -5,7 +5,7 @@ import { runState, type Stateless } from '../run-state.js';
 
 const points = z.number().meta({ description: 'Index points; negative where short positions pay more.' });
 
-const netPoints = z.number().meta({ description: 'The same after withholding tax, as a net return reinvests them.' });
+const netPoints = z.number().meta({ description: 'Points after withholding tax, as reinvested by a net return.' });
 
 const DividendSum = z
   .strictObject({
@@ -19,15 +19,19 @@ export const DividendPointsView = z
   .strictObject({
     ...runState,
     index_id: z.string(),
-    variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the level that the points are of.' }),
+    variant: z
+      .enum(RETURN_VARIANTS)
+      .meta({ description: 'Return variant of the level in which the points are measured.' }),
     withholding_tax: WithholdingTax.meta({
-      description: 'Fraction of the definition that is withheld from net points, or its rates by the value of a field.',
+      description: 'Withholding rate of the definition for net points, or its rates by the value of a field.',
     }),
     as_of: z.string().meta({ description: 'Last date of the run.' }),
-    level: z.number().meta({ description: 'Level on as_of: of a strategy rebased to 100.' }),
-    dates: z.array(z.string()).meta({ description: 'Sessions in the window on which a name held went ex dividend.' }),
-    points: z.array(points).meta({ description: 'Ordinary dividends before tax in index points, one value a date.' }),
-    net_points: z.array(netPoints).meta({ description: 'The same after withholding tax, one value a date.' }),
+    level: z.number().meta({ description: 'Level on as_of; for a strategy rebased to 100.' }),
+    dates: z.array(z.string()).meta({ description: 'Sessions in the window on which a constituent went ex dividend.' }),
+    points: z.array(points).meta({ description: 'Ordinary dividends before tax in index points, one value per date.' }),
+    net_points: z
+      .array(netPoints)
+      .meta({ description: 'Dividends after withholding tax in index points, one value per date.' }),
     years: z
       .array(z.strictObject({ year: z.int(), points, net_points: netPoints }))
       .meta({ description: 'Sums of the calendar years in the window.' }),
@@ -40,15 +44,15 @@ export const DividendPointsView = z
               .strictObject({
                 ex_date: z.string(),
                 identifier: z.string(),
-                dividend: z.number().meta({ description: 'Of a share, in the currency of the name.' }),
+                dividend: z.number().meta({ description: 'Per share, in the currency of the security.' }),
                 points,
                 net_points: netPoints,
                 status: z.enum(['announced', 'paid', 'cancelled']).nullable(),
-                announced: z.string().nullable().meta({ description: 'Day of the announcement; null where unknown.' }),
+                announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
               })
               .meta({ id: 'AnnouncedDividend' }),
           )
-          .meta({ description: 'By ex-date and name; the first 10,000.' }),
+          .meta({ description: 'By ex-date and security; the first 10,000.' }),
         dividends_total: z.int(),
         points,
         net_points: netPoints,
@@ -56,7 +60,8 @@ export const DividendPointsView = z
       })
       .meta({
         id: 'AnnouncedDividends',
-        description: 'Dividends behind as_of on what is held then, of actions known by then, at its prices and rates.',
+        description:
+          'Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates.',
       }),
   })
   .meta({ id: 'DividendPointsView' });

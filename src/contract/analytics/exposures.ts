@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { runState, type Stateless } from '../run-state.js';
 
-const aDate = (description: string) => z.array(z.number()).meta({ description: `${description} One value a date.` });
+const aDate = (description: string) => z.array(z.number()).meta({ description: `${description} One value per date.` });
 
 export const EXPOSURE_INTERVALS = ['native', 'weekly', 'monthly'] as const;
 
 const aDateOrNull = (description: string) =>
   z
     .array(z.number().nullable())
-    .meta({ description: `${description} One value a date, null where none held has one.` });
+    .meta({ description: `${description} One value per date; null if no holding has a value.` });
 
 const ofField = {
-  mean: aDateOrNull('Mean of the datapoint, weighted by what is held.'),
+  mean: aDateOrNull('Mean of the datapoint, weighted by the holdings.'),
   coverage: aDate('Share of the weights, by their magnitude, that has a value.'),
   percentiles: z
     .strictObject({
@@ -23,7 +23,7 @@ const ofField = {
     })
     .meta({
       id: 'WeightedPercentiles',
-      description: 'The least value at or below which that share of the weights lies.',
+      description: 'Smallest value for which the holdings at or below it have that share of the weights.',
     }),
 };
 
@@ -44,16 +44,16 @@ export const ExposuresView = z
     index_id: z.string(),
     by: z.string().meta({
       description:
-        'Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group.',
+        'Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group.',
     }),
     benchmark: z.string().nullable(),
-    dates: z.array(z.string()).meta({ description: 'Dates of the run; of a coarser interval the last of each.' }),
+    dates: z.array(z.string()).meta({ description: 'Dates of the run, or the last date of each interval.' }),
     groups: z
       .array(
         z.strictObject({
           group: z.string(),
           weights: aDate('Sum of the held weights.'),
-          benchmark_weights: aDate('The same of the benchmark.').nullable(),
+          benchmark_weights: aDate('Sum of the weights of the benchmark.').nullable(),
         }),
       )
       .meta({ description: 'By average weight, largest first; OTHERS last. They sum to the invested weight.' }),
@@ -64,15 +64,15 @@ export const ExposuresView = z
         effective: aDate('Effective number of assets: 1 over it; 0 without a weight.'),
         largest: aDate('Largest weight.'),
         gross_effective: aDate(
-          'Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration.',
+          'Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration.',
         ),
         gross_largest: aDate('Largest weight by magnitude, long or short.'),
       })
       .meta({ id: 'ConcentrationSeries' }),
-    active_share: aDate("Half the sum of the differences from the benchmark's weights, name by name.")
+    active_share: aDate('Half the sum of the absolute differences from the weights of the benchmark.')
       .nullable()
       .meta({ description: 'Null without a benchmark.' }),
-    turnover: aDate("One-way turnover of the portfolio's trades since the date before; its first purchase is none."),
+    turnover: aDate('One-way turnover of the portfolio since the previous date; the first purchase does not count.'),
   })
   .meta({ id: 'ExposuresView' });
 export type ExposuresView = Stateless<z.infer<typeof ExposuresView>>;

@@ -11,7 +11,7 @@ export const LimitsRequest = z
   .strictObject({
     rows: z.array(ConstraintRow).min(1).max(ROWS_MAX).meta({
       description:
-        'Rows of the optimiser about holdings: bounds of names and groups, concentration, counts, exposures and averages.',
+        'Rows of the optimiser on holdings: bounds of securities and groups, concentration, counts, exposures and averages.',
     }),
   })
   .meta({ id: 'LimitsRequest' });
@@ -20,7 +20,7 @@ export type LimitsRequest = z.infer<typeof LimitsRequest>;
 const LimitMeasure = z
   .strictObject({
     date: z.string(),
-    value: z.number().meta({ description: 'What the row measures.' }),
+    value: z.number().meta({ description: 'Measured value of the row.' }),
     limit: z.number().meta({ description: 'Its bound on that date.' }),
   })
   .meta({ id: 'LimitMeasure', description: 'The date of least headroom.' });
@@ -31,23 +31,24 @@ export const LimitsView = z
     index_id: z.string(),
     rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({ description: 'Null for rows of the request.' }),
     by: z.string().meta({
-      description: 'Reference column whose values are the issuers, as known on each date; IDENTIFIER: names are.',
+      description:
+        'Reference column whose values are the issuers, as known on each date; IDENTIFIER: each security is its own issuer.',
     }),
     sessions: z.int().meta({ description: 'Dates of the run in the window.' }),
-    breached_sessions: z.int().meta({ description: 'Those on which a row is beyond its bound.' }),
+    breached_sessions: z.int().meta({ description: 'Dates on which a row is beyond its bound.' }),
     state: z
       .strictObject({
         dates: z.array(z.string()),
         headroom: z.array(z.number().nullable()).meta({
           description:
-            'Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction.',
+            'Distance to the nearest bound in the unit of the row, a fraction for weights; negative beyond the bound, null if no row applies.',
         }),
         nearest: z.array(z.string().nullable()).meta({
           description:
-            'The name whose price comes nearest to a breach; null beyond a bound, or where no move of one name passes one.',
+            'The security whose price is nearest to causing a breach; null beyond a bound, or if no move of one security causes a breach.',
         }),
         move: z.array(z.number().nullable()).meta({
-          description: 'The least relative change of that price behind which a bound is passed, the others unchanged.',
+          description: 'The smallest relative change of that price that causes a breach, other prices unchanged.',
         }),
       })
       .meta({ id: 'LimitState' }),
@@ -70,31 +71,31 @@ export const LimitsView = z
         z
           .strictObject({
             row: z.string(),
-            begin: z.string().meta({ description: 'First session beyond the bound; it may lie before the window.' }),
+            begin: z.string().meta({ description: 'First session beyond the bound; it may precede the window.' }),
             end: z
               .string()
               .nullable()
               .meta({ description: 'Last session beyond it; null while it lasts at the end of the window.' }),
             cause: z.enum(['price', 'action', 'rebalance']).meta({
               description:
-                'What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance.',
+                'Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance.',
             }),
             worst: LimitMeasure,
           })
           .meta({ id: 'LimitBreach' }),
       )
-      .meta({ description: 'By begin; the first 10,000.' }),
+      .meta({ description: 'By first session; the first 10,000.' }),
     breaches_total: z.int(),
     distance: z
       .strictObject({
         identifier: z.string(),
-        move: z.number().meta({ description: 'Relative change of its price, the others unchanged: 0.1 is +10 %.' }),
+        move: z.number().meta({ description: 'Relative change of its price, other prices unchanged: 0.1 is +10 %.' }),
       })
       .nullable()
       .meta({
         id: 'LimitDistance',
         description:
-          'The least move of one name that passes a bound on the last date; null beyond one, or where no move passes one.',
+          'The smallest move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.',
       }),
     findings: z.array(Finding),
   })

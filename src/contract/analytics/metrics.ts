@@ -17,10 +17,10 @@ export const BacktestMetrics = z
     tracking_difference: z
       .number()
       .nullable()
-      .meta({ description: 'total_return less that of the tracked index; null where the index itself is measured.' }),
+      .meta({ description: 'total_return less that of the tracked index; null if the index itself is measured.' }),
     tracking_error: z.number().nullable().meta({
       description:
-        'Annualised standard deviation of return differences to the tracked index; null where the index itself is measured.',
+        'Annualised standard deviation of return differences to the tracked index; null if the index itself is measured.',
     }),
     volatility: fraction('Annualised standard deviation of returns.'),
   })
@@ -42,15 +42,17 @@ export const ReturnStatistics = z
 
 export const BenchmarkStatistics = z
   .strictObject({
-    observations: z.int().meta({ description: 'Dates that both have.' }),
+    observations: z.int().meta({ description: 'Dates in both series.' }),
     benchmark_return: fraction('Of the benchmark over the shared dates.'),
     excess_return: fraction('Return over the shared dates less that of the benchmark.'),
     tracking_error: fraction('Annualised standard deviation of return differences to the benchmark.'),
     information_ratio: ratio(
       'Mean active return x sessions of a year over the annualised deviation of active returns.',
     ),
-    up_capture: ratio("Geometric mean return over the benchmark's, on its sessions above 0; null if there is none."),
-    down_capture: ratio('The same on its sessions below 0.'),
+    up_capture: ratio(
+      'Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none.',
+    ),
+    down_capture: ratio('As capture_up, on sessions with a negative benchmark return.'),
   })
   .meta({ id: 'BenchmarkStatistics' });
 
@@ -58,7 +60,7 @@ export const DrawdownRow = z
   .strictObject({
     peak: z.string().meta({ description: 'Last date at the high.' }),
     trough: z.string().meta({ description: 'Date of the lowest level.' }),
-    recovery: z.string().nullable().meta({ description: 'First date at the high again; null while below it.' }),
+    recovery: z.string().nullable().meta({ description: 'First date back at the high; null if it is not reached.' }),
     depth: fraction('Lowest level over the high, less 1.'),
     sessions: z.int().meta({ description: 'From the high to the recovery, or to the last date.' }),
   })
@@ -67,19 +69,19 @@ export const DrawdownRow = z
 export const RelativeMetricsPayload = z
   .strictObject({
     reference: BenchmarkRef,
-    start: z.string().meta({ description: 'First date both series share, full timestamp.' }),
+    start: z.string().meta({ description: 'First shared date, full timestamp.' }),
     end: z.string().meta({ description: 'Last shared date, full timestamp.' }),
     observations: z.int().meta({ description: 'Aligned dates used.' }),
     level: SeriesPayload,
     benchmark_return: z.number(),
     total_return: z.number(),
-    excess_return: z.number().meta({ description: 'Portfolio less benchmark.' }),
+    excess_return: z.number().meta({ description: 'Return of the portfolio less that of the benchmark.' }),
     beta: z.number(),
     correlation: z.number(),
     tracking_error: z.number(),
     return_variant: z
       .enum(MEASURED_VARIANTS)
-      .meta({ description: 'How the benchmark was read: its return variant, or raw for a column other than CLOSE.' }),
+      .meta({ description: 'Return variant of the benchmark, or raw for a column other than CLOSE.' }),
   })
   .meta({ id: 'RelativeMetricsPayload' });
 export type RelativeMetricsPayload = z.infer<typeof RelativeMetricsPayload>;

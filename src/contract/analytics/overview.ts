@@ -6,7 +6,7 @@ import { date, fraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
 const gross = <T extends z.ZodType>(schema: T, description: string) =>
-  schema.optional().meta({ description: `${description} Absent from overviews of runs of earlier versions.` });
+  schema.optional().meta({ description: `${description} Absent in overviews of runs of earlier versions.` });
 
 export const ConcentrationPayload = z
   .strictObject({
@@ -20,7 +20,7 @@ export const ConcentrationPayload = z
     gross_constituents: gross(z.int(), 'Securities with a position, long or short.'),
     gross_effective_assets: gross(
       z.number(),
-      'Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed.',
+      'Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, whatever the cash or borrowing.',
     ),
     gross_largest: gross(z.number(), 'Largest weight by magnitude, long or short.'),
   })
@@ -38,23 +38,23 @@ export const ExposurePayload = z
 const TrackingForecastPayload = z
   .strictObject({
     tracking_error: fraction('Root mean square of the forecasts in force on each date, annualised.'),
-    realised_tracking_error: fraction('Annualised standard deviation of the active returns that they were made for.'),
+    realised_tracking_error: fraction('Annualised standard deviation of the active returns that were forecast.'),
     bias: z.number().nullable().meta({
       description:
-        'Standard deviation of active returns, each over its forecast: above 1 risk was underestimated. Null where a forecast is 0.',
+        'Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.',
     }),
-    bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of right forecasts.' }),
+    bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of unbiased forecasts.' }),
     bias_high: z.number().meta({ description: 'Upper end of that band: 1 + sqrt(2 / observations).' }),
-    observations: z.int().meta({ description: 'Active returns that have a forecast.' }),
+    observations: z.int().meta({ description: 'Number of active returns with a forecast.' }),
     rebalances: z
       .array(
         z.strictObject({
-          date: date('Session from whose close on it held.'),
-          tracking_error: fraction('As the risk model forecast it at the decision, annualised.'),
+          date: date('Session after whose close the forecast applied.'),
+          tracking_error: fraction('Forecast of the risk model at the decision, annualised.'),
           realised_tracking_error: z.number().nullable().meta({
-            description: 'Until the next rebalance, annualised; null with fewer than two returns. A fraction.',
+            description: 'Realised until the next rebalance, annualised, a fraction; null with fewer than two returns.',
           }),
-          observations: z.int().meta({ description: 'Returns until the next rebalance.' }),
+          observations: z.int().meta({ description: 'Number of returns until the next rebalance.' }),
         }),
       )
       .meta({ description: 'Rebalances with a forecast, by date.' }),
@@ -65,13 +65,13 @@ export type TrackingForecastPayload = z.infer<typeof TrackingForecastPayload>;
 export const ParentPayload = z
   .strictObject({
     index_id: z.string(),
-    observations: z.int().meta({ description: 'Dates that the run and the parent share.' }),
+    observations: z.int().meta({ description: 'Number of dates in both the run and the parent.' }),
     total_return: fraction('Of the parent over the shared dates.'),
     tracking_difference: fraction('Total return of the run less that of the parent.'),
     tracking_error: fraction('Annualised standard deviation of return differences to the parent.'),
     forecast: TrackingForecastPayload.optional().meta({
       description:
-        'Realised against forecast tracking error. Absent where no rebalance had a risk model, and from runs of earlier versions.',
+        'Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.',
     }),
   })
   .meta({ id: 'ParentPayload' });
@@ -94,7 +94,7 @@ export const OverviewView = z
     }),
     return_variant: z.enum(RETURN_VARIANTS).optional().meta({
       description:
-        'Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.',
+        'Return variant of the levels: total on prices that include dividends, whatever the treatment. Absent in runs of earlier versions.',
     }),
     observations: z.int(),
     rebalances: z.int(),

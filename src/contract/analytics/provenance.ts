@@ -6,16 +6,16 @@ export const provenance = {
   findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
   run_hash: z.string().meta({
     description:
-      'SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.',
+      'SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results.',
   }),
   store_content_hash: z.string(),
   engine_version: z.string(),
   extended_from: z.string().nullable().meta({
     description:
-      'Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.',
+      'Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run.',
   }),
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().meta({
     description:
-      'Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.',
+      'Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.',
   }),
 };

@@ -7,41 +7,40 @@ import { UnfilledOrderPayload } from './record.js';
 const figures = {
   date: z.string().meta({ description: 'Date the weights took effect.' }),
   cause: z.enum(REBALANCE_CAUSES).meta({
-    description:
-      'What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.',
+    description: 'Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.',
   }),
   review: z.string().nullable().meta({
     description:
-      'Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.',
+      'Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it.',
   }),
   phase: z.number().nullable().meta({
-    description: 'Fraction of the rebalance that is done after this close; null where the run does not store it.',
+    description: 'Completed fraction of the rebalance after this close; null if the run does not store it.',
   }),
   schedule_dates: z.array(z.string()).meta({
     description:
-      'Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.',
+      'Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.',
   }),
-  stale_fills: z.array(StaleFillPayload).meta({ description: 'Names traded at the price of an earlier session.' }),
+  stale_fills: z.array(StaleFillPayload).meta({ description: 'Securities traded at the price of an earlier session.' }),
   decision_date: z.string().nullable().meta({
-    description: 'Session whose data decided the weights; null where the run does not store it.',
+    description: 'Session whose data decided the weights; null if the run does not store it.',
   }),
   traded_on: z.string().nullable().meta({
-    description: 'Session of the trades; null of a composition that was in force before the run.',
+    description: 'Session of the trades; null for a composition that was in force before the run.',
   }),
   constituents: z.int().meta({ description: 'Securities with a weight above 0.' }),
   gross_constituents: z.int().meta({ description: 'Securities with a position, long or short.' }),
-  added: z.int().meta({ description: 'Of them not held just before; all at the first rebalance.' }),
-  removed: z.int().meta({ description: 'Names held just before and no more.' }),
+  added: z.int().meta({ description: 'Number of these that were not held before; all at the first rebalance.' }),
+  removed: z.int().meta({ description: 'Securities held before and not afterwards.' }),
   cap: z.number().nullable(),
-  capped: z.int().meta({ description: 'Names held at the cap.' }),
-  redistributed: z.number().meta({ description: 'Weight moved off capped names.' }),
+  capped: z.int().meta({ description: 'Securities held at the cap.' }),
+  redistributed: z.number().meta({ description: 'Weight moved away from capped securities.' }),
   turnover: z.number().nullable().meta({
     description:
-      'One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run.',
+      'One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run.',
   }),
   cost_fraction: z.number().nullable().meta({
     description:
-      'Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date.',
+      'Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date.',
   }),
 };
 
@@ -50,7 +49,9 @@ export const RebalanceList = z
   .strictObject({
     ...runState,
     index_id: z.string(),
-    rebalances: z.array(RebalanceRow).meta({ description: 'In date order, the one in force at the start first.' }),
+    rebalances: z
+      .array(RebalanceRow)
+      .meta({ description: 'By date, beginning with the composition in force at the start.' }),
   })
   .meta({ id: 'RebalanceList' });
 export type RebalanceList = Stateless<z.infer<typeof RebalanceList>>;
@@ -60,12 +61,12 @@ export const RebalancedName = z
     identifier: z.string(),
     before: z.number().nullable().meta({ description: 'Weight just before the trades; null before the run.' }),
     after: z.number().meta({ description: 'Weight after the close.' }),
-    change: z.number().nullable().meta({ description: 'Weight after the close less that before the trades.' }),
-    target: z.number().meta({ description: 'Weight that was decided.' }),
+    change: z.number().nullable().meta({ description: 'Weight after the close less weight before the trades.' }),
+    target: z.number().meta({ description: 'Decided weight.' }),
     uncapped: z.number().meta({ description: 'Weight before capping.' }),
     capped: z.boolean(),
     trade: z.number().nullable().meta({
-      description: 'Money bought, negative for a sale; null where the run does not store it, 0 without a trade.',
+      description: 'Value bought, negative for a sale; 0 without a trade, null if the run does not store it.',
     }),
     price: z.number().nullable().meta({ description: 'Price of the trade; null if there is none.' }),
   })
@@ -74,11 +75,13 @@ export const RebalanceView = z
   .strictObject({
     ...runState,
     index_id: z.string(),
-    requested_date: z.string().meta({ description: 'The date asked for.' }),
+    requested_date: z.string().meta({ description: 'The requested date.' }),
     ...figures,
-    previous: z.string().nullable().meta({ description: 'Date of the rebalance before; null at the first.' }),
-    next: z.string().nullable().meta({ description: 'Date of the rebalance after; null at the last.' }),
-    names: z.array(RebalancedName).meta({ description: 'Names held before or after, by weight, then identifier.' }),
+    previous: z.string().nullable().meta({ description: 'Date of the previous rebalance; null for the first.' }),
+    next: z.string().nullable().meta({ description: 'Date of the next rebalance; null for the last.' }),
+    names: z
+      .array(RebalancedName)
+      .meta({ description: 'Securities held before or after, by weight, then identifier.' }),
     unfilled: z.array(UnfilledOrderPayload).meta({ description: 'Orders of the session that could not be filled.' }),
   })
   .meta({ id: 'RebalanceView' });

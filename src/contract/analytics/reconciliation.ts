@@ -5,13 +5,10 @@ export const ReconciliationCheck = z
   .strictObject({
     name: z.string(),
     meaning: z.string(),
-    left: z
-      .number()
-      .nullable()
-      .meta({ description: 'The side that was computed again; null where bytes are compared.' }),
+    left: z.number().nullable().meta({ description: 'The recomputed side; null for a comparison of bytes.' }),
     right: z.number().nullable(),
     residual: z.number(),
-    tolerance: z.number().meta({ description: 'Relative to the larger side, at least to 1.' }),
+    tolerance: z.number().meta({ description: 'Relative to the larger side, or to 1 if both are smaller.' }),
     holds: z.boolean(),
   })
   .meta({ id: 'ReconciliationCheck' });
@@ -19,10 +16,11 @@ export const ReconciliationView = z
   .strictObject({
     ...runState,
     index_id: z.string(),
-    reconciles: z.boolean().meta({ description: 'Whether every check holds.' }),
+    reconciles: z.boolean().meta({ description: 'True if every check holds.' }),
     checks: z.array(ReconciliationCheck),
     not_compared: z.array(z.string()).meta({
-      description: 'What runs of earlier versions do not store, so that no check is about it, a sentence each.',
+      description:
+        'Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each.',
     }),
   })
   .meta({ id: 'ReconciliationView' });

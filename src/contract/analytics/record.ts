@@ -12,23 +12,27 @@ export const RebalanceSnapshot = z
     date: date('Date the weights took effect.'),
     schedule_dates: z.array(z.string()).meta({
       description:
-        'Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.',
+        'Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.',
     }),
     weights: weightMap('Applied weights, summing to 1.'),
-    uncapped_weights: weightMap('Weights before capping; equal to weights where no cap was applied.'),
+    uncapped_weights: weightMap('Weights before capping; equal to weights if no cap was applied.'),
     cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
-    capped: z.array(z.string()).meta({ description: 'Names held at the cap.' }),
-    redistributed: z.number().meta({ description: 'Weight moved off capped names.' }),
+    capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
+    redistributed: z.number().meta({ description: 'Weight moved away from capped securities.' }),
     stale_fills: z
       .array(StaleFillPayload)
-      .meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
-    announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
+      .meta({ description: 'Securities traded at the price of an earlier session, up to max_stale_sessions old.' }),
+    announced: z
+      .string()
+      .nullable()
+      .meta({ description: 'Publication date of the composition, if earlier than date.' }),
     target_weights: z.record(z.string(), z.number()).nullable().meta({
       description:
-        'Weights decided from data up to reference_date; null where they are the weights, and in runs stored before they were recorded.',
+        'Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded.',
     }),
     reference_date: z.string().nullable().meta({
-      description: 'Selection and weighting read data up to this date; null in runs stored before it was recorded.',
+      description:
+        'Last date of the data that selection and weighting read; null in runs stored before it was recorded.',
     }),
     pricing_date: z.string().nullable().meta({
       description:
@@ -36,14 +40,14 @@ export const RebalanceSnapshot = z
     }),
     review: z.string().nullable().meta({
       description:
-        'Review that decided it, the first where several ran on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.',
+        'Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.',
     }),
     reviews: z.array(z.string()).nullable().meta({
       description: 'Every review that ran on the date, in order; null in runs stored before they were recorded.',
     }),
     phase: z.number().nullable().meta({
       description:
-        'Fraction of the rebalance that is done after this close: 1 of a rebalance that takes effect at once; null in runs stored before it was recorded.',
+        'Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded.',
     }),
     index_shares: z.record(z.string(), z.number()).nullable().meta({
       description:
@@ -54,7 +58,7 @@ export const RebalanceSnapshot = z
     }),
     cause: z.enum(REBALANCE_CAUSES).nullable().meta({
       description:
-        'What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null in runs stored before it was recorded.',
+        'Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded.',
     }),
   })
   .meta({ id: 'RebalanceSnapshot' });
@@ -76,10 +80,10 @@ export type CalendarCoveragePayload = z.infer<typeof CalendarCoveragePayload>;
 export const BookPayload = z
   .strictObject({
     levels: SeriesPayload.meta({
-      description: 'Index points from the base value on; a bare series is rebased to 100.',
+      description: 'Index points, beginning at the base value; a bare series is rebased to 100.',
     }),
     weights: TableFrame.meta({
-      description: 'Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.',
+      description: 'Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.',
     }),
     weights_dates_total: z.int(),
     rebalances: z.array(RebalanceSnapshot),
@@ -90,7 +94,7 @@ export const BookPayload = z
     }),
     dividend_points: SeriesPayload.optional().meta({
       description:
-        'Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.',
+        'Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs.',
     }),
   })
   .meta({ id: 'BookPayload' });
@@ -122,7 +126,7 @@ export const PortfolioBookPayload = z
     positions_total: z.int(),
     transactions: TableFrame,
     transactions_total: z.int().meta({
-      description: 'Rows of the whole table: more than served only beyond a million, the most recent being served.',
+      description: 'Rows of the whole table. Beyond a million, only the latest are returned.',
     }),
     weights: TableFrame,
     weights_dates_total: z.int(),

@@ -16,7 +16,7 @@ export const BacktestRequest = z
       .optional()
       .meta({
         ...given(terms.benchmark),
-        description: `${terms.benchmark.description} Its name as in \`identifier:SPX\`, or an object where another column than CLOSE is wanted.`,
+        description: `${terms.benchmark.description} Identifier (for example \`identifier:SPX\`), or an object that names another column than CLOSE.`,
       }),
     start: terms.start.unwrap().optional().meta(given(terms.start)),
     end: terms.end.unwrap().optional().meta(given(terms.end)),
@@ -24,6 +24,7 @@ export const BacktestRequest = z
     transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
     as_known_on: AsKnownOn,
     as_known: terms.as_known,
+    store_id: terms.store_id,
     if_stale: z.boolean().default(false).meta({
       description:
         'Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.',
@@ -32,7 +33,7 @@ export const BacktestRequest = z
   .meta({
     id: 'BacktestRequest',
     description:
-      'A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first.',
+      'Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field.',
   });
 /** The request of a run, whether or not it has to be computed. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;

@@ -24,8 +24,8 @@ import { LevelsView } from './levels.js';
 
 const params = z.strictObject({ index_id: Id });
 const window = {
-  start: IsoDate.optional().meta({ description: 'First day wanted; the first of the run by default.' }),
-  end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
+  start: IsoDate.optional().meta({ description: 'First day. Default: the first of the run.' }),
+  end: IsoDate.optional().meta({ description: 'Last day. Default: the last of the run.' }),
 };
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 /** Errors of a view that needs prices while another store than that of its run is served. */
@@ -38,11 +38,12 @@ export const analyticsRoutes = routes({
   startBacktest: {
     method: 'POST',
     path: '/analytics/{index_id}/backtest',
+    onStore: 'body',
     scope: 'run',
     tag,
     summary: 'Backtest an index, or a strategy, as a job.',
     description:
-      'Everything that can be refused without running is refused here: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
+      'Invalid requests are refused before the job is queued: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
     params,
     body: {
       schema: BacktestRequest,
@@ -52,7 +53,7 @@ export const analyticsRoutes = routes({
     success: { status: 202, description: 'The job; see Location.', schema: BacktestJobStatus },
     unchanged: {
       status: 200,
-      description: 'With `if_stale`: the result of the stored run, which a run of this request would give again.',
+      description: 'With `if_stale`: the result of the stored run, which equals a new run of this request.',
       schema: BacktestRunResult,
     },
     errors: [
@@ -77,17 +78,18 @@ export const analyticsRoutes = routes({
   startBacktests: {
     method: 'POST',
     path: '/analytics/backtests',
+    onStore: 'body',
     scope: 'run',
     tag,
     summary: 'Backtest many indices and strategies, each as a separate job.',
     description:
-      'Each id is answered by itself: a refusal of one, unknown ids and full queues too, does not keep the others from running. With `if_stale` only those run whose stored run is not what a run of the request would give now: a request that was answered in part can be sent again.',
+      'Each id has a separate entry: if one is refused, for example an unknown id or a full queue, the others still run. With `if_stale` only ids with a stale run are run, so a partly successful request can be repeated.',
     body: {
       schema: BacktestBatchRequest,
       example: { ids: ['LARGE-100', 'EQUAL-100'], if_stale: true },
     },
     startsJobs: true,
-    success: { status: 200, description: 'What became of each, in the order of the ids.', schema: BacktestBatch },
+    success: { status: 200, description: 'An entry for each id, in the order of the request.', schema: BacktestBatch },
     errors: ['NO_DATA_SOURCE'],
   },
   listBacktests: {
@@ -105,9 +107,9 @@ export const analyticsRoutes = routes({
     path: '/analytics/compare',
     scope: 'read',
     tag,
-    summary: 'Levels, figures and correlations of several stored runs on the dates that all of them have.',
+    summary: 'Levels, figures and correlations of several stored runs on their common dates.',
     description:
-      'With `Accept: text/csv` the levels: a row a date and a column a run. A benchmark is the last entry, in the calendar and currency of the first run; an identifier on the dates on which it has a value.',
+      'With `Accept: text/csv`, the levels: one row per date, one column per run. A benchmark is the last entry, in the calendar and currency of the first run; an identifier has the dates on which it has a value.',
     query: z.strictObject({
       ids: z
         .array(RunOf)
@@ -138,7 +140,7 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/record',
     scope: 'write',
     tag,
-    summary: 'Forget the stored run.',
+    summary: 'Delete the stored run.',
     params,
     versioned: true,
     success: { status: 204, description: 'Forgotten.' },
@@ -160,7 +162,7 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/attribution',
     scope: 'read',
     tag,
-    summary: 'Contributions of the names to the return of a window, linked so that they add up exactly.',
+    summary: 'Contributions of the securities to the return of a window, linked so that they add up exactly.',
     params,
     query: z.strictObject({ ...whichRun, ...window }),
     view: { name: 'attribution', needs: ['window'] },
@@ -191,9 +193,9 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/reconcile',
     scope: 'read',
     tag,
-    summary: 'The identities of the stored run, computed again.',
+    summary: 'Accounting identities of the stored run, recomputed.',
     description:
-      'Each check with both sides, residual, tolerance and verdict. Stored bytes are hashed again, so that a changed record is found.',
+      'Each check has both sides, residual, tolerance and verdict. Stored bytes are hashed again to detect changed records.',
     params,
     query: z.strictObject(whichRun),
     view: { name: 'reconcile', needs: ['run-benchmark', 'files', 'own-market'], isMadeAnew: true },
@@ -205,11 +207,11 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/assets/{identifier}',
     scope: 'read',
     tag,
-    summary: 'One name of a run: its price, its weights, how it moved with the run.',
+    summary: 'One security of a run: its price, its weights, its correlation with the run.',
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
     query: z.strictObject(whichRun),
     view: { name: 'asset', needs: ['same-store'] },
-    success: { status: 200, description: 'The name.', schema: AssetView },
+    success: { status: 200, description: 'The security.', schema: AssetView },
     errors: [...priceErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
   },
   getWeights: {
@@ -217,21 +219,21 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/weights',
     scope: 'read',
     tag,
-    summary: 'What the index holds on a date, with concentration, drift and risk.',
+    summary: 'Holdings of the index on a date, with concentration, drift and risk.',
     params,
     query: z.strictObject({
       ...whichRun,
       as_of: IsoDate.optional().meta({
-        description: 'The latest date of the run at or before it; the last by default.',
+        description: 'The latest date of the run at or before this day. Default: the last date.',
       }),
       benchmark: BenchmarkName.optional(),
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
       risk_model: Id.optional().meta({
-        description: 'Stored risk model to measure risk by, which then needs no prices; adds risk contributions.',
+        description: 'Stored risk model for the risk contributions, which then need no prices.',
       }),
       risk_estimator: z.enum(ESTIMATORS).optional().meta({
         description:
-          'Estimator, with its defaults, of a covariance over the window of the run; adds risk contributions. Excludes risk_model.',
+          'Estimator of a covariance over the window of the run, with its defaults; adds risk contributions. Excludes risk_model.',
       }),
     }),
     view: { name: 'weights', needs: ['risk'] },
@@ -248,7 +250,7 @@ export const analyticsRoutes = routes({
     query: z.strictObject({
       ...whichRun,
       as_of: IsoDate.optional().meta({
-        description: 'The latest date of the run at or before it; the last by default.',
+        description: 'The latest date of the run at or before this day. Default: the last date.',
       }),
       benchmark: BenchmarkName,
       model: z.enum(FACTOR_MODELS).optional().meta({
@@ -256,18 +258,17 @@ export const analyticsRoutes = routes({
           'Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.',
       }),
       risk_model: Id.optional().meta({
-        description: 'Stored risk model whose factors are taken: one by statistical, industries or styles.',
+        description: 'Stored risk model that provides the factors: statistical, industries or styles.',
       }),
       risk_estimator: z.enum(FACTOR_ESTIMATORS).optional().meta({
-        description:
-          'Estimator of the factors over the window of the run, as `model` names it. Excludes model and risk_model.',
+        description: 'Estimator of the factors over the window of the run. Excludes model and risk_model.',
       }),
       factors: z
         .int()
         .min(1)
         .max(20)
         .optional()
-        .meta({ description: 'Principal components, read by statistical. Default: 5.' }),
+        .meta({ description: 'Number of principal components of `statistical`. Default: 5.' }),
     }),
     view: { name: 'factor-risk', needs: ['factors', 'benchmark', 'market'] },
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
@@ -280,7 +281,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Return of a run by market, sectors and styles.',
     description:
-      'In each calendar month the returns of every name of the store are regressed on exposures known at the close before it. Contributions of all sessions are linked, so that they add up to the total return.',
+      'In each calendar month, the returns of all securities of the store are regressed on exposures known at the previous close. Contributions of all sessions are linked, so that they add up to the total return.',
     params,
     query: z.strictObject({
       ...whichRun,
@@ -303,10 +304,9 @@ export const analyticsRoutes = routes({
     params,
     query: z.strictObject({
       ...whichRun,
-      variant: z
-        .enum(RETURN_VARIANTS)
-        .optional()
-        .meta({ description: "The index's own by default; a run on prices that include dividends has only `total`." }),
+      variant: z.enum(RETURN_VARIANTS).optional().meta({
+        description: 'Default: the variant of the index. A run on prices that include dividends has only `total`.',
+      }),
       ...window,
     }),
     view: { name: 'levels', needs: ['window'] },

@@ -17,11 +17,11 @@ export const RUN_CAUSES = ['definition', 'request', 'data', 'engine'] as const;
 
 export const RunsDifference = z
   .strictObject({
-    same_levels: z.boolean().meta({ description: 'Whether both have the same dates and levels, to the bit.' }),
+    same_levels: z.boolean().meta({ description: 'True if both have identical dates and levels, bit for bit.' }),
     first_difference: z
       .string()
       .nullable()
-      .meta({ description: 'First date that only one has, or on which the levels differ.' }),
+      .meta({ description: 'First date on which the levels differ, or that only one run has.' }),
     largest: z
       .strictObject({
         date: z.string(),
@@ -31,30 +31,30 @@ export const RunsDifference = z
       .nullable()
       .meta({
         description:
-          'Common date with the largest relative difference; null where there is none, as where only days were appended.',
+          'Common date with the largest relative difference; null if there is none, for example if only days were appended.',
       }),
     definition: z.array(DocumentChange).meta({
-      description: 'Of the index or strategy itself; of documents that it reaches under `/documents/{id}`.',
+      description: 'Changes of the index or strategy; changes of documents that it uses are under `/documents/{id}`.',
     }),
-    request: z.array(DocumentChange).meta({ description: 'Of the request, with its defaults.' }),
+    request: z.array(DocumentChange).meta({ description: 'Changes of the request, with its defaults.' }),
     data: z.strictObject({
       cells: z.int().nullable().meta({
         description:
-          'Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again.',
+          'Number of values that differ; null for two stores, and if an earlier content is no longer available.',
       }),
-      first: z.array(DataCell).meta({ description: 'The first of them.' }),
+      first: z.array(DataCell).meta({ description: 'The first of these.' }),
       rows: z
         .strictObject(rowCounts)
         .nullable()
-        .meta({ description: 'Rows that only one content has, or has otherwise; null as `cells`.' }),
+        .meta({ description: 'Rows that differ or that only one content has; null like `cells`.' }),
       appended: AppendedBars,
       stores: z
         .strictObject({
           from: z.string().nullable().meta({ description: 'Data store of the earlier run.' }),
           to: z.string().nullable().meta({ description: 'Data store of the later run.' }),
         })
-        .meta({ description: 'Stores that the runs were made on; null of a run stored before they were named.' }),
-      reason: z.string().nullable().meta({ description: 'Why `cells` is null; null where it is given.' }),
+        .meta({ description: 'Stores of the two runs; null for a run stored before this was recorded.' }),
+      reason: z.string().nullable().meta({ description: 'Reason why `cells` is null; otherwise null.' }),
     }),
     engine: z
       .strictObject({
@@ -65,17 +65,18 @@ export const RunsDifference = z
     effects: z
       .array(
         z.strictObject({
-          cause: z.enum(RUN_CAUSES).meta({ description: 'What was exchanged, in this order.' }),
-          total_return: z.number().meta({ description: 'What the exchange adds to the total return.' }),
+          cause: z.enum(RUN_CAUSES).meta({ description: 'Inputs that were exchanged, in this order.' }),
+          total_return: z.number().meta({ description: 'Effect of the exchange on the total return.' }),
         }),
       )
       .nullable()
       .meta({
-        description: 'They sum to total_return exactly; null where a replay cannot be made, as `effects_reason` says.',
+        description:
+          'Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`.',
       }),
     effects_reason: z.string().nullable().meta({
       description:
-        'Why effects are null: a replay needs the content of a store that is not served, or that cannot be had again, or was refused; null where they are given.',
+        'Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null.',
     }),
     total_return: z.number().meta({
       description: 'Total return of the later run less that of the earlier, to 15 digits of the larger one.',
@@ -92,9 +93,9 @@ export const runDifferenceRoutes = routes({
     path: '/analytics/{index_id}/runs/diff',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Why two stored runs differ, as a job.',
+    summary: 'Explain the differences between two stored runs, as a job.',
     description:
-      'Fields of the definition, the request, values of the data and the engine; from which date the levels differ; and how much of the final difference each cause has, by runs in which the causes are exchanged one after the other.',
+      'The result lists differences of the definition, the request, the data and the engine, and the first date on which the levels differ. Runs in which the causes are exchanged one after the other give the share of each cause in the final difference.',
     params: z.strictObject({ index_id: Id }),
     body: { schema: RunDifferenceRequest, example: { from: '0123456789abcdef', to: 'fedcba9876543210' } },
     success: { status: 202, description: 'The job; see Location.', schema: RunDifferenceJobStatus },

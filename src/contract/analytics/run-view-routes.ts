@@ -24,8 +24,8 @@ import { RunSummaryCollection } from './summaries.js';
 
 const params = z.strictObject({ index_id: Id });
 const window = {
-  start: IsoDate.optional().meta({ description: 'First day wanted; the first of the run by default.' }),
-  end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
+  start: IsoDate.optional().meta({ description: 'First day. Default: the first of the run.' }),
+  end: IsoDate.optional().meta({ description: 'Last day. Default: the last of the run.' }),
 };
 const errors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
@@ -50,7 +50,7 @@ function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
 
 /** @param usual the table of a file where none is named */
 const ofFiles = (usual: string) => ({
-  description: `Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: \`${usual}\`.`,
+  description: `Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: \`${usual}\`.`,
 });
 
 const limitsAsFile = `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(LIMIT_TABLES)}`;
@@ -63,8 +63,8 @@ export const runViewRoutes = routes({
   listSummaries: {
     ...common,
     path: '/analytics/summaries',
-    summary: 'Level, returns, volatility and rebalances of every stored run, a row each.',
-    description: 'A run that cannot be read any more is left out and counted with the skipped ones.',
+    summary: 'Level, returns, volatility and rebalances of every stored run, one row each.',
+    description: 'A run that is no longer readable is omitted and counted in `skipped`.',
     query: listingQuery,
     success: { status: 200, description: 'The rows, by id.', schema: RunSummaryCollection },
     errors: [],
@@ -73,14 +73,14 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/performance',
     summary: 'Levels, drawdown, returns and figures of a window of a run.',
-    description: 'The window snaps inwards to dates of the run; everything is measured within it.',
+    description: 'The window is narrowed to dates of the run; all figures are measured within it.',
     params,
     query: z.strictObject({
       ...whichRun,
       ...window,
       of: z.enum(MEASURED).optional().meta({
         description:
-          'What is measured: the portfolio after costs, or the index it tracks. Default: index where a variant is asked for, else portfolio.',
+          'Subject of the figures: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.',
       }),
       variant: z.enum(RETURN_VARIANTS).optional().meta({
         description:
@@ -94,7 +94,7 @@ export const runViewRoutes = routes({
   listRebalances: {
     ...common,
     path: '/analytics/{index_id}/rebalances',
-    summary: 'Every rebalance of a run with what it changed, turnover and cost.',
+    summary: 'Every rebalance of a run with its changes, turnover and cost.',
     params,
     query: z.strictObject(whichRun),
     view: { name: 'rebalances', needs: [] },
@@ -104,10 +104,10 @@ export const runViewRoutes = routes({
   getRebalance: {
     ...common,
     path: '/analytics/{index_id}/rebalances/{date}',
-    summary: 'One rebalance of a run, name by name: weights before and after, trades.',
+    summary: 'One rebalance of a run by security: weights before and after, trades.',
     params: z.strictObject({
       index_id: Id,
-      date: IsoDate.meta({ description: 'The latest rebalance at or before it.' }),
+      date: IsoDate.meta({ description: 'The latest rebalance at or before this day.' }),
     }),
     query: z.strictObject(whichRun),
     view: { name: 'rebalance', needs: [] },
@@ -117,17 +117,17 @@ export const runViewRoutes = routes({
   getIndexActions: {
     ...common,
     path: '/indices/{index_id}/actions',
-    summary: 'What corporate actions did to an index and are going to do: weight, shares and divisor before and after.',
+    summary: 'Effects of past and coming corporate actions on an index: weight, shares and divisor before and after.',
     description:
-      'Of the latest run: past actions on what it held, and those announced by its last date, pro forma. What waits for a decision is marked.',
+      'Past actions on the holdings of the latest run, and actions announced by its last date, pro forma. Actions that await a decision are marked.',
     params,
     query: z.strictObject({
       ...whichRun,
-      from: IsoDate.optional().meta({ description: 'First ex-date wanted; the first of the run by default.' }),
-      to: IsoDate.optional().meta({ description: 'Last ex-date wanted.' }),
+      from: IsoDate.optional().meta({ description: 'First ex-date. Default: the first date of the run.' }),
+      to: IsoDate.optional().meta({ description: 'Last ex-date.' }),
       table: z.enum(['actions', 'constituents']).optional().meta({
         description:
-          'For CSV only: the actions (the default), or the whole index after each coming action, once for every choice that the action offers, with weight and shares of each security before and after. Refused with JSON.',
+          'For CSV only: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice that the action offers. Refused with JSON.',
       }),
     }),
     view: { name: 'actions', needs: ['window', 'market', 'outside-mergers'] },
@@ -139,7 +139,7 @@ export const runViewRoutes = routes({
     path: '/analytics/{index_id}/dividend-points',
     summary: 'Ordinary dividends in index points, by session and year; yield, and dividends announced.',
     description:
-      'Points of a name: its weight at the close before, times the level there, times dividend over price, both in the currency of the index.',
+      'Points of a security: its weight at the previous close, times the level at that close, times dividend over price, both in the currency of the index.',
     params,
     query: z.strictObject({ ...whichRun, ...window }),
     view: { name: 'dividend-points', needs: ['window', 'market'] },
@@ -157,7 +157,7 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/exposures',
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
-    description: `Groups and datapoints are as known on each date. BETA is that of the rules: against the equally weighted universe of the index on the date. A benchmark is run from its definition and must hold something on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
+    description: `Groups and datapoints are as known on each date. BETA is that of the rules: against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
     params,
     query: z.strictObject({
       ...whichRun,
@@ -170,11 +170,11 @@ export const runViewRoutes = routes({
         .min(1)
         .max(GROUPS_MAX)
         .default(20)
-        .meta({ description: 'Most groups listed; the others together are OTHERS.' }),
+        .meta({ description: 'Maximum number of groups; the remaining ones are combined as OTHERS.' }),
       interval: z
         .enum(EXPOSURE_INTERVALS)
         .default('native')
-        .meta({ description: 'Every date, or the last of each week or month.' }),
+        .meta({ description: 'Every date, or the last date of each week or month.' }),
       fields: z.array(z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH)).max(FIELDS_MAX).default([]).meta({
         description:
           'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.',
@@ -208,8 +208,8 @@ export const runViewRoutes = routes({
   getLimits: {
     ...common,
     path: '/analytics/{index_id}/limits',
-    summary: 'A published rule of concentration watched on every session: headroom, breaches and their causes.',
-    description: `Without the reference column ISSUER, and for securities without a value in it, each security is its own issuer; a finding states it. ${limitsAsFile}`,
+    summary: 'A published concentration rule checked on every session: headroom, breaches and their causes.',
+    description: `Without a value in the reference column ISSUER, each security is its own issuer; a finding reports this. ${limitsAsFile}`,
     params,
     query: z.strictObject({
       ...whichRun,
@@ -224,7 +224,7 @@ export const runViewRoutes = routes({
         .min(1)
         .max(64)
         .default('ISSUER')
-        .meta({ description: 'Reference column that says the issuer; IDENTIFIER for the names themselves.' }),
+        .meta({ description: 'Reference column of the issuer; IDENTIFIER makes each security its own issuer.' }),
       table: limitTable,
       ...window,
     }),
@@ -236,8 +236,8 @@ export const runViewRoutes = routes({
     ...common,
     method: 'POST',
     path: '/analytics/{index_id}/limits',
-    summary: 'Rows of the optimiser watched on every session of a run.',
-    description: `Rows about holdings and their datapoints; those against a parent index, trades or forecasts of risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
+    summary: 'Constraint rows checked on every session of a run.',
+    description: `Rows on holdings and their datapoints; rows on a parent index, trades or forecast risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
     params,
     query: z.strictObject({ ...whichRun, table: limitTable, ...window }),
     body: {
@@ -252,7 +252,8 @@ export const runViewRoutes = routes({
     ...common,
     method: 'POST',
     path: '/analytics/{index_id}/scenarios',
-    summary: 'The composition of a run in past windows and under shocks: return by name and group; nothing is stored.',
+    summary:
+      'The composition of a run in past windows and under shocks: return by security and group; nothing is stored.',
     params,
     description: `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(SCENARIO_TABLES)}`,
     query: z.strictObject({ ...whichRun, table: scenarioTable }),

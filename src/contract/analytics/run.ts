@@ -10,13 +10,12 @@ export const BacktestRunResult = z
   .strictObject({
     annual_returns: z
       .record(z.string(), z.number())
-      .meta({ description: 'Calendar year to return; they compound to the total.' }),
+      .meta({ description: 'Return of each calendar year; they compound to the total.' }),
     benchmark: RelativeMetricsPayload.nullable(),
     drawdown: SeriesPayload,
     index_level: SeriesPayload,
     index_version: z.int().min(1).nullable().optional().meta({
-      description:
-        'Version of the index or strategy that was run; null where it has none, absent in results of earlier versions.',
+      description: 'Version of the index or strategy; null if it has none, absent in results of earlier versions.',
     }),
     initial_capital: z.number(),
     level: SeriesPayload,
@@ -27,7 +26,7 @@ export const BacktestRunResult = z
       .meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
     rebalances_total: z
       .int()
-      .meta({ description: 'All of them: more than served only where the weights would not fit a result.' }),
+      .meta({ description: 'Total number; more than returned only if the weights exceed the size of a result.' }),
     returns: SeriesPayload,
     total_costs: z.number(),
     ...provenance,

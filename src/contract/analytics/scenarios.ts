@@ -13,7 +13,7 @@ const NameResult = z
     standard_error: z
       .number()
       .nullable()
-      .meta({ description: 'Of a response by regression: what the estimate of its slopes leaves open.' }),
+      .meta({ description: 'Uncertainty of the estimated slopes of a response by regression.' }),
   })
   .meta({ id: 'ScenarioName' });
 
@@ -32,23 +32,25 @@ const ScenarioResult = z
     }),
     by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
     by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
-    covered_weight: number('Gross weight of securities with their own returns, divided by the gross weight of all.'),
+    covered_weight: number(
+      'Gross weight of securities with returns in the window, divided by the gross weight of all.',
+    ),
     proxied: z
       .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
-      .meta({ description: 'Names that take the equally weighted return of their group, or of all names.' }),
+      .meta({ description: 'Securities that use the equally weighted return of their group, or of all securities.' }),
     window: z
       .strictObject({ start: z.string(), end: z.string() })
       .nullable()
-      .meta({ description: 'Closes between which the return was earned; null of shocks and without a return.' }),
+      .meta({ description: 'First and last close of the return; null for shocks and without a return.' }),
     worst_session: SessionReturn.nullable(),
     worst_sessions: z.array(SessionReturn),
     r_squared: z
       .number()
       .nullable()
-      .meta({ description: "Of the composition's own regression on the factors; null without factors." }),
-    observations: z.int().nullable().meta({ description: 'Returns in it.' }),
+      .meta({ description: 'R-squared of the regression of the composition on the factors; null without factors.' }),
+    observations: z.int().nullable().meta({ description: 'Returns in the regression.' }),
     standard_error: z.number().nullable().meta({
-      description: 'Of the return: what the estimate of the slopes leaves open; null without factors.',
+      description: 'Standard error of the return from the estimated slopes; null without factors.',
     }),
   })
   .meta({ id: 'ScenarioResult' });
@@ -62,7 +64,7 @@ export const ScenariosView = z
     scenarios: z.array(ScenarioResult),
     findings: z.array(Finding).meta({
       description:
-        '`NO_DATA_IN_RANGE`: a window that the store does not cover; `WINDOW_CUT`: one whose end it does not reach; `NO_EFFECT`: a setting that nothing reads.',
+        '`NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting.',
     }),
   })
   .meta({ id: 'ScenariosView' });

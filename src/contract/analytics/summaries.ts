@@ -12,7 +12,7 @@ const moves = {
   day_return: dayReturn,
   year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
   volatility: fraction(
-    'Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are.',
+    'Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer.',
   ),
   total_return: fraction('Last level over the first, less 1.'),
   max_drawdown: fraction('Lowest drawdown, at most 0.'),
@@ -28,26 +28,26 @@ export const RunSummaryRow = z
     name: z.string(),
     run_at: z.string().nullable(),
     end: z.string().meta({ description: "Last date of the run's levels." }),
-    level: z.number().meta({ description: 'Index points on that date; of a strategy its level, 100 at the start.' }),
-    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return that the levels have.' }),
+    level: z.number().meta({ description: 'Index points on that date; for a strategy its level, 100 at the start.' }),
+    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the levels.' }),
     ...moves,
     index: IndexMoves.nullable().meta({
       description:
-        'The same figures of the index, before trading costs (costs that an overlay charges are included), on the dates of the run; null for a strategy. The other figures are of the portfolio after costs.',
+        'These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs.',
     }),
     last_rebalance: z.string(),
     next_rebalance: z.string().nullable().meta({
-      description: 'First effective date of the schedule after the run; null of a strategy, or where none is known.',
+      description: 'First effective date of the schedule after the run; null for a strategy, or if unknown.',
     }),
     coming_rebalance: z.string().nullable().meta({
       description:
-        'First effective date of the schedule that is neither in the run nor past today, in UTC; null of a strategy, or where none is known.',
+        'First effective date of the schedule after the run and not before today (UTC); null for a strategy, or if unknown.',
     }),
   })
   .meta({ id: 'RunSummaryRow' });
 export const RunSummaryCollection = z
   .strictObject({
-    summaries: z.array(RunSummaryRow).meta({ description: 'A row a run, by id.' }),
+    summaries: z.array(RunSummaryRow).meta({ description: 'One row per run, by id.' }),
     ...skippedFields,
   })
   .meta({ id: 'RunSummaryCollection' });

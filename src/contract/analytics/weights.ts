@@ -9,9 +9,9 @@ import { ConcentrationPayload, ExposurePayload } from './overview.js';
 export const ConstituentRow = z
   .strictObject({
     identifier: z.string(),
-    weight: z.number().meta({ description: 'Held at as_of.' }),
-    decided_weight: z.number().meta({ description: 'At the rebalance in force, after capping.' }),
-    raw_weight: z.number().meta({ description: 'Before capping, at the rebalance.' }),
+    weight: z.number().meta({ description: 'Weight held on as_of.' }),
+    decided_weight: z.number().meta({ description: 'Weight of the rebalance in force, after capping.' }),
+    raw_weight: z.number().meta({ description: 'Weight of the rebalance before capping.' }),
     capped: z.boolean(),
     active_weight: z.number().nullable(),
     active_risk_contribution: z.number().nullable(),
@@ -34,11 +34,11 @@ const measured = {
   risk_model: z
     .string()
     .nullable()
-    .meta({ description: 'Stored model that it is measured by; null for one estimated over the window of the run.' }),
+    .meta({ description: 'Stored risk model; null for a model estimated over the window of the run.' }),
   risk_estimator: z
     .enum(ESTIMATORS)
     .nullable()
-    .meta({ description: 'Estimator that was asked for; null for the sample covariance, or a stored model.' }),
+    .meta({ description: 'Requested estimator; null for the sample covariance or a stored model.' }),
   ...riskWindow,
 };
 export const RiskPayload = z
@@ -89,21 +89,21 @@ export const RiskDecomposition = z
     reconciles: z.boolean(),
     model: z
       .enum([...FACTOR_MODELS, 'imported'])
-      .meta({ description: 'Whose factors; of a stored model its estimator, or imported.' }),
+      .meta({ description: 'Source of the factors; for a stored model its estimator, or imported.' }),
     factors: z.array(z.string()),
     exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
-    benchmark: z.string().meta({ description: 'Index or identifier compared with.' }),
+    benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
     requested_as_of: z.string().nullable(),
     as_of: z.string().meta({ description: 'Date of the weights.' }),
-    covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures speak for.' }),
+    covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures cover.' }),
     ...measured,
     risk_estimator: z
       .enum(FACTOR_ESTIMATORS)
       .nullable()
-      .meta({ description: 'Estimator that was asked for; null for `model`, or a stored model.' }),
+      .meta({ description: 'Requested estimator; null for `model` or a stored model.' }),
     findings: z.array(Finding).meta({
       description:
-        '`LOOK_AHEAD`: the estimate uses returns after as_of; `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities; `NO_EFFECT`: `factors` with a model that does not read it.',
+        '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it.',
     }),
   })
   .meta({ id: 'RiskDecomposition' });

@@ -7,7 +7,10 @@ import { AssetIdentifier, CurrencyCode, IsoDate } from '#domain/schema/shape.js'
 import { Finding } from '../common.js';
 
 const expression = z.union([
-  z.string().max(LIMITS.MAX_EXPRESSION_LENGTH).meta({ description: 'Text, as `zscore(DIVIDEND_YIELD, by=SECTOR)`.' }),
+  z
+    .string()
+    .max(LIMITS.MAX_EXPRESSION_LENGTH)
+    .meta({ description: 'Text, for example `zscore(DIVIDEND_YIELD, by=SECTOR)`.' }),
   z.record(z.string(), z.unknown()).meta({ description: 'Nodes: an ExpressionNode.' }),
 ]);
 
@@ -20,48 +23,50 @@ export const DatapointRequest = z
     expects: z
       .enum(['number', 'condition'])
       .default('number')
-      .meta({ description: 'A condition is what ExpressionFilter and the first operand of `if` take.' }),
+      .meta({ description: 'A condition is accepted by ExpressionFilter and as the first operand of `if`.' }),
     datapoints: z
       .record(z.string().min(1).max(64), expression)
       .optional()
-      .meta({ description: 'Expressions that it names, as the member of an index document.' }),
+      .meta({ description: 'Expressions that it refers to, as in an index document.' }),
     plugins: NamedPlugins.optional().meta({
-      description: 'Plug-ins that it names, as the member of an index document.',
+      description: 'Plug-ins that it refers to, as in an index document.',
     }),
-    universe: UniverseSpec.optional().meta({ description: 'As that of an index document; default all securities.' }),
+    universe: UniverseSpec.optional().meta({
+      description: 'Universe, as in an index document. Default: all securities.',
+    }),
     calendar: z.string().min(1).max(64).optional().meta({ description: 'Default: the preselected calendar.' }),
     currency: CurrencyCode.default('USD').meta({ description: 'Of amounts of money.' }),
-    as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date; default the latest of the store.' }),
+    as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
     identifiers: z
       .array(AssetIdentifier)
       .max(VALUES_MAX)
       .default([])
-      .meta({ description: 'Securities whose values are wanted; default the first that have one.' }),
+      .meta({ description: 'Securities whose values are returned. Default: the first that have one.' }),
   })
   .meta({ id: 'DatapointRequest' });
 export type DatapointRequest = z.output<typeof DatapointRequest>;
 
 export const DatapointEvaluation = z
   .strictObject({
-    valid: z.boolean().meta({ description: 'Whether no finding is an error.' }),
-    text: z.string().nullable().meta({ description: 'Canonical text; null where it cannot be read.' }),
+    valid: z.boolean().meta({ description: 'True if no finding is an error.' }),
+    text: z.string().nullable().meta({ description: 'Canonical text; null if the expression cannot be parsed.' }),
     tree: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Canonical tree: an ExpressionNode.' }),
     unit: z.string().nullable().meta({
-      description: 'Unit of the values, as `money` or `number`; null where it is unknown, and of a condition.',
+      description: 'Unit of the values, such as `money` or `number`; null if unknown, and for a condition.',
     }),
     as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
     values: z
       .array(
         z.strictObject({
           identifier: z.string(),
-          value: z.union([z.number(), z.string(), z.boolean()]).nullable().meta({ description: 'Null where missing.' }),
+          value: z.union([z.number(), z.string(), z.boolean()]).nullable().meta({ description: 'Null if missing.' }),
         }),
       )
       .max(VALUES_MAX)
-      .meta({ description: 'Of the securities that were asked about, or of the first that have a value.' }),
+      .meta({ description: 'Values of the requested securities, or of the first that have a value.' }),
     findings: z.array(Finding),
   })
-  .meta({ id: 'DatapointEvaluation', description: 'What an expression means, for an editor.' });
+  .meta({ id: 'DatapointEvaluation', description: 'Analysis of an expression, for an editor.' });
 export type DatapointEvaluation = z.output<typeof DatapointEvaluation>;
 
 const forms = [...new Set(FUNCTIONS.map(({ form }) => form))] as [string, ...string[]];
@@ -71,10 +76,9 @@ export const FunctionSpec = z
   .strictObject({
     name: z.string(),
     form: z.enum(forms).meta({
-      description:
-        'Of the values of one security, across securities, over trailing sessions, or of what is known at a decision.',
+      description: 'Scope: values of one security, across securities, over trailing sessions, or known at a decision.',
     }),
-    signature: z.string().meta({ description: 'How it is written.' }),
+    signature: z.string().meta({ description: 'Syntax.' }),
     help: z.string(),
     example: z.string().meta({ description: 'A complete expression.' }),
   })

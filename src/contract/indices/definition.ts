@@ -20,15 +20,16 @@ export const IndexSummary = z
     name: z.string(),
     kind: z
       .enum(['rule', 'derived', 'overlay'])
-      .meta({ description: 'Driven by rules, derived by optimisation, or an index on others.' }),
+      .meta({ description: 'Defined by rules, derived by optimisation, or based on other indices.' }),
     source_index_id: z
       .string()
       .nullable()
-      .meta({ description: 'Parent of a derived index, index beneath an overlay; null of a blend.' }),
+      .meta({ description: 'Parent of a derived index, or underlying index of an overlay; null for a blend.' }),
     calendar: z.string(),
     currency: z.string(),
     base_date: z.string(),
-    has_run: z.boolean().meta({ description: 'Whether a backtest record is stored.' }),
+    store_id: z.string().nullable().meta({ description: 'Its data store; null for the active one.' }),
+    has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
     run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
     tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
   })
@@ -43,11 +44,11 @@ export const DeletedIndex = z
   .strictObject({
     index_id: z.string().meta({ description: 'The index removed.' }),
     backtest_record_deleted: z.boolean(),
-    backtest_results_deleted: z.int().min(0).meta({ description: 'Job records and persisted run results forgotten.' }),
+    backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
     derived_from: z
       .string()
       .nullable()
-      .meta({ description: 'Parent of an optimised child; null for the index the request named.' }),
+      .meta({ description: 'Parent of an optimised child; null for the index of the request.' }),
   })
   .meta({ id: 'DeletedIndex' });
 
@@ -55,7 +56,7 @@ export const IndexDeletion = z
   .strictObject({
     deleted: z
       .array(DeletedIndex)
-      .meta({ description: 'The index named first, then its children depth first in the order of their ids.' }),
+      .meta({ description: 'The index of the request, then its children depth first in the order of their ids.' }),
   })
   .meta({ id: 'IndexDeletion' });
 export type IndexDeletion = z.infer<typeof IndexDeletion>;
@@ -94,14 +95,14 @@ export const OverlayTypes = z
             help: z.string(),
             formula: z
               .string()
-              .meta({ description: 'Level of a session t from the one before; g is the growth of the index.' }),
-            reference: z.string().meta({ description: 'Where the formula is published.' }),
+              .meta({ description: 'Level of session t from the previous one; g is the growth of the index.' }),
+            reference: z.string().meta({ description: 'Publication of the formula.' }),
             parameters: z.array(ParameterSpec),
             example: z.record(z.string(), z.unknown()),
           })
           .meta({ id: 'OverlayTypeSpec' }),
       )
-      .meta({ description: 'In the order of forms.' }),
+      .meta({ description: 'In the order of a form.' }),
   })
   .meta({ id: 'OverlayTypes' });
 export type OverlayTypes = z.infer<typeof OverlayTypes>;

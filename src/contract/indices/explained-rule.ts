@@ -5,20 +5,20 @@ export const Scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
 
 export const ExplainedDatapoint = z
   .strictObject({
-    path: z.string().meta({ description: 'Where the definition names the datapoint.' }),
-    field: z.string().meta({ description: 'What was read, in words.' }),
+    path: z.string().meta({ description: 'Place of the definition that names the datapoint.' }),
+    field: z.string().meta({ description: 'Description of the value that was read.' }),
     value: Scalar,
     from: z.string().nullable().meta({
-      description: 'First date read; equals `to` for a single value, null for a value that was always valid.',
+      description: 'First date that was read; equals `to` for a single value, null for a value that is always valid.',
     }),
-    to: z.string().nullable().meta({ description: 'Last date read.' }),
+    to: z.string().nullable().meta({ description: 'Last date that was read.' }),
     observations: z.int().min(0).meta({
       description:
-        'Values found between them: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on sessions in a row.',
+        'Number of values between these dates: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on consecutive sessions.',
     }),
     known_from: z.string().nullable().meta({
       description:
-        'Of a missing value of a name whose bars began too late for it: the first session on which there can be one, half of its window and its lag after them. Null otherwise.',
+        'If the value is missing because the bars of the security began too late, the first session on which a value is possible: half of the window and the lag after the first bar. Otherwise null.',
     }),
   })
   .meta({ id: 'ExplainedDatapoint' });
@@ -30,41 +30,42 @@ export const ExplainedThreshold = z
         .map(([type, { help }]) => `\`${type}\` ${help}`)
         .join('; ')}.`,
     }),
-    rank: z.int().nullable().meta({ description: 'Last rank that reaches it; null off a ranking.' }),
+    rank: z.int().nullable().meta({ description: 'Last rank that meets the threshold; null if there is no ranking.' }),
     value: z.number().nullable().meta({
-      description: 'The bound itself, of a ranking the value of the name at that rank; null where that has none.',
+      description: 'The bound, or for a ranking the value of the security at that rank; null if it has none.',
     }),
-    met: z.boolean().meta({ description: 'Whether the name reached it.' }),
+    met: z.boolean().meta({ description: 'True if the security met the threshold.' }),
     distance: z.number().nullable().meta({
-      description: "Move of the name's value that reaches it; 0 when met, null off the number line.",
+      description: "Change of the security's value that meets the threshold; 0 if met, null if it is not a number.",
     }),
   })
-  .meta({ id: 'ExplainedThreshold', description: 'What a name had to reach under a rule.' });
+  .meta({ id: 'ExplainedThreshold', description: 'Threshold of a rule for a security.' });
 
 export const ExplainedRule = z
   .strictObject({
     position: z.int().min(1),
     rule_id: z.string(),
     rule_type: z.string(),
-    constituent: z.boolean().meta({ description: 'Whether the composition before had the name.' }),
+    constituent: z.boolean().meta({ description: 'True if the previous composition had the security.' }),
     kept: z.boolean(),
     test: z.string().meta({ description: 'The condition in words.' }),
-    value: Scalar.meta({ description: 'Value of the name; null when missing.' }),
+    value: Scalar.meta({ description: 'Value of the security; null if missing.' }),
     threshold: z.number().nullable().meta({
       description:
-        'Bound the value was held against; for a ranking the value of the last name that reaches the threshold which the name faced.',
+        'Bound for the value; for a ranking, the value of the last security that meets the threshold that applies to this one.',
     }),
     rank: z.int().nullable(),
     cutoff: z.int().nullable().meta({
-      description: 'Last rank that reaches the threshold which the name faced: of a buffer, another for constituents.',
+      description: 'Last rank that meets the applicable threshold; with a buffer it differs for constituents.',
     }),
-    incumbent: z.boolean().meta({ description: 'Whether the name stayed because it was a constituent.' }),
+    incumbent: z.boolean().meta({ description: 'True if the security stayed because it was a constituent.' }),
     distance: z.number().nullable().meta({
-      description: 'Move of the value of an excluded name to its threshold; 0 when kept; null off the number line.',
+      description:
+        'Distance of the value of an excluded security to its threshold; 0 if kept, null if it is not a number.',
     }),
     thresholds: z.array(ExplainedThreshold).meta({
       description:
-        'All that the name had to reach, the decisive one first: `threshold`, `cutoff` and `distance` are of that.',
+        'All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to that.',
     }),
     comparisons: z
       .array(
@@ -72,9 +73,9 @@ export const ExplainedRule = z
           path: z.string(),
           test: z.string(),
           value: Scalar,
-          outcome: z.boolean().nullable().meta({ description: 'Null when unknown.' }),
+          outcome: z.boolean().nullable().meta({ description: 'Null if unknown.' }),
         }),
       )
-      .meta({ description: 'Of an expression: each comparison with the value it met.' }),
+      .meta({ description: 'Comparisons of an expression with the value of the security.' }),
   })
   .meta({ id: 'ExplainedRule' });

@@ -10,10 +10,10 @@ const SolvedRow = z
     side: z.enum(['lower', 'upper', 'eq']),
     kind: z.enum(['eq', 'ineq']),
     unit: z.enum(['fraction', 'count', 'value']),
-    value: z.number().meta({ description: 'What the row measures at the solved weights.' }),
+    value: z.number().meta({ description: 'Value of the row at the solved weights.' }),
     limit: z.number().meta({ description: 'The bound of this side.' }),
-    slack: z.number().min(0).meta({ description: 'Distance between the two.' }),
-    binding: z.boolean().meta({ description: 'Whether the weights sit on the bound.' }),
+    slack: z.number().min(0).meta({ description: 'Distance between value and bound.' }),
+    binding: z.boolean().meta({ description: 'True if the bound is binding.' }),
     shadow_price: z
       .number()
       .meta({ description: 'The multiplier of the row: change of the objective per unit of the bound.' }),
@@ -21,7 +21,9 @@ const SolvedRow = z
       description:
         "Change of the row's value per unit of the weight; null if the row does not depend on the weight directly.",
     }),
-    force: z.number().meta({ description: "What the row adds to the objective's derivative by the weight." }),
+    force: z
+      .number()
+      .meta({ description: 'Contribution of the row to the derivative of the objective by the weight.' }),
   })
   .meta({ id: 'SolvedRow', description: 'One side of a constraint row that includes the security.' });
 
@@ -39,62 +41,61 @@ export const NameSolve = z
         'Maximum feasible weight of the security, including selection constraints; null if there is no maximum.',
     }),
     centre: z.number().meta({
-      description: 'What the objective measures the weight from: source_weight for the tracking error, else 0.',
+      description: 'Reference weight of the objective: source_weight for the tracking error, otherwise 0.',
     }),
     stiffness: z.number().meta({
       description:
-        'Second derivative of the objective by the weight: for the tracking error twice the variance of the name and the tie-breaking term.',
+        'Second derivative of the objective by the weight: for the tracking error twice the sum of the variance of the security and the tie-breaking term.',
     }),
     pull: z.number().meta({
       description:
-        'What all else of the objective does: for the tracking error twice the sum of its covariances with the active weights of the other names.',
+        'Derivative from the other terms of the objective: for the tracking error twice the sum of its covariances with the active weights of the other securities.',
     }),
-    force: z.number().meta({ description: 'Sum of the forces of all rows and of a choice of names.' }),
+    force: z.number().meta({ description: 'Sum of the forces of all rows and of a choice of securities.' }),
     free_weight: z.number().nullable().meta({
-      description:
-        'centre - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move.',
+      description: 'centre - (pull + force) / stiffness: weight without bounds; null if stiffness is 0.',
     }),
     held_by: z.enum(['free', 'lower', 'upper', 'fixed', 'kink']).meta({
       description:
-        '`free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound.',
+        '`free`: at free_weight. `lower`, `upper`, `fixed`: at a bound. `kink`: at the weight before trading, or at a soft bound.',
     }),
-    held_at: z.number().nullable().meta({ description: 'The bound or kink that holds it; null when free.' }),
+    held_at: z.number().nullable().meta({ description: 'The bound or kink; null if free.' }),
     solved_weight: z.number().meta({ description: 'free_weight or held_at.' }),
     scale: z.number().meta({
-      description: 'What weights taken out as zero but for rounding left to the others; 1 where there were none.',
+      description: 'Scaling after the removal of weights that are zero up to rounding; 1 if there were none.',
     }),
   })
   .meta({
     id: 'NameSolve',
-    description: 'Where the solver left the name: at rest between the forces on it, or held by a bound.',
+    description: 'Solved weight of the security as a balance of forces, or held by a bound.',
   });
 
 export const ConstituentChange = z
   .strictObject({
-    date: z.string().meta({ description: 'Session at whose close it happened.' }),
+    date: z.string().meta({ description: 'Session of the change, at its close.' }),
     event: z.enum(Object.keys(CHANGE_EVENTS) as [ChangeEvent, ...ChangeEvent[]]).meta({
       description: `${Object.entries(CHANGE_EVENTS)
         .map(([event, words]) => `\`${event}\` ${words}`)
         .join('; ')}.`,
     }),
-    ex_date: z.string().nullable().meta({ description: 'Of the corporate action; null if there is none.' }),
-    related: z.string().nullable().meta({ description: 'Name into which it turned, or from which it came.' }),
+    ex_date: z.string().nullable().meta({ description: 'Ex-date of the corporate action; null if there is none.' }),
+    related: z.string().nullable().meta({ description: 'Security that replaces it, or from which it originates.' }),
     ratio: z.number().nullable().meta({
       description:
-        'Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that.',
+        'Shares received per share: of `related` if the security left, or of the security per share of `related` if it originates from that.',
     }),
     weight: z.number().meta({
       description:
-        'Fraction of the index: with which the name left, at the price paid for it and before the trades of the close; with which it came, after them. Negative when short.',
+        'Weight in the index: on an exit at the price paid, before the trades of the close; on an entry after the trades. Negative if short.',
     }),
-    price: z.number().meta({ description: 'Money a share that was paid for it, in `currency`.' }),
-    currency: z.string().meta({ description: 'Currency in which the name is quoted.' }),
-    last_bar: z.string().nullable().meta({ description: 'Day of its latest bar by then.' }),
+    price: z.number().meta({ description: 'Price paid per share, in `currency`.' }),
+    currency: z.string().meta({ description: 'Currency of the security.' }),
+    last_bar: z.string().nullable().meta({ description: 'Day of its latest bar up to the change.' }),
     ordered_on: z.string().nullable().meta({
-      description: 'Rebalance that asked for it, where its order had waited for a bar; else null.',
+      description: 'Rebalance of the order if the order waited for a bar; otherwise null.',
     }),
   })
-  .meta({ id: 'ConstituentChange', description: 'How a name came into the index, or left it.' });
+  .meta({ id: 'ConstituentChange', description: 'Entry of a security into the index, or exit from it.' });
 
 export const WaitingOrder = z
   .strictObject({

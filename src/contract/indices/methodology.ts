@@ -6,7 +6,7 @@ export const Methodology = z
     name: z.string(),
     sentences: z
       .array(z.strictObject({ number: z.int().min(1), text: z.string() }))
-      .meta({ description: 'In the order in which they are applied.' }),
+      .meta({ description: 'In the order of application.' }),
   })
   .meta({ id: 'Methodology' });
 export type Methodology = z.infer<typeof Methodology>;

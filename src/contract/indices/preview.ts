@@ -12,7 +12,7 @@ import { Replacement } from './replacement.js';
 export const PreviewRequest = z
   .strictObject({
     as_of: IsoDate.nullable().default(null).meta({
-      description: 'Decision date; default the base date of the index, or the first rebalance of a derived one.',
+      description: 'Decision date. Default: the base date of the index, or the first rebalance of a derived index.',
     }),
     as_known_on: AsKnownOn,
     run_id: definitionRun,
@@ -23,7 +23,7 @@ export const PreviewDocumentRequest = z
   .strictObject({
     document: IndexDocumentBody,
     as_of: IsoDate.nullable().default(null).meta({
-      description: 'Decision date; default the base date of the document, or the first rebalance of a derived one.',
+      description: 'Decision date. Default: the base date of the document, or the first rebalance of a derived index.',
     }),
     as_known_on: AsKnownOn,
   })
@@ -32,7 +32,7 @@ export const PreviewDocumentRequest = z
 export const PreviewStep = z
   .strictObject({
     position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),
-    remaining: z.int().min(0).meta({ description: 'Survivors after the step.' }),
+    remaining: z.int().min(0).meta({ description: 'Securities left after the step.' }),
     excluded: z.array(z.string()).meta({ description: 'Removed by this step; empty for the universe.' }),
     rule_id: z.string().nullable(),
     rule_type: z.string().nullable(),
@@ -42,15 +42,16 @@ export const PreviewStep = z
 export const PreviewAsset = z
   .strictObject({
     identifier: z.string(),
-    included: z.boolean().meta({ description: 'Reached the final index.' }),
-    weight: z.number().nullable().meta({ description: 'Final fraction; null when not held.' }),
+    included: z.boolean().meta({ description: 'True if the security is in the index.' }),
+    weight: z.number().nullable().meta({ description: 'Final weight; null if not held.' }),
     excluded_by: z.string().nullable().meta({
-      description: 'Id of the first excluding rule; null for a survivor without a weight, and on a derived index.',
+      description:
+        'Id of the first excluding rule; null for a selected security without a weight, and for a derived index.',
     }),
     excluded_at: z.int().nullable().meta({
-      description: 'Waterfall position of the exclusion; the number of steps for a survivor without a weight.',
+      description: 'Waterfall position of the exclusion; the number of steps for a selected security without a weight.',
     }),
-    uncapped_weight: z.number().nullable().meta({ description: 'Set when the cap bound the name.' }),
+    uncapped_weight: z.number().nullable().meta({ description: 'Set if the cap applied to the security.' }),
     capped: z.boolean(),
     source_weight: z.number().nullable().meta({ description: "The parent's weight; derived indices only." }),
     solved_weight: z.number().nullable().meta({ description: 'Equals weight; derived indices only.' }),
@@ -62,7 +63,7 @@ export const PreviewConstraint = z
   .strictObject({
     label: z.string(),
     kind: z.enum(['eq', 'ineq']),
-    binding: z.boolean().meta({ description: 'Whether the solution sits on the boundary.' }),
+    binding: z.boolean().meta({ description: 'True if the bound is binding.' }),
     slack: z.number().min(0).meta({ description: 'Distance to the boundary in `unit`.' }),
     unit: z.enum(['fraction', 'count', 'value']),
     relaxed_by: z.number().nullable().meta({
@@ -89,14 +90,14 @@ type ExposureReason = keyof typeof EXPOSURE_REASONS; // Object.keys returns plai
 export const PreviewOverlay = z
   .strictObject({
     type: z.string().meta({ description: 'Type of the overlay.' }),
-    index_ids: z.array(z.string()).meta({ description: 'Indices beneath it.' }),
+    index_ids: z.array(z.string()).meta({ description: 'Underlying indices.' }),
     exposure: z
       .strictObject({
         exposure: z.number().meta({ description: 'After the close of resolved_date.' }),
-        target: z.number().meta({ description: 'Exposure that it aims at.' }),
-        before: z.number().nullable().meta({ description: 'After the close before; null on the first session.' }),
+        target: z.number().meta({ description: 'Target exposure.' }),
+        before: z.number().nullable().meta({ description: 'After the previous close; null on the first session.' }),
         volatility: z.number().nullable().meta({
-          description: 'Volatility a year behind the target; null before the first return is known.',
+          description: 'Annual volatility from which the target was computed; null before the first return.',
         }),
         reason: z.enum(Object.keys(EXPOSURE_REASONS) as [ExposureReason, ...ExposureReason[]]).meta({
           description: Object.entries(EXPOSURE_REASONS)
@@ -105,7 +106,7 @@ export const PreviewOverlay = z
         }),
       })
       .optional()
-      .meta({ description: 'How a risk control came to its exposure; absent of other types.' }),
+      .meta({ description: 'Derivation of the exposure of a risk control; absent for other types.' }),
   })
   .meta({ id: 'PreviewOverlay' });
 
@@ -113,7 +114,8 @@ export const PreviewLimits = z
   .strictObject({
     rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
     headroom: z.number().meta({
-      description: 'Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing.',
+      description:
+        'Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance.',
     }),
   })
   .meta({ id: 'PreviewLimits' });
@@ -121,37 +123,41 @@ export const PreviewLimits = z
 export const PreviewResponse = z
   .strictObject({
     index_version: z.int().min(1).nullable().meta({
-      description: 'Version of the stored index that was decided; null of a document of the request.',
+      description: 'Version of the stored index; null for a document of the request.',
     }),
     index_id: z.string(),
-    as_of: z.string().meta({ description: 'Date asked for, echoed unchanged.' }),
+    as_of: z.string().meta({ description: 'Requested date, unchanged.' }),
     resolved_date: z.string().nullable().meta({
       description: 'Latest session with data on or before as_of; null before the first market date of the store.',
     }),
-    assets: z.array(PreviewAsset).meta({ description: 'One row per name: included by weight, then excluded by step.' }),
+    assets: z
+      .array(PreviewAsset)
+      .meta({ description: 'One row per security: included by weight, then excluded by step.' }),
     weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
     total_weight: z.number(),
-    cap: z.number().nullable().meta({ description: 'Effective cap; always null on a derived index.' }),
+    cap: z.number().nullable().meta({ description: 'Effective cap; always null for a derived index.' }),
     cap_redistributed: z.number(),
     steps: z
       .array(PreviewStep)
       .nullable()
-      .meta({ description: 'The waterfall; null on a derived index and an overlay.' }),
+      .meta({ description: 'The waterfall; null for a derived index and an overlay.' }),
     solve: PreviewSolve.nullable().meta({
-      description: 'The optimisation; null on a rule-driven index and an overlay.',
+      description: 'The optimisation; null for a rule-driven index and an overlay.',
     }),
     overlay: PreviewOverlay.optional().meta({
       description:
-        'Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null.',
+        'State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null.',
     }),
     limits: PreviewLimits.optional().meta({
-      description: 'Of an index that rebalances on breaches: the rule that is watched.',
+      description: 'Rule that triggers rebalances of the index on a breach.',
     }),
     replacements: z.array(Replacement).optional().meta({
       description:
-        'Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide.',
+        'Changes of constituents between reviews (`events`) that were decided on resolved_date. Assets and weights are the result of the rules.',
     }),
-    findings: z.array(Finding).meta({ description: 'Warnings, as of survivors without a weight.' }),
+    findings: z
+      .array(Finding)
+      .meta({ description: 'Warnings, for example about selected securities without a weight.' }),
   })
   .meta({ id: 'PreviewResponse' });
 /** As it is computed: the version is added when it is answered. */

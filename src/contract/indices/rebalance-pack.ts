@@ -18,19 +18,19 @@ const PackReconciliation = z
                 z
                   .strictObject({
                     identifier: z.string(),
-                    shares_announced: number('Ordered at the announcement; negative for a sale.'),
-                    shares: number('Ordered now.'),
-                    change: number('What was not ordered then.'),
+                    shares_announced: number('Shares ordered at the announcement; negative for a sale.'),
+                    shares: number('Shares ordered now.'),
+                    change: number('Shares not ordered at the announcement.'),
                     price_announced: number('Close of the announcement, on the share basis of as_of.'),
                     price: number('Close of as_of.'),
                   })
                   .meta({ id: 'ReconciledOrder' }),
               )
-              .meta({ description: 'By identifier: every name ordered at either date.' }),
+              .meta({ description: 'By identifier: every security ordered on either date.' }),
           })
           .meta({ id: 'ReconciledAccount' }),
       )
-      .meta({ description: 'As those of the pack.' }),
+      .meta({ description: 'Accounts as in the pack.' }),
   })
   .meta({
     id: 'PackReconciliation',
@@ -41,20 +41,19 @@ const PackReconciliation = z
 export const RebalancePack = z
   .strictObject({
     index_id: z.string(),
-    index_version: z.int().nullable().meta({ description: 'Version of the definition; null of one without versions.' }),
-    requested_as_of: z.string().nullable().meta({ description: 'The date of the request; null when omitted.' }),
+    index_version: z.int().nullable().meta({ description: 'Version of the definition; null if it has no versions.' }),
+    requested_as_of: z.string().nullable().meta({ description: 'The date of the request; null if omitted.' }),
     as_of: z.string().meta({
       description:
-        'Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.',
+        'Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session.',
     }),
     effective: z.string().nullable().meta({
-      description:
-        'Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.',
+      description: 'Effective date of the next rebalance or change of constituents; null if the calendar has none.',
     }),
-    decision: z.string().meta({ description: 'Session on which the weights were decided.' }),
+    decision: z.string().meta({ description: 'Session of the decision.' }),
     basis: z.enum(['announced', 'indicative', 'in_force']).meta({
       description:
-        'Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index.',
+        'Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index.',
     }),
     replacements: z.array(Replacement).meta({
       description:
@@ -65,10 +64,12 @@ export const RebalancePack = z
         .strictObject({
           name: z.string(),
           value: number('Cash and holdings before the trades, in the currency of the index, as all money here.'),
-          cash_after: number('Cash behind trades and costs.'),
-          turnover: number('Half the value traded over the value.'),
+          cash_after: number('Cash after trades and costs.'),
+          turnover: number('Half the traded value divided by the value.'),
           cost: number('Expected cost of the trades.'),
-          drift_after: number('Half the sum of the differences between weights reached and wanted: what lots leave.'),
+          drift_after: number(
+            'Half the sum of the absolute differences between achieved and target weights, due to lots.',
+          ),
           trades: z
             .array(
               z
@@ -78,10 +79,10 @@ export const RebalancePack = z
                   shares: z.number(),
                   price: number('Latest close in the currency of the index.'),
                   value: z.number(),
-                  weight_before: number('Of the value before the trades.'),
+                  weight_before: number('Fraction of the value before the trades.'),
                   weight_target: z.number(),
-                  weight_after: number('Of the value behind trades and costs.'),
-                  adv_shares: z.number().nullable().meta({ description: 'Mean volume; null where none is known.' }),
+                  weight_after: number('Fraction of the value after trades and costs.'),
+                  adv_shares: z.number().nullable().meta({ description: 'Mean volume; null if unknown.' }),
                   adv_share: z.number().nullable().meta({ description: 'shares / adv_shares: 1 is a whole day.' }),
                   days_to_trade: z.number().nullable().meta({ description: 'shares / (participation * adv_shares).' }),
                   cost: number('value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.'),
@@ -95,12 +96,12 @@ export const RebalancePack = z
     ),
     days_to_trade: z
       .strictObject({ p50: z.number().nullable(), p90: z.number().nullable(), max: z.number().nullable() })
-      .meta({ id: 'DaysToTrade', description: 'Over the names traded, all accounts together; quantiles of type 7.' }),
+      .meta({ id: 'DaysToTrade', description: 'Over the traded securities of all accounts; quantiles of type 7.' }),
     liquidation: z
       .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), share: z.number() }))
       .meta({
         description:
-          'Share of the value held by all accounts before their orders that is sold within some days; empty where they hold nothing.',
+          'Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing.',
       }),
     capacity: z
       .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), aum: z.number().nullable() }))
@@ -108,7 +109,7 @@ export const RebalancePack = z
         description: 'Largest AUM that can be invested within this number of days; null if a security has no volume.',
       }),
     reconciliation: PackReconciliation.nullable().meta({
-      description: 'What has changed since the announcement; null before it and on it.',
+      description: 'Changes since the announcement; null up to its date.',
     }),
     findings: z.array(Finding),
   })

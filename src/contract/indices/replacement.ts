@@ -6,24 +6,24 @@ const RULES = Object.keys(SWAP_RULES) as [SwapRule, ...SwapRule[]]; // Object.ke
 /** A security that entered between reviews, and the constituent whose place it took. */
 export const Replacement = z
   .strictObject({
-    date: z.string().meta({ description: 'Effective date: it takes effect at the close.' }),
+    date: z.string().meta({ description: 'Effective date, at the close.' }),
     rule: z.enum(RULES).meta({
       description: `${RULES.map((rule) => `\`${rule}\`: ${SWAP_RULES[rule]}`).join('; ')}.`,
     }),
     entered: z.string().meta({ description: 'Security that entered.' }),
     left: z.string().meta({ description: 'Constituent that it replaced.' }),
-    decision_date: z.string().meta({ description: 'Session whose data decided it.' }),
+    decision_date: z.string().meta({ description: 'Session whose data was used.' }),
     ranked_on: z.string().nullable().meta({
       description:
-        'Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list.',
+        'Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list.',
     }),
     rank: z.int().min(1).meta({
       description:
-        'Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule.',
+        'Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule.',
     }),
     left_rank: z.int().min(1).nullable().meta({
       description:
-        'Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value.',
+        'Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value.',
     }),
   })
   .meta({ id: 'Replacement' });

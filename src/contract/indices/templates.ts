@@ -8,23 +8,23 @@ const TemplateNeed = z
   .strictObject({
     kind: z.enum(NEED_KINDS),
     name: z.string(),
-    meaning: z.string().meta({ description: 'What it holds.' }),
-    missing: z.boolean().meta({ description: 'Absent from the served store; false where none is served.' }),
+    meaning: z.string().meta({ description: 'Content of the field.' }),
+    missing: z.boolean().meta({ description: 'True if the served store lacks it; false if no store is served.' }),
   })
   .meta({ id: 'TemplateNeed' });
 
 const summary = {
   id: TemplateId,
   title: z.string(),
-  style: z.string().meta({ description: 'The published index that it resembles.' }),
+  style: z.string().meta({ description: 'Published index with a similar methodology.' }),
   source: TemplateSource,
   needs: z
     .array(TemplateNeed)
-    .meta({ description: 'Columns, series and universes that it reads in addition to closes.' }),
+    .meta({ description: 'Columns, series and universes that it requires in addition to closes.' }),
   can_run: z
     .boolean()
     .nullable()
-    .meta({ description: 'Whether the served store has all that it reads; null where none is served.' }),
+    .meta({ description: 'True if the served store has all required data; null if no store is served.' }),
   index_ids: z.array(z.string()).meta({ description: 'Ids of its documents, in the order in which they are stored.' }),
 };
 
@@ -40,18 +40,18 @@ export const TemplateDetail = z
     ...summary,
     choices: z
       .array(z.string())
-      .meta({ description: 'Where the public document leaves room or asks for more, and what was chosen.' }),
+      .meta({ description: 'Choices where the public document is not specific, and deviations from it.' }),
     documents: z
       .array(z.record(z.string(), z.unknown()))
-      .meta({ description: 'Bodies as PUT accepts them, those beneath others first.' }),
-    findings: z.array(Finding).meta({ description: 'What else the served store lacks, such as exchange rates.' }),
+      .meta({ description: 'Bodies in the form that PUT accepts, underlying indices first.' }),
+    findings: z.array(Finding).meta({ description: 'Other missing data of the served store, such as exchange rates.' }),
   })
   .meta({ id: 'MethodologyTemplateDetail' });
 export type TemplateDetail = z.infer<typeof TemplateDetail>;
 
 export const TemplateLevel = z
   .strictObject({
-    index_id: z.string().meta({ description: 'Document whose level it is: the last of the template.' }),
+    index_id: z.string().meta({ description: 'Document of the level: the last of the template.' }),
     level: SeriesPayload.meta({ description: 'Level on a few sessions of the last three years of the served store.' }),
   })
   .meta({ id: 'MethodologyTemplateLevel' });
@@ -64,6 +64,7 @@ export const templateQuery = z.strictObject({
     description: 'Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.',
   }),
   base_date: IsoDate.optional().meta({
-    description: 'Base date of every document. Default: a year into the served store, or that of the template.',
+    description:
+      'Base date of every document. Default: one year after the start of the served store, or that of the template.',
   }),
 });

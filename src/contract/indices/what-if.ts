@@ -9,16 +9,20 @@ import { PreviewLimits } from './preview.js';
 export const WhatIfRequest = z
   .strictObject({
     index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
-    document: IndexDocumentBody.nullable().default(null).meta({ description: 'Or a document as the base.' }),
+    document: IndexDocumentBody.nullable()
+      .default(null)
+      .meta({ description: 'A document as the base, instead of index_id.' }),
     patch: z
       .record(z.string(), z.unknown())
       .nullable()
       .default(null)
-      .meta({ description: 'Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole.' }),
-    changed: IndexDocumentBody.nullable().default(null).meta({ description: 'Or the whole changed document.' }),
+      .meta({ description: 'Changes to the base: a JSON merge patch (RFC 7396), which replaces whole arrays.' }),
+    changed: IndexDocumentBody.nullable()
+      .default(null)
+      .meta({ description: 'The whole changed document, instead of patch.' }),
     as_of: IsoDate.nullable()
       .default(null)
-      .meta({ description: 'Decision date of both; default the latest date of the store.' }),
+      .meta({ description: 'Decision date of both. Default: the latest date of the store.' }),
     as_known_on: AsKnownOn,
   })
   .meta({
@@ -40,10 +44,10 @@ const WhatIfSide = z
     cap_redistributed: z.number(),
     cause: z.enum(REBALANCE_CAUSES).nullable().meta({
       description:
-        'What calls for a rebalance decided on that date: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null where none is decided on it.',
+        'Trigger of a rebalance decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null if there is none.',
     }),
     limits: PreviewLimits.optional().meta({
-      description: 'Of an index that rebalances on breaches: the rule that is watched.',
+      description: 'Rule that triggers rebalances of the index on a breach.',
     }),
   })
   .meta({ id: 'WhatIfSide' });

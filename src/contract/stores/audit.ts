@@ -21,7 +21,7 @@ export const DataRepair = z
       kind: z.literal('replace_action'),
       action: ActionRow,
       value: z.number(),
-      ex_date: z.string().optional().meta({ description: 'The day it is moved to; absent where it stays.' }),
+      ex_date: z.string().optional().meta({ description: 'New day; absent if unchanged.' }),
     }),
     z.strictObject({ kind: z.literal('remove_action'), action: ActionRow }),
   ])
@@ -31,26 +31,28 @@ export const DataDoubt = z
   .strictObject({
     id: z
       .string()
-      .meta({ description: 'Id of the data warning in a request for repairs; the same data has the same ids.' }),
+      .meta({ description: 'Id of the data warning in a request for repairs; unchanged data has unchanged ids.' }),
     kind: z.enum(DOUBT_KINDS),
     identifier: z.string(),
     date: z.string(),
     confidence: z.number().min(0).max(1),
     message: z.string(),
-    evidence: z.record(z.string(), z.union([z.number(), z.string()])).meta({ description: 'The figures it rests on.' }),
-    repair: DataRepair.nullable().meta({ description: 'Null where the data itself does not say what is right.' }),
+    evidence: z
+      .record(z.string(), z.union([z.number(), z.string()]))
+      .meta({ description: 'Figures on which it is based.' }),
+    repair: DataRepair.nullable().meta({ description: 'Null if the data does not show the correct value.' }),
   })
   .meta({ id: 'DataDoubt' });
 
 export const DataAudit = z
   .strictObject({
     store_id: z.string(),
-    content_hash: z.string().meta({ description: 'Of the content that was looked through.' }),
-    doubts: z.array(DataDoubt).meta({ description: 'By date and identifier, at most 1000: the most certain ones.' }),
+    content_hash: z.string().meta({ description: 'Hash of the content that was checked.' }),
+    doubts: z.array(DataDoubt).meta({ description: 'By date and identifier; at most the 1000 most certain ones.' }),
     total: z.int(),
     partial_dates: z.array(Finding).meta({
       description:
-        'Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it.',
+        'Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap.',
     }),
   })
   .meta({ id: 'DataAudit' });
@@ -63,7 +65,7 @@ export const RepairRequest = z
       .min(1)
       .max(1000)
       .meta({ description: 'Ids of the data warnings whose repairs are applied.' }),
-    store_id: Id.optional().meta({ description: 'Id of the new store; default {store_id}-repaired-{n}.' }),
+    store_id: Id.optional().meta({ description: 'Id of the new store. Default: {store_id}-repaired-{n}.' }),
     name: Name.optional(),
     activate: z.boolean().default(false).meta({ description: 'Serve the new store at once.' }),
   })

@@ -6,9 +6,9 @@ import { routes } from '../route.js';
 
 /** Rows by which two contents differ. */
 export const rowCounts = {
-  rows_added: z.int().min(0).meta({ description: 'Rows that are new.' }),
-  rows_changed: z.int().min(0).meta({ description: 'Rows with other values.' }),
-  rows_removed: z.int().min(0).meta({ description: 'Rows that are gone.' }),
+  rows_added: z.int().min(0).meta({ description: 'Number of new rows.' }),
+  rows_changed: z.int().min(0).meta({ description: 'Number of changed rows.' }),
+  rows_removed: z.int().min(0).meta({ description: 'Number of removed rows.' }),
 };
 
 export const DataVersion = z
@@ -17,14 +17,14 @@ export const DataVersion = z
     content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
     known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
     source: z.enum(DATA_SOURCES).meta({
-      description: 'What made it; `reload`: its source had another content when a start or an activation read it.',
+      description: 'Origin of the version; `reload`: its source had changed when a start or an activation read it.',
     }),
     ...rowCounts,
     author: z.string().meta({
-      description: 'Name of the key that asked for it; `local` where none is asked for, and of what a start found.',
+      description: 'Name of the key of the request; `local` without keys, and for changes found at a start.',
     }),
     note: z.string().nullable().meta({ description: 'X-Change-Note of the request; null if there is none.' }),
-    request_id: z.string().meta({ description: 'The request; empty for what the service did of itself.' }),
+    request_id: z.string().meta({ description: 'The request; empty if the service acted on its own.' }),
     readable: z.boolean().meta({ description: 'True if the version can be used with `as_known_on`.' }),
   })
   .meta({ id: 'DataVersion' });
@@ -32,7 +32,7 @@ export const DataVersion = z
 export const DataVersions = z
   .strictObject({
     versions: z.array(DataVersion).meta({ description: 'Newest first.' }),
-    total: z.int().min(0).meta({ description: 'Versions that are stored, listed or not.' }),
+    total: z.int().min(0).meta({ description: 'Number of stored versions, listed or not.' }),
     ...skippedFields,
     copy: z.enum(['made', 'pending', 'missing']).nullable().meta({
       description:
@@ -48,19 +48,19 @@ export const DataCell = z
   .strictObject({
     table: z.string().meta({ description: 'Dataset of the value.' }),
     identifier: z.string(),
-    date: z.string().nullable().meta({ description: 'Null for what has always held.' }),
+    date: z.string().nullable().meta({ description: 'Null for a value that is always valid.' }),
     field: z.string().meta({ description: 'Column of the value.' }),
-    before: value.meta({ description: 'Null where there was none.' }),
-    after: value.meta({ description: 'Null where there is none.' }),
+    before: value.meta({ description: 'Null if there was none.' }),
+    after: value.meta({ description: 'Null if there is none.' }),
   })
   .meta({ id: 'DataCell' });
 
 export const AppendedBars = z
   .strictObject({
-    sessions: z.int().min(1).meta({ description: 'Sessions that came.' }),
-    rows: z.int().min(0).meta({ description: 'Bars of them; they are among rows_added.' }),
-    start: z.string().meta({ description: 'The first of them, YYYY-MM-DD.' }),
-    end: z.string().meta({ description: 'The last of them, YYYY-MM-DD.' }),
+    sessions: z.int().min(1).meta({ description: 'Number of new sessions.' }),
+    rows: z.int().min(0).meta({ description: 'Number of their bars, included in rows_added.' }),
+    start: z.string().meta({ description: 'The first new session, YYYY-MM-DD.' }),
+    end: z.string().meta({ description: 'The last new session, YYYY-MM-DD.' }),
   })
   .nullable()
   .meta({ description: 'Bars of sessions after the last one of the first version; null if there are none.' });
@@ -70,14 +70,14 @@ export const DataDifference = z
     from: z.int().meta({ description: 'The earlier version.' }),
     to: z.int().meta({ description: 'The later version.' }),
     cells: z.int().min(0).meta({
-      description: 'Values up to the last date of the first version that only one has, or has otherwise.',
+      description: 'Number of values up to the last date of the first version that differ or exist in only one.',
     }),
     ...rowCounts,
     appended: AppendedBars,
     changes: z.array(DataCell).meta({
       description: 'The first of those values, by date; with `appended` then the values of appended bars.',
     }),
-    cut: z.boolean().meta({ description: 'Whether `limit` has left out some of them.' }),
+    cut: z.boolean().meta({ description: 'True if `limit` omitted some of them.' }),
   })
   .meta({ id: 'DataDifference' });
 export type DataDifferenceView = z.infer<typeof DataDifference>;
@@ -93,13 +93,13 @@ export const dataVersionRoutes = routes({
     path: '/data/stores/{store_id}/versions',
     scope: 'read',
     tag: 'stores',
-    summary: 'Contents of a data store that were served, newest first.',
+    summary: 'Versions of the data of a store that were served, newest first.',
     description:
       'The service keeps the values that changed and, for a folder or a database, a copy of the last content. Changes made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves a content; until `copy` reports that it exists, a source that changes while the service is stopped destroys that content. A version is not readable if retention removed it (`versions_kept`) or if it was too large to be copied.',
     params,
     query: z.strictObject({
-      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most versions.' }),
-      before: z.int().min(1).optional().meta({ description: 'Versions before this number.' }),
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
+      before: z.int().min(1).optional().meta({ description: 'Only versions before this number.' }),
     }),
     success: { status: 200, description: 'The versions.', schema: DataVersions },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -107,17 +107,18 @@ export const dataVersionRoutes = routes({
   diffDataVersions: {
     method: 'GET',
     path: '/data/stores/{store_id}/versions/diff',
+    onStore: 'path',
     scope: 'read',
     tag: 'stores',
     summary: 'Values that differ between two versions of the data.',
     params,
     query: z.strictObject({
-      from: z.int().min(1).meta({ description: 'A version.', example: 1 }),
-      to: z.int().min(1).meta({ description: 'Another version.', example: 1 }),
-      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most values that are listed.' }),
-      appended: z.boolean().default(false).meta({ description: 'Whether values of appended bars are listed, too.' }),
+      from: z.int().min(1).meta({ description: 'First version.', example: 1 }),
+      to: z.int().min(1).meta({ description: 'Second version.', example: 1 }),
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of listed values.' }),
+      appended: z.boolean().default(false).meta({ description: 'True: list values of appended bars, too.' }),
     }),
     success: { status: 200, description: 'The difference.', schema: DataDifference },
-    errors: ['STORE_NOT_FOUND', 'STORE_NOT_SERVED', 'NO_DATA_SOURCE', ...asKnownErrors],
+    errors: ['STORE_NOT_FOUND', 'NO_DATA_SOURCE', ...asKnownErrors],
   },
 });

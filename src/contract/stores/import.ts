@@ -16,7 +16,7 @@ export const ImportResult = z
     store: DataStore,
     rows: z
       .record(z.string(), z.int())
-      .meta({ description: 'Rows per dataset: those read, and actions derived from adjusted closes.' }),
+      .meta({ description: 'Rows per dataset: rows read, and actions derived from adjusted closes.' }),
     identifiers: z.int(),
     start: z.string().nullable(),
     end: z.string().nullable(),

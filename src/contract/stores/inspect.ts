@@ -13,28 +13,28 @@ const MappingAnswers = z
   })
   .meta({
     id: 'MappingAnswers',
-    description: 'Members of a mapping, and the adjustment, that are said beforehand: they are not asked.',
+    description: 'Given members of a mapping, and the adjustment; no question is asked about them.',
   });
 
 export const InspectRequest = z
   .strictObject({
     location: z.string().min(1).max(4096).optional().meta({
-      description: 'A folder, or the connection URL of a database, as of a store.',
+      description: 'A folder, or the connection URL of a database, as for a store.',
     }),
     content: z
       .string()
       .min(1)
       .max(CONTENT_CHARS_MAX)
       .optional()
-      .meta({ description: 'A file in base64 instead; CSV may come as its text.' }),
+      .meta({ description: 'A file in base64, instead of a location; CSV may be sent as text.' }),
     format: z.enum(['xlsx', 'csv.zip', 'csv', 'parquet']).default('xlsx').meta({
-      description: 'Of the content, as of an import; parquet is one table of prices.',
+      description: 'Format of the content, as for an import; parquet is one table of prices.',
     }),
-    mapping: Mapping.nullable()
-      .default(null)
-      .meta({ description: 'How it is read, instead of a proposal: what comes of it.' }),
-    answers: MappingAnswers.default({}).meta({ description: 'What the proposal takes and does not ask.' }),
-    tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
+    mapping: Mapping.nullable().default(null).meta({ description: 'Mapping to test, instead of a proposal.' }),
+    answers: MappingAnswers.default({}).meta({ description: 'Given answers, about which the proposal does not ask.' }),
+    tables: TableNames.default({}).meta({
+      description: 'File or table of a dataset whose name differs from the dataset.',
+    }),
   })
   .refine(({ location, content }) => (location === undefined) !== (content === undefined), {
     params: { finding: 'REQUIRED' },
@@ -46,59 +46,62 @@ export type InspectRequest = z.infer<typeof InspectRequest>;
 export const InspectResult = z
   .strictObject({
     files: z.int().min(0).meta({ description: 'Files, sheets or tables of the market.' }),
-    rows_read: z.int().min(0).meta({ description: 'Bars read with the mapping; 0 where findings refuse them.' }),
-    mapping: Mapping.meta({ description: 'As proposed; a store or an import takes it as it is.' }),
-    tables: TableNames.meta({ description: 'The table of the market, where a database calls it otherwise.' }),
+    rows_read: z.int().min(0).meta({ description: 'Number of bars read with the mapping; 0 if findings prevent it.' }),
+    mapping: Mapping.meta({ description: 'Proposed mapping, in the form that a store or an import accepts.' }),
+    tables: TableNames.meta({ description: 'The table of the market, if it has another name in the database.' }),
     adjustment: Adjustment,
     basis: z
       .strictObject({
         adjustment: Adjustment,
-        reason: z.string().meta({ description: 'Why it is taken.' }),
+        reason: z.string().meta({ description: 'Reason for the choice.' }),
         others: z
           .array(
             z
-              .strictObject({ adjustment: Adjustment, meaning: z.string().meta({ description: 'What it would say.' }) })
+              .strictObject({ adjustment: Adjustment, meaning: z.string().meta({ description: 'Alternative value.' }) })
               .meta({ id: 'OtherAdjustment' }),
           )
-          .meta({ description: 'What else it could be.' }),
+          .meta({ description: 'Alternatives.' }),
       })
-      .meta({ id: 'AdjustmentChoice', description: 'The adjustment that is taken, and why.' }),
+      .meta({ id: 'AdjustmentChoice', description: 'The proposed adjustment, and the reason.' }),
     confidence: z.enum(['sure', 'likely', 'unsure']).meta({
       description:
-        'sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered.',
+        'sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered.',
     }),
-    recognised_as: z.string().nullable().meta({ description: 'Vendor or program the tables are like.' }),
-    questions: z.array(z.string()).meta({ description: 'What the data does not say.' }),
+    recognised_as: z.string().nullable().meta({ description: 'Vendor or program that writes such tables.' }),
+    questions: z.array(z.string()).meta({ description: 'Question that the data does not answer.' }),
     unsure: z
       .array(
         z
           .strictObject({
             field: z
               .enum(['adjustment', ...Object.keys(Mapping.shape)])
-              .meta({ description: 'Field of the mapping that says it, or the adjustment.' }),
-            question: z.string().meta({ description: 'What the data does not say.' }),
-            taken: z.string().nullable().meta({ description: 'Value used without an answer.' }),
+              .meta({ description: 'Field of the mapping, or the adjustment, that the answer sets.' }),
+            question: z.string().meta({ description: 'Question that the data does not answer.' }),
+            taken: z.string().nullable().meta({ description: 'Default value without an answer.' }),
             others: z.array(z.string()).meta({ description: 'Other known possibilities.' }),
-            required: z.boolean().meta({ description: 'Whether the answer is needed before the data is read.' }),
+            required: z.boolean().meta({ description: 'True if the answer is required before the data is read.' }),
             conflicts: z
               .array(
                 z.strictObject({
                   identifier: z.string(),
-                  rows: z.int().min(1).meta({ description: 'Rows that differ from the first of their date.' }),
-                  date: z.string().meta({ description: 'Date of the first of them.' }),
-                  column: z.string().meta({ description: 'The first value there that differs.' }),
-                  first: z.number().nullable().meta({ description: 'That of the first row.' }),
-                  other: z.number().nullable().meta({ description: 'That of the later row.' }),
+                  rows: z
+                    .int()
+                    .min(1)
+                    .meta({ description: 'Number of rows that differ from the first row of their date.' }),
+                  date: z.string().meta({ description: 'Date of the first of these.' }),
+                  column: z.string().meta({ description: 'Column of the first value that differs.' }),
+                  first: z.number().nullable().meta({ description: 'Value of the first row.' }),
+                  other: z.number().nullable().meta({ description: 'Value of the later row.' }),
                 }),
               )
               .optional()
-              .meta({ description: 'Of on_duplicate: the securities whose rows of one date differ, at most 1000.' }),
+              .meta({ description: 'For on_duplicate: securities with different rows on one date, at most 1000.' }),
           })
           .meta({ id: 'MappingQuestion' }),
       )
-      .meta({ description: 'The same questions, each at its field.' }),
-    preview: TableFrame.meta({ description: 'The first bars of the first name as they would be read.' }),
-    findings: z.array(Finding).meta({ description: 'What reading all of it with the mapping found.' }),
+      .meta({ description: 'These questions as findings, each at its field.' }),
+    preview: TableFrame.meta({ description: 'The first bars of the first security, as they would be read.' }),
+    findings: z.array(Finding).meta({ description: 'Findings of a full reading with the mapping.' }),
   })
   .meta({ id: 'InspectResult' });
 export type InspectResult = z.infer<typeof InspectResult>;

@@ -11,7 +11,7 @@ export const RefreshRequest = z
   .strictObject({
     until: IsoDate.nullable().default(null).meta({
       description:
-        'Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.',
+        'Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full.',
     }),
     full: z.boolean().default(false).meta({
       description:
@@ -38,8 +38,8 @@ const rowCounts = {
     description:
       'New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.',
   }),
-  changed: z.int().min(0).meta({ description: 'Rows held whose values are others now.' }),
-  removed: z.int().min(0).meta({ description: 'Rows held that the source has no more.' }),
+  changed: z.int().min(0).meta({ description: 'Number of rows in the store whose values have changed.' }),
+  removed: z.int().min(0).meta({ description: 'Number of rows in the store that the source no longer has.' }),
 };
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
@@ -56,13 +56,13 @@ const Restated = z.strictObject({
 export const RefreshResult = z
   .strictObject({
     store_id: z.string(),
-    rows_added: z.int().meta({ description: 'Rows of all datasets that were not held.' }),
+    rows_added: z.int().meta({ description: 'Number of new rows of all datasets.' }),
     rows_changed: z
       .int()
-      .meta({ description: 'Rows of all datasets that were held and that the source has changed or removed.' }),
+      .meta({ description: 'Number of rows of all datasets that the source has changed or removed.' }),
     datasets: z
       .record(z.enum(TABLE_KINDS), z.strictObject(rowCounts))
-      .meta({ description: 'What was taken, by dataset.' }),
+      .meta({ description: 'Accepted changes, by dataset.' }),
     dates_added: z.int(),
     identifiers_added: z.int(),
     start: z.string(),
@@ -77,16 +77,13 @@ export const RefreshResult = z
         ...rowCounts,
         columns: z
           .array(z.string())
-          .meta({ description: 'Columns with values of dates that are held, which are not held themselves.' }),
-        identifiers: z
-          .array(z.string())
-          .meta({ description: 'Names with bars of those dates that are not held, at most 20.' }),
-        identifiers_total: z.int().min(0).meta({ description: 'All of them.' }),
+          .meta({ description: 'New columns with values on dates that the store already has.' }),
+        identifiers: z.array(z.string()).meta({ description: 'New securities with bars on these dates, at most 20.' }),
+        identifiers_total: z.int().min(0).meta({ description: 'Total number.' }),
       })
       .nullable()
       .meta({
-        description:
-          'Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.',
+        description: 'Differences of bars on dates that the store already has; null if there are none, or with full.',
       }),
     split_restatements: z
       .array(
@@ -96,10 +93,10 @@ export const RefreshResult = z
           date: z
             .string()
             .nullable()
-            .meta({ description: 'First date whose prices are not divided; null where there is none yet.' }),
+            .meta({ description: 'First date whose prices are not divided; null if there is none yet.' }),
         }),
       )
-      .meta({ description: 'Securities whose history was restated for a split: their bars and actions are taken.' }),
+      .meta({ description: 'Securities whose history was restated for a split: their bars and actions are accepted.' }),
     rejected: z
       .array(
         z.strictObject({
@@ -108,7 +105,7 @@ export const RefreshResult = z
           corporate_actions: z
             .strictObject(rowCounts)
             .meta({ description: 'Corporate actions of its history that differ in the source.' }),
-          held_back: z.int().min(0).meta({ description: 'Later bars that are not taken either.' }),
+          held_back: z.int().min(0).meta({ description: 'Number of later bars that are not accepted either.' }),
           first: z.array(Restated).meta({ description: 'The first differences, at most 3.' }),
         }),
       )
@@ -116,11 +113,11 @@ export const RefreshResult = z
         description:
           'Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.',
       }),
-    rejected_total: z.int().min(0).meta({ description: 'All of them.' }),
+    rejected_total: z.int().min(0).meta({ description: 'Total number.' }),
     dry_run: z.boolean().meta({ description: 'Nothing was stored or served.' }),
     findings: z.array(Finding).meta({
       description:
-        'SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them.',
+        'SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.',
     }),
   })
   .meta({ id: 'RefreshResult' });

@@ -34,14 +34,14 @@ export const storeRoutes = routes({
     summary: 'Registers a folder or database after reading it in full.',
     versioned: true,
     description:
-      'Files are called market, reference, corporate_actions, universes and series with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding, and nothing is registered then.',
+      'Files are named market, reference, corporate_actions, universes and series with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding; a store with errors is not registered.',
     body: {
       schema: DataStoreCreate,
       example: { name: 'US large caps', kind: 'folder', location: '/data/us-large', activate: true },
     },
     success: {
       status: 201,
-      description: 'The store, read and registered; served already when it was to be activated.',
+      description: 'The registered store; it is served if activate is true.',
       schema: DataStore,
     },
     errors: ['STORE_EXISTS', 'FOLDER_REGISTERED', 'STORE_LOADING', 'NOT_SUPPORTED'],
@@ -81,7 +81,7 @@ export const storeRoutes = routes({
     path: '/data/stores/{store_id}',
     scope: 'data',
     tag: 'stores',
-    summary: 'Forgets a store; the folder of a managed store is deleted.',
+    summary: 'Unregisters a store; the folder of a managed store is deleted.',
     versioned: true,
     params: storeParams,
     query: purgeQuery,
@@ -94,7 +94,7 @@ export const storeRoutes = routes({
     scope: 'data',
     versioned: true,
     tag: 'stores',
-    summary: 'Reads a store afresh and serves it.',
+    summary: 'Reads a store again and serves it.',
     description:
       'The previous store is served until the new one is fully read. A failure changes nothing. Job load:{store_id}, result DataStore.',
     params: storeParams,
@@ -107,20 +107,13 @@ export const storeRoutes = routes({
     scope: 'data',
     versioned: true,
     tag: 'stores',
-    summary: 'Brings a store up to date from its own source.',
+    summary: 'Refreshes a store from its source.',
     description:
-      'Each security is accepted with its bars and corporate actions, or left as it is: later dates are added to those whose history is unchanged, a history restated for a split is taken, any other changed history is reported and taken with full. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
+      'The bars and corporate actions of each security are accepted or left together. Later dates are added if the history is unchanged; a history restated for a split is accepted; any other changed history is reported, and accepted only with full. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
-    success: { status: 202, description: 'The refreshing job.', schema: RefreshJobStatus },
-    errors: [
-      'STORE_NOT_FOUND',
-      'DOCUMENT_UNREADABLE',
-      'NOTHING_TO_REFRESH',
-      'STORE_NOT_SERVED',
-      'STORE_LOADING',
-      'STORE_REFRESHING',
-    ],
+    success: { status: 202, description: 'The refresh job.', schema: RefreshJobStatus },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
   },
   syncData: {
     method: 'POST',
@@ -128,10 +121,10 @@ export const storeRoutes = routes({
     scope: 'data',
     versioned: true,
     tag: 'stores',
-    summary: 'Brings the served store up to date.',
-    description: 'As a refresh of it. Job sync:{store_id}, result RefreshResult.',
+    summary: 'Refreshes the served store.',
+    description: 'Equivalent to a refresh of the served store. Job sync:{store_id}, result RefreshResult.',
     body: { schema: RefreshRequest, optional: true, example: {} },
-    success: { status: 202, description: 'The syncing job.', schema: SyncJobStatus },
+    success: { status: 202, description: 'The sync job.', schema: SyncJobStatus },
     errors: ['NO_DATA_SOURCE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
   },
   auditStore: {
@@ -139,11 +132,11 @@ export const storeRoutes = routes({
     path: '/data/stores/{store_id}/audit',
     scope: 'read',
     tag: 'stores',
-    summary: 'What is probably wrong in a store.',
+    summary: 'Probable errors in the data of a store.',
     description:
-      'Jumps without a cause, splits that are missing, other units, repeated bars, stale tails, volume without a price, and dividends of the wrong size, duplicated or missing from adjusted prices: each with its evidence and, where the data says what is right, a repair.',
+      'Unexplained jumps, missing splits, other units, repeated bars, stale tails, volume without a price, and dividends that have the wrong size, are duplicated or are missing from adjusted prices. Each has its evidence and, if the data shows the correct value, a repair.',
     params: storeParams,
-    success: { status: 200, description: 'The doubts.', schema: DataAudit },
+    success: { status: 200, description: 'The data warnings.', schema: DataAudit },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
   },
   repairStore: {
@@ -151,7 +144,7 @@ export const storeRoutes = routes({
     path: '/data/stores/{store_id}/repairs',
     scope: 'data',
     tag: 'stores',
-    summary: 'Writes a new store with the chosen repairs applied; the old one stays as it is.',
+    summary: 'Writes a new store with the selected repairs; the original store is not changed.',
     versioned: true,
     params: storeParams,
     body: { schema: RepairRequest, example: { doubts: ['missed_split CSX 2011-06-16'] } },
@@ -170,13 +163,13 @@ export const storeRoutes = routes({
     path: '/data/inspect',
     scope: 'data',
     tag: 'stores',
-    summary: 'Looks at data and proposes the mapping by which it is read.',
+    summary: 'Inspects data and proposes the mapping to read it.',
     description:
-      'The columns, names of files, days and numbers of the tables are recognised, then all of it is read with the mapping; duplicates and zeros are provided for as they are met. Nothing is stored.',
+      'The service recognises columns, names of files, and formats of dates and numbers, then reads all data with the mapping, including settings for duplicates and zeros. Nothing is stored.',
     body: { schema: InspectRequest, bytesMax: LIMITS.MAX_IMPORT_BYTES, example: { location: '/data/us-large' } },
     success: {
       status: 200,
-      description: 'The mapping, what is not certain of it, and what came of it.',
+      description: 'The mapping, its open questions, and the result of reading with it.',
       schema: InspectResult,
     },
     errors: ['NOT_SUPPORTED', 'OVERLOADED'],
@@ -189,7 +182,7 @@ export const storeRoutes = routes({
     summary: 'Writes tables or an uploaded file into a new store.',
     versioned: true,
     description:
-      'Exactly one of content and tables; or the body is one table, a Parquet file or an Arrow stream, and the query says the rest. Every problem is one finding, at the sheet, row and column it has; nothing is written when one is an error.',
+      'Exactly one of content and tables; or the body is one table, a Parquet file or an Arrow stream, and the other fields are in the query. Every problem is one finding, with sheet, row and column; nothing is written if one is an error.',
     query: ImportQuery,
     body: {
       schema: ImportRequest,
@@ -212,7 +205,7 @@ export const storeRoutes = routes({
     },
     success: {
       status: 201,
-      description: 'The store; served already when it was to be activated.',
+      description: 'The store; it is served if activate is true.',
       schema: ImportResult,
     },
     errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
@@ -222,7 +215,7 @@ export const storeRoutes = routes({
     path: '/data/import/template',
     scope: 'read',
     tag: 'stores',
-    summary: 'A blank import template with one example row a sheet.',
+    summary: 'An import template with one example row per sheet.',
     query: z.strictObject({
       format: z.enum(IMPORT_FORMATS).optional().meta({
         description:
@@ -231,7 +224,7 @@ export const storeRoutes = routes({
     }),
     success: {
       status: 200,
-      description: 'The template; it imports as it is.',
+      description: 'The template, which can be imported unchanged.',
       media: ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'application/zip'],
     },
     errors: [],
@@ -244,14 +237,14 @@ export const storeRoutes = routes({
     summary: 'Generates a synthetic market into a new store and serves it.',
     versioned: true,
     description:
-      'A market of sectors and fat tails with listings, delistings, mergers, spin-offs, splits and dividends, and yearly accounts in the reference data (FISCAL_PERIOD_END, PUBLISHED, SALES, EARNINGS, DIVIDENDS, BOOK_VALUE, EARNINGS_YIELD, BOOK_TO_PRICE, RETURN_ON_EQUITY) that hold from the day they were published. ' +
-      'The store is listed at once with the status writing; it is removed again when the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
+      'A market of sectors and fat tails with listings, delistings, mergers, spin-offs, splits and dividends, and yearly accounts in the reference data (FISCAL_PERIOD_END, PUBLISHED, SALES, EARNINGS, DIVIDENDS, BOOK_VALUE, EARNINGS_YIELD, BOOK_TO_PRICE, RETURN_ON_EQUITY) that are valid from the day of publication. ' +
+      'The store is listed at once with the status writing, and removed if the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
     body: {
       schema: GenerateSyntheticRequest,
       optional: true,
       example: { store_id: 'market', seed: 42, assets: 150, start: '2018-01-01', end: '2024-12-31' },
     },
-    success: { status: 202, description: 'The generating job.', schema: GenerateJobStatus },
+    success: { status: 202, description: 'The generation job.', schema: GenerateJobStatus },
     errors: ['STORE_EXISTS', 'STORE_LOADING', 'CALENDAR_NOT_COVERED', 'INVALID_RANGE'],
   },
 });

@@ -22,12 +22,12 @@ export const DataStore = z
       .enum(['writing', 'ready', 'loading', 'refreshing', 'error'])
       .meta({ description: 'writing: being generated, not readable yet.' }),
     location: z.string().nullable().meta({ description: 'Folder, or database URL with the password replaced by ***.' }),
-    source: z.string().nullable().meta({ description: 'Where a refresh takes data from.' }),
-    refreshable: z.boolean().meta({ description: 'False exactly when a refresh is refused with NOTHING_TO_REFRESH.' }),
+    source: z.string().nullable().meta({ description: 'Source of a refresh.' }),
+    refreshable: z.boolean().meta({ description: 'False if a refresh is refused with NOTHING_TO_REFRESH.' }),
     adjustment: Adjustment,
     currency: DeclaredCurrency,
     mapping: Mapping.nullable().meta({
-      description: 'How its market is read; null where it is written as it is read.',
+      description: 'Mapping of its market; null if the tables need none.',
     }),
     derived_actions: DerivedActions.nullable().meta({
       description: 'Actions derived from adjusted closes at the last load; null without adjusted closes.',
@@ -40,14 +40,14 @@ export const DataStore = z
       .int()
       .nullable()
       .meta({ description: 'Distinct identifiers of the market dataset; null before the first load.' }),
-    start: z.string().nullable().meta({ description: 'First market date held.' }),
-    end: z.string().nullable().meta({ description: 'Last market date held.' }),
+    start: z.string().nullable().meta({ description: 'First date of the market.' }),
+    end: z.string().nullable().meta({ description: 'Last date of the market.' }),
     size_bytes: z
       .int()
       .nullable()
       .meta({ description: 'Bytes of its files; null before the first load and for a database server.' }),
     content_hash: z.string().nullable().meta({
-      description: 'SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.',
+      description: 'SHA-256 of the canonical content: changes if and only if a value changes, whatever the files.',
     }),
     rows: z.record(z.string(), z.int()).nullable().meta({
       description: 'Rows per dataset at the last load: those read, and actions derived from adjusted closes.',
@@ -55,7 +55,7 @@ export const DataStore = z
     files: z
       .array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() }))
       .optional()
-      .meta({ description: 'Every file of the last load with its SHA-256; left out of listings.' }),
+      .meta({ description: 'Every file of the last load with its SHA-256; omitted from listings.' }),
     findings: z
       .array(Finding)
       .optional()
@@ -66,7 +66,7 @@ export const DataStore = z
         rows_added: z
           .int()
           .min(0)
-          .meta({ description: 'Bars; 0 where the content before is lost and the history another.' }),
+          .meta({ description: 'Number of bars; 0 if the previous content is lost and the history has changed.' }),
         identifiers_added: z.int().min(0),
         findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.' }),
       })
@@ -74,7 +74,7 @@ export const DataStore = z
       .meta({
         description: 'Changes of the source that were accepted at a start; reported by the next refresh, then null.',
       }),
-    error: ErrorDetail.nullable().meta({ description: 'Why the status is error.' }),
+    error: ErrorDetail.nullable().meta({ description: 'Reason for the status error.' }),
   })
   .meta({ id: 'DataStore' });
 export type DataStore = z.infer<typeof DataStore>;
@@ -90,18 +90,20 @@ export type DataStoreCollection = z.infer<typeof DataStoreCollection>;
 
 export const DataStoreCreate = z
   .strictObject({
-    store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
+    store_id: Id.optional().meta({ description: 'Default: the name in lower case, with dashes for other characters.' }),
     name: Name,
     kind: z.enum(['folder', 'database']),
     location: z.string().min(1).max(4096).meta({
       description:
-        'Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows.',
+        'Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. The operator must allow the location.',
     }),
-    tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
+    tables: TableNames.default({}).meta({
+      description: 'File or table of a dataset whose name differs from the dataset.',
+    }),
     adjustment: Adjustment.default('none'),
     currency: DeclaredCurrency.default(null),
     mapping: Mapping.nullable().default(null).meta({
-      description: 'How the market is read where it is not written as the tables are: POST /data/inspect proposes one.',
+      description: 'Mapping of the market if its tables have another format; POST /data/inspect proposes one.',
     }),
     activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
   })
@@ -111,12 +113,11 @@ export type DataStoreCreate = z.infer<typeof DataStoreCreate>;
 export const DataStoreUpdate = z
   .strictObject({
     name: Name.optional(),
-    source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Where a refresh takes data from.' }),
+    source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Source of a refresh.' }),
     adjustment: Adjustment.optional(),
     currency: DeclaredCurrency.optional(),
     mapping: MappingChange.nullable().optional().meta({
-      description:
-        'Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.',
+      description: 'Members to change. Null: no mapping. Applies from the next reading of the source.',
     }),
     versions_kept: VersionsKept.optional(),
   })

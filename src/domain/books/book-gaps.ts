@@ -7,11 +7,13 @@ import { isHeldColumn, type BookState } from './book-state.js';
 
 /** Records the gaps of securities that are held into the session or targeted on it. */
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
-  const { sm, gaps, absences, treatment } = state;
+  const { sm, gaps, absences, treatment, missing: earlier } = state;
   state.missing = NONE;
   const isLong = staleSessions(treatment) > LISTED_SESSIONS_MAX;
-  if (!targets && !isLong && absences.starts[session] === absences.starts[session + 1]) return;
-  const missing = isLong ? heldWithoutBar(state, session) : absentHeld(state, session);
+  const mayBeLong = isLong && (earlier.length > 0 || isHeldAnew(state, session));
+  if (!targets && !mayBeLong && absences.starts[session] === absences.starts[session + 1]) return;
+  const missing = absentHeld(state, session);
+  if (mayBeLong) addLongAbsent(state, session, { missing, earlier });
   if (targets) {
     const { columns } = targets;
     const { lastBar } = sm;
@@ -42,16 +44,32 @@ function absentHeld(state: BookState, session: number): number[] {
   return missing;
 }
 
-/** Returns the holdings without a price bar on a session, however long they have had none. */
-function heldWithoutBar({ sm, columns, held, count }: BookState, session: number): number[] {
-  const bars = panelRow(sm, session);
-  const missing: number[] = [];
-  for (let k = 0; k < count; k++) {
-    const column = columns[held[k]!]!;
-    if (sm.lastBar[bars + column] !== session) missing.push(column);
-  }
-  return missing;
+interface LongAbsent {
+  readonly missing: number[];
+  /** Securities without a price bar on the previous session. */
+  readonly earlier: readonly number[];
 }
+
+/**
+ * Adds the holdings without a price bar that are no longer listed. They had none on the previous session either, unless
+ * they are held only since then.
+ */
+function addLongAbsent(state: BookState, session: number, { missing, earlier }: LongAbsent): void {
+  const { sm, columns, held, count } = state;
+  const bars = panelRow(sm, session);
+  const add = (column: number): void => {
+    if (sm.lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
+  };
+  if (isHeldAnew(state, session)) for (let k = 0; k < count; k++) add(columns[held[k]!]!);
+  else for (const column of earlier) if (isHeldColumn(state, column)) add(column);
+}
+
+/** Returns true if the holdings may have changed since the gaps of the previous session were found. */
+function isHeldAnew({ begins, input: { from, resume } }: BookState, session: number): boolean {
+  const at = session - from;
+  return at <= (resume ? 1 : 0) || begins[at] === 1 || begins[at - 1] === 1;
+}
+
 function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   const identifier = sm.identifiers[column]!;
   const date = formatDay(sm.sessions[session]!);

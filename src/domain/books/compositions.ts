@@ -35,6 +35,8 @@ export interface Composition {
   readonly uncapped: Float64Array;
   /** Decided weights, if they became index shares before the effective close. */
   readonly targets?: Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>>;
+  /** Decision of weights that hold at the effective close, if constituents left between the two. */
+  readonly decided?: Pick<Composition, 'columns' | 'weights' | 'uncapped'>;
   /** Value in money of fixed numbers of shares at the effective close; absent if weights are decided. */
   readonly basket?: number;
   /** Share counts behind the weights at the effective close, if the index follows them between reviews. */
@@ -194,9 +196,12 @@ export interface ResumedIndex {
 
 export type DeciderFactory = (document: IndexDocument, composer: Composer) => Decider;
 
-/** Returns a composition as it was decided: with its weights before they drifted to the effective close. */
-export function asDecided({ targets, columns, weights }: Composition): Pick<Composition, 'columns' | 'weights'> {
-  return targets ?? { columns, weights };
+/** Returns a composition as it was decided: before prices and exits up to the effective close changed its weights. */
+export function asDecided(
+  composition: Composition,
+): Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>> {
+  const { targets, decided, columns, weights, uncapped } = composition;
+  return targets ?? decided ?? { columns, weights, uncapped };
 }
 
 /** Returns true if a review or a breach decided a composition, so that all its weights are new. */

@@ -53,15 +53,15 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
   const { decision } = rebalance;
   const { columns, weights, uncapped, session, ...counts } = targetOf(current);
   if (session > decision) {
-    const { targets } = current;
-    if (targets?.uncapped === undefined)
+    const decided = current.targets ?? current.decided;
+    if (decided?.uncapped === undefined)
       return review.scope === 'weights' ? { ...current, columns: asDecided(current).columns } : current;
     const [sm, staleMax] = [composer.market(indexId), staleSessions(composer.treatment(indexId))];
-    const isThere = (_: number, k: number): boolean => !hasLeft(sm, decision, targets.columns[k]!, staleMax);
+    const isThere = (_: number, k: number): boolean => !hasLeft(sm, decision, decided.columns[k]!, staleMax);
     return {
-      columns: targets.columns.filter(isThere),
-      weights: targets.weights.filter(isThere),
-      uncapped: targets.uncapped.filter(isThere),
+      columns: decided.columns.filter(isThere),
+      weights: decided.weights.filter(isThere),
+      uncapped: decided.uncapped.filter(isThere),
     };
   }
   if (session === decision) return { columns, weights, uncapped };

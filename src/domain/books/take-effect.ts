@@ -41,7 +41,13 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
     if (staying === undefined) return undefined;
     const following = shareChangeTerms(index);
     const counts = following && countsOn(following, session, staying.columns);
-    return { ...timing, ...compositionParts(staying), ...(counts === undefined ? {} : { counts }) };
+    const { columns, weights, uncapped } = decided;
+    return {
+      ...timing,
+      ...compositionParts(staying),
+      ...(staying === decided ? {} : { decided: { columns, weights, uncapped } }),
+      ...(counts === undefined ? {} : { counts }),
+    };
   }
   const priced = withoutLeavers(index, decided, { decision, session: pricing });
   return priced && takeShares(index, { ...timing, pricing }, { decided, priced });

@@ -1,5 +1,5 @@
 import { isEqual } from '../numbers/number-types.js';
-import type { Composition, Leg, LegPair, Transition } from './compositions.js';
+import { asDecided, type Composition, type Leg, type LegPair, type Transition } from './compositions.js';
 import type { SecurityCounts } from './security-counts.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { pendingShares } from './pending-shares.js';
@@ -37,7 +37,7 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
     ...countsIn(whole),
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
-  const { targets = { columns: whole.columns, weights: whole.weights, uncapped: whole.uncapped } } = whole;
+  const targets = asDecided(whole);
   return mix({ ...whole, targets }, due, {
     applied: { held: held(before.weights), target: target(whole.weights) },
     ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),

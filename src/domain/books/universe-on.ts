@@ -120,7 +120,9 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
     case 'index': {
       const parentId = universe.id!;
       const session = lastAtMost(composer.market(parentId).sessions, day);
-      for (const column of composer[indexAs](parentId, session)?.columns ?? []) members[column] = 1;
+      // Until its first composition takes effect, the decided one counts: both may begin on the same day with the same notice.
+      const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
+      for (const column of result?.columns ?? []) members[column] = 1;
       break;
     }
     case 'union':

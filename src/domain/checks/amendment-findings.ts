@@ -25,13 +25,18 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
   const findings = [...orderFindings(amendments, first), ...amendments.flatMap(memberFindings)];
   if (findings.length > 0) return findings;
   let text: Raw = first;
+  const reported = new Set(check(first).map(keyOf));
   return amendments.flatMap((amendment, k) => {
     text = amend(text, amendment) as Raw; // A patched object is an object.
-    return [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)]
-      .filter(({ severity }) => severity === 'error')
-      .map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
+    const matches = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
+      (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
+    );
+    for (const finding of matches) reported.add(keyOf(finding)); // later versions have it as well
+    return matches.map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
   });
 }
+
+const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
 
 /**
  * Finds changes of members that determine the effect of prices and actions on index shares: a run has only one

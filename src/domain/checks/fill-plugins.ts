@@ -52,8 +52,8 @@ export function fillPlugins(
   return { document: whole, findings };
 }
 
-/** A definition as it is stored: the code that a client sends back with a plug-in is dropped. */
-export function withoutCode(document: IndexDocument): IndexDocument {
+/** A definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars. */
+export function withoutComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;
   const named = Object.entries(plugins).map(
@@ -85,7 +85,7 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
     const found = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
     if (found === kind) return [];
     const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
-    const what = found === undefined ? `${name} is no plug-in of the document` : `the plug-in ${name} is a ${found}`;
+    const what = found === undefined ? `${name} is not a plug-in of the document` : `the plug-in ${name} is a ${found}`;
     const message = `${path}.params.plugin: ${what}; ${row.type} takes a ${kind}.`;
     return [
       { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },

@@ -129,7 +129,12 @@ function scopeFindings({ scope, selection, weighting }: Raw, path: string, pipel
       ? [idle('weighting', 'a review of shares keeps the factors of the latest weighting')]
       : []),
     ...(scope === 'shares' && !isMarketValue({ params: {}, ...base } as never)
-      ? [idle('scope', `the weights of ${String(base['type'])} are no market values, so that share counts change none`)]
+      ? [
+          idle(
+            'scope',
+            `the weights of ${String(base['type'])} are not market values, so share counts do not affect them`,
+          ),
+        ]
       : []),
     ...(scope !== 'shares' && own && (own['type'] === PRICE_WEIGHT) !== (base['type'] === PRICE_WEIGHT)
       ? [mixedShares(path, String(own['type']), String(base['type']))]

@@ -42,19 +42,15 @@ export const scope = z
   .max(IDENTIFIERS_MAX)
   .nullable()
   .default(null)
-  .meta({ label: 'Names', help: 'Names the row covers; without any all of them.' });
+  .meta({ label: 'Names', help: 'Securities of the row. Default: all.' });
 
 export const names = z
   .array(AssetIdentifier)
   .min(1)
   .max(IDENTIFIERS_MAX)
-  .meta({ label: 'Names', help: 'Names the row covers.' });
+  .meta({ label: 'Names', help: 'Securities of the row.' });
 
-export const category = z
-  .string()
-  .min(1)
-  .max(64)
-  .meta({ label: 'Field', help: 'Reference column that groups the names.' });
+export const category = z.string().min(1).max(64).meta({ label: 'Field', help: 'Reference column of the groups.' });
 
 export const groups = z
   .array(z.string().min(1).max(200))
@@ -62,7 +58,7 @@ export const groups = z
   .max(1000)
   .nullable()
   .default(null)
-  .meta({ label: 'Groups', help: 'Groups the row covers; without any each of them.' });
+  .meta({ label: 'Groups', help: 'Groups of the row. Default: every group.' });
 
 export const datapoint = z.union([z.string().min(1).max(64), NumberExpression]).meta({
   label: 'Field',

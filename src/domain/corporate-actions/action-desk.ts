@@ -93,7 +93,7 @@ export function flagsOf(action: CorporateAction, terms: FlagTerms): string[] {
   const { others, isSession, closeBefore, isKnown } = terms;
   const kind = ACTION_KINDS[type];
   const flags: (string | false)[] = [
-    !isSession(exDay) && 'The ex-date is no session of its exchange.',
+    !isSession(exDay) && 'The ex-date is not a session of its exchange.',
     announcedDay !== null && announcedDay > exDay && 'It was announced after the ex-date.',
     payDay !== null && payDay < exDay && 'It is paid before the ex-date.',
     others.some((other) => other !== action && other.type === type && other.exDay === exDay) &&

@@ -28,7 +28,7 @@ const itemFields = {
   index_id: z.string().nullable().meta({ description: 'Index concerned; null for the whole family.' }),
   state: z.enum(ITEM_STATES).meta({ description: 'Result so far.' }),
   code: z.string().nullable().meta({ description: 'Error code of a failed or blocked one.' }),
-  message: z.string().meta({ description: 'What was done, or why it was not.' }),
+  message: z.string().meta({ description: 'Description of the action, or the reason why it was not taken.' }),
   at: z.string().meta({ description: 'Time of the result.' }),
   job_id: z.string().nullable().meta({ description: 'Job that does it.' }),
 };
@@ -61,7 +61,7 @@ const stepFields = {
   duration_ms: z.number().min(0).meta({ description: 'Time of all attempts, in ms.' }),
   message: z.string().meta({ description: 'Result in a sentence.' }),
   code: z.string().nullable().meta({ description: 'Error code of a failed step.' }),
-  log: z.array(LogLine).meta({ description: 'What was done, the last 100 lines.' }),
+  log: z.array(LogLine).meta({ description: 'Log of the step, the last 100 lines.' }),
 };
 
 export const StepRecord = z
@@ -107,7 +107,7 @@ const dayFields = {
   reason: z.string().nullable().meta({ description: 'Why the day waits, is blocked, was skipped or missed.' }),
   due_at: z.string().meta({ description: 'When it was to begin.' }),
   deadline_at: z.string().nullable().meta({ description: 'When it is to be done.' }),
-  is_late: z.boolean().meta({ description: 'Whether it was not done by then.' }),
+  is_late: z.boolean().meta({ description: 'True if the step was not finished by the deadline.' }),
   started_at: z.string().nullable().meta({ description: 'Begin of the first attempt.' }),
   finished_at: z.string().nullable().meta({ description: 'When it was done, skipped or missed.' }),
   next_attempt_at: z.string().nullable().meta({ description: 'When it resumes; null once it has ended.' }),

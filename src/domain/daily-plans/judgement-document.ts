@@ -8,9 +8,9 @@ export const Judgement = z
   .strictObject({
     seq: z.int().min(1).meta({ description: 'From 1, without a gap, by schedule.' }),
     at: z.string().meta({ description: 'Time of the decision, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({ description: 'Name of the key; `local` where none is asked for.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key; null where none is asked for.' }),
-    action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'What was decided.' }),
+    author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
+    action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'Decision.' }),
     schedule_id: z.string(),
     date: z.string().meta({ description: 'Session concerned, of a backfill the first.' }),
     index_id: z.string().nullable().default(null).meta({ description: 'Index of a waiver; null for every index.' }),

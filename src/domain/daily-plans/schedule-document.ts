@@ -16,7 +16,7 @@ export const ScheduleBody = z
   .strictObject({
     name: z.string().min(1).max(200),
     description: z.string().max(10_000).nullable().default(null),
-    enabled: z.boolean().default(true).meta({ description: 'Whether days begin of themselves.' }),
+    enabled: z.boolean().default(true).meta({ description: 'True if days begin automatically.' }),
     indices: z
       .array(Id)
       .min(1)
@@ -50,7 +50,7 @@ export const ScheduleBody = z
     }),
     on_failure: z.enum(['continue', 'stop']).default('continue').meta({
       description:
-        'What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).',
+        'Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).',
     }),
     steps: z.array(Step).min(1).max(STEPS_MAX).meta({ description: 'Steps of a day, in their order.' }),
   })

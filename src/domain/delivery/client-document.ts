@@ -29,7 +29,7 @@ export const ClientBody = z
   .strictObject({
     name: z.string().min(1).max(200),
     description: z.string().max(10_000).nullable().default(null),
-    enabled: z.boolean().default(true).meta({ description: 'Whether files are delivered.' }),
+    enabled: z.boolean().default(true).meta({ description: 'True if files are delivered.' }),
     entitlements: z
       .array(Entitlement)
       .max(ENTITLEMENTS_MAX)

@@ -53,7 +53,7 @@ export const storedFields = {
       example: '{date:YYYY}/{file}',
     }),
   checksum: z.boolean().default(true).meta({
-    description: 'Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.',
+    description: 'True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.',
   }),
 };
 

@@ -33,11 +33,11 @@ export type ApprovalState = (typeof APPROVAL_STATES)[number];
 const ApprovalStep = z
   .strictObject({
     at: z.string().meta({ description: 'Time, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({ description: 'Name of the key; `local` where none is asked for.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key; null where none is asked for.' }),
+    author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
     action: z
       .enum(['requested', 'approved', 'rejected', 'withdrawn', 'commented', 'used'])
-      .meta({ description: 'What was done.' }),
+      .meta({ description: 'Action taken.' }),
     comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
   })
   .meta({ id: 'ApprovalStep' });
@@ -49,7 +49,7 @@ export const Approval = z
     approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
     action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change that is requested.' }),
     subject: z.string().meta({ description: 'Id of the index or schedule concerned.' }),
-    state: z.enum(APPROVAL_STATES).meta({ description: 'Whether it was agreed to, and done.' }),
+    state: z.enum(APPROVAL_STATES).meta({ description: 'State of the approval.' }),
     summary: z.string().meta({ description: 'The change in a sentence.' }),
     detail: z.record(z.string(), z.unknown()).meta({ description: 'Figures of the change, before and after.' }),
     digest: z.string().meta({

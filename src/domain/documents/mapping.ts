@@ -21,7 +21,7 @@ const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9
 export const Mapping = z
   .strictObject({
     layout: z.enum(['long', 'wide']).default('long').meta({
-      description: 'long: one row per security and date. wide: one row per date and one column per security.',
+      description: '`long`: one row per security and date; `wide`: one row per date and one column per security.',
       example: 'wide',
     }),
     skip_rows: z.int().min(0).max(1000).default(0).meta({

@@ -165,7 +165,7 @@ export const EXPORTS = {
       rule: text('The rule.'),
       row: text('Bound of the rule.'),
       cause: text('`price`, `action` or `rebalance`.'),
-      worst_date: date('Session of the least headroom.'),
+      worst_date: date('Session with the smallest headroom.'),
       worst_value: fraction('Value compared with the bound on that session.'),
       limit: fraction('The bound.'),
     },

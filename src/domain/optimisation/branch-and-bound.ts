@@ -6,8 +6,10 @@ import { choiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembly, Restriction } from './assemble.js';
 import { betterThan } from './better-than.js';
+import type { CertifiedBound } from './certified-bound.js';
 import type { Problem } from './problem.js';
-import { HELD_MIN, holds, restrictionOf, shortSide, supportOf } from './restriction.js';
+import { IN, OPEN, OUT } from './share-relaxation.js';
+import { HELD_MIN, holds, restrictionOf, shortSide, supportOf, thresholdIn } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
 import { hasTails, metered } from './work-meter.js';
 
@@ -20,6 +22,8 @@ export interface BranchInput {
   readonly relaxed: ConvexSolution;
   /** Best solution known so far. */
   readonly incumbent: ConvexSolution | undefined;
+  /** Further bound of each node. Default: none. */
+  readonly certified?: CertifiedBound | undefined;
   /** Ends at the first solution, or after a few nodes if none is found. */
   readonly isAnyEnough: boolean;
   /** Maximum number of nodes. Default: that of the problem. */
@@ -56,14 +60,12 @@ const WORK_MAX = 2e10;
 /** Relative improvement that a better solution must have. */
 const GAIN_MIN = 1e-12;
 
-/** Decision about a security: open, held, or not held; a held one may also be above the trigger, or not. */
-const OPEN = 0;
-const IN = 1;
-const OUT = 2;
-
+/** Decisions, of which one that is held may also be above the trigger, or not. */
 interface Node {
   /** [N] */
   readonly names: Uint8Array;
+  /** Shares of the certified bound of the parent node, [N]. */
+  readonly shares: Float64Array | undefined;
   /** [N] for each concentration row, in order. */
   readonly large: readonly Uint8Array[];
   readonly bound: number;
@@ -92,6 +94,7 @@ export function branchAndBound({
   options,
   relaxed,
   incumbent,
+  certified,
   isAnyEnough,
   nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem),
 }: BranchInput): BranchOutcome {
@@ -100,19 +103,14 @@ export function branchAndBound({
   const short = shortSide(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const costs = createMoveCosts(algebra, problem);
-  const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
+  const threshold = thresholdIn(rows);
   const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;
   const solver = metered(inner);
   let best = incumbent;
   let iterations = 0;
-  const open: Node[] = [
-    {
-      names: new Uint8Array(n),
-      large: concentrations.map(() => new Uint8Array(n)),
-      bound: relaxed.value,
-      ...leftBy(relaxed),
-    },
-  ];
+  const large = concentrations.map(() => new Uint8Array(n));
+  const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxed.value };
+  const open: Node[] = [{ ...root, ...leftBy(relaxed) }];
   for (let nodes = 0; open.length > 0; nodes++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLeast(open);
@@ -151,7 +149,10 @@ export function branchAndBound({
     const { value } = solution;
     const held = moves.hold.map((cost) => value + cost);
     const dropped = moves.drop.map((cost) => value + cost);
-    let bound = Math.max(node.bound, value);
+    const proven = certified?.over(node.names, node.shares!);
+    let bound = Math.max(node.bound, value, proven?.bound ?? value);
+    proven?.held.forEach((least, i) => (held[i] = Math.max(held[i]!, least)));
+    proven?.dropped.forEach((least, i) => (dropped[i] = Math.max(dropped[i]!, least)));
     for (const row of rows) {
       if (row.form !== 'count') continue;
       const undecided = row.members.filter((i) => node.names[i] === OPEN);
@@ -170,7 +171,7 @@ export function branchAndBound({
       if (!isBetter(dropped[i]!)) names[i] = IN;
       else if (!isBetter(held[i]!)) names[i] = OUT;
     }
-    return { ...node, names, bound, held, dropped, ...leftBy(solution) };
+    return { ...node, names, shares: proven?.shares ?? node.shares, bound, held, dropped, ...leftBy(solution) };
   }
 
   /** Applies decisions that the counts force; undefined if they cannot be satisfied. */
@@ -258,10 +259,10 @@ export function branchAndBound({
       if (row.form === 'threshold')
         weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
     }
-    let i = position(
-      (name) => node.names[name] === OPEN && involved[name] === 1 && Math.abs(weights[name]!) > HELD_MIN,
-    );
-    if (i < 0) i = position((name) => node.names[name] === OPEN && involved[name] === 1);
+    const isOpen = (name: number) => node.names[name] === OPEN && involved[name] === 1;
+    let i = node.shares === undefined ? -1 : mostDecisive(node.bound, { held, dropped }, isOpen);
+    if (i < 0) i = position((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
+    if (i < 0) i = position(isOpen);
     // No open decision affects the violated rows: forced decisions are tried separately.
     if (i < 0) return hasChanged(node, weights) ? [node] : [];
     return [IN, OUT].map((decided) => ({
@@ -291,16 +292,34 @@ function hasChanged({ names }: Node, weights: Float64Array): boolean {
  * passes.
  */
 function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
-  let found = -1;
+  let result = -1;
   let most = -1;
   for (let i = 0; i < weights.length; i++) {
     const size = weights[i]! * weights[i]! * variances[i]!;
     if (size > most && test(i)) {
-      found = i;
+      result = i;
       most = size;
     }
   }
-  return found;
+  return result;
+}
+
+/** Returns the security of which either decision raises a bound most, as a product; -1 if none does for both. */
+function mostDecisive(
+  bound: number,
+  { held, dropped }: Pick<Narrowed, 'held' | 'dropped'>,
+  test: (i: number) => boolean,
+): number {
+  let result = -1;
+  let most = 0;
+  for (let i = 0; i < held.length; i++) {
+    const rise = (held[i]! - bound) * (dropped[i]! - bound);
+    if (rise > most && test(i)) {
+      result = i;
+      most = rise;
+    }
+  }
+  return result;
 }
 
 function withValue(values: Uint8Array, at: number, value: number): Uint8Array {

@@ -99,7 +99,7 @@ export interface ChoiceBound {
  * holding costs least relative to dropping. Infinity if there is no such way.
  */
 export function choiceBound(
-  { dropPart, holdPart }: Moves,
+  { dropPart, holdPart }: Pick<Moves, 'dropPart' | 'holdPart'>,
   names: Int32Array,
   minimum: number,
   maximum: number,
@@ -168,7 +168,7 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
  * Returns the largest share of the variances that leaves the rest positive definite, slightly reduced for rounding;
  * zero for a singular metric.
  */
-function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
+export function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;
   const matrix = metricMatrix(metric);
   const leaves = (share: number) => {

@@ -105,7 +105,7 @@ function isForced({ from, to }: OneSided): boolean {
 }
 
 /** Returns true if the program of a solution is a quadratic that does not depend on it. */
-function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): boolean {
+export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): boolean {
   return (
     goal.form === 'quadratic' &&
     goal.metric === 'covariance' &&

@@ -92,6 +92,11 @@ export function holds(row: NonConvexRow, weights: Float64Array): boolean {
   }
 }
 
+/** Returns the least weight of a held security by all rows; 0 if there is none. */
+export function thresholdIn(rows: readonly NonConvexRow[]): number {
+  return rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
+}
+
 /** Returns securities with a weight, long or short, [N]. */
 export function supportOf(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (Math.abs(weight) > HELD_MIN ? 1 : 0));

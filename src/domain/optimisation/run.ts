@@ -102,7 +102,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { sm, target, window, problem, risk, findings } = problemOfRun(input, report);
   report(0.5, 'solving');
   const solvers = { solver: createSolver(engine), algebra: engine };
-  const outcome = solveProblem(solvers, problem);
+  const outcome = solveProblem(solvers, problem, { certifies: true });
   if (outcome.kind !== 'solved') {
     report(0.7, 'explaining why the constraints are infeasible');
     throw refusalOf(solvers, { problem, outcome });

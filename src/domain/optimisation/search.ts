@@ -1,6 +1,7 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound, type BranchOutcome } from './branch-and-bound.js';
+import { certifiedBound } from './certified-bound.js';
 import type { Change } from './change.js';
 import { isLeast, isRuledOut, leastProblem, type LeastProblem, type RowOptions } from './least-problem.js';
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
@@ -13,7 +14,10 @@ import { type SearchInput, type Solvers, createSearch } from './name-search.js';
 export interface Solution extends ConvexSolution {
   /** Feasible, but not proven to be optimal. */
   readonly isHeuristic: boolean;
-  /** Objective of the relaxation without the non-convex rows; equals the objective if those did not bind. */
+  /**
+   * Lower bound of the objective: that of the relaxation without the non-convex rows, or a certified one over all
+   * choices of securities; equals the objective if it is proven to be optimal.
+   */
   readonly bound: number;
 }
 
@@ -29,6 +33,8 @@ export interface SearchOptions {
   readonly wanted?: 'best' | 'any';
   /** For minimising a row's measure: lower bound over all choices. */
   readonly floor?: number;
+  /** True to bound the objective over all choices, and to search for the optimal one within a number of nodes. */
+  readonly certifies?: boolean;
 }
 
 export type SearchOutcome =
@@ -43,6 +49,16 @@ const NODES_LEAST_MAX = 400;
 
 /** Maximum number of securities for which the search is followed by an exact one. */
 export const EXACT_NAMES_MAX = 40;
+
+/**
+ * Maximum number of nodes of an exact search with certified bounds among more securities, and that times their number:
+ * a few seconds.
+ */
+const NODES_CERTIFIED_MAX = 400;
+const NODES_TIMES_NAMES_MAX = 80_000;
+
+/** Gap of the certified bound, as a share of the objective, from which a search would leave most of it. */
+const GAP_MAX = 0.04;
 
 /**
  * Solves a problem: the relaxation; then, if it violates a non-convex row, the best choice of securities found by
@@ -62,15 +78,15 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const isAnyEnough = options.wanted === 'any';
   const { floor } = options;
   const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough, floor });
-  const found =
+  const result =
     search.from(startsOf(problem, rows, relaxed)) ??
     search.from(largestOf(problem, rows)) ??
     fromLeast(solvers, problem, rows, options) ??
     fromRoomiest(search, solvers, { problem, rows, options: restricted, relaxed });
-  if (isAnyEnough && found !== undefined)
-    return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.bound } };
-  if (found !== undefined && isLeast(problem, found, floor))
-    return { kind: 'solved', solution: { ...found, isHeuristic: false, bound: found.objective } };
+  if (isAnyEnough && result !== undefined)
+    return { kind: 'solved', solution: { ...result, isHeuristic: true, bound: relaxed.bound } };
+  if (result !== undefined && isLeast(problem, result, floor))
+    return { kind: 'solved', solution: { ...result, isHeuristic: false, bound: result.objective } };
   if (isSmall(relaxed)) {
     const exact = branchAndBound({
       ...solvers,
@@ -78,23 +94,31 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
       rows,
       options: restricted,
       relaxed,
-      incumbent: found,
+      incumbent: result,
       isAnyEnough,
       nodesMax: floor === undefined ? undefined : NODES_LEAST_MAX,
     });
     const outcome = outcomeOf(exact, relaxed.iterations + search.iterations());
     if (outcome !== undefined) return outcome;
   }
-  if (found === undefined) return { kind: 'no-choice', isProven: false };
-  return {
-    kind: 'solved',
-    solution: {
-      ...found,
-      isHeuristic: true,
-      bound: relaxed.bound,
-      iterations: relaxed.iterations + search.iterations(),
-    },
-  };
+  if (result === undefined) return { kind: 'no-choice', isProven: false };
+  const iterations = relaxed.iterations + search.iterations();
+  const certified = options.certifies === true ? certifiedBound(solvers, { problem, rows, relaxed }) : undefined;
+  const bound = Math.max(relaxed.bound, certified?.bound ?? relaxed.bound);
+  if (certified === undefined || result.value - bound > GAP_MAX * Math.abs(result.value))
+    return { kind: 'solved', solution: { ...result, isHeuristic: true, bound, iterations } };
+  const exact = branchAndBound({
+    ...solvers,
+    problem,
+    rows,
+    options: restricted,
+    relaxed: { ...relaxed, value: bound },
+    incumbent: result,
+    certified,
+    isAnyEnough,
+    nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_NAMES_MAX / problem.index.length)),
+  });
+  return outcomeOf(exact, iterations)!; // There is a solution.
 }
 
 /** Returns true if so few securities may be held that an exact search follows. */
@@ -131,8 +155,8 @@ function fromLeast(
         : leastChoice(solvers, isAnyEnough ? { ...calm, floor: calm.limit } : calm, { includes, changes });
     if (least === undefined || (calm.limit !== null && !isLeast(calm.problem, least, calm.limit))) continue;
     const options = { includes, changes };
-    const found = chosen(solvers, { problem, rows, options, isAnyEnough }, supportOf(least.weights));
-    if (found !== undefined) return found;
+    const result = chosen(solvers, { problem, rows, options, isAnyEnough }, supportOf(least.weights));
+    if (result !== undefined) return result;
   }
   return undefined;
 }

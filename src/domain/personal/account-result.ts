@@ -1,6 +1,6 @@
 import { taxAt, type AccountProgram } from '#kernels/lots/account-program.js';
 import { pricesAt } from '#kernels/lots/candidate.js';
-import { saleOrder } from '#kernels/lots/dual-bound.js';
+import { saleOrder } from '#kernels/lots/relaxed-trades.js';
 import { FEASIBLE } from '#kernels/lots/trade-figures.js';
 import { formatDay } from '../time/days.js';
 import type { BatchCommon } from './batch-common.js';

@@ -54,7 +54,7 @@ function tradesIn(common: BatchCommon, { program, value, names, lots, forced }: 
   for (const trade of result.trades) {
     const i = placeOf.get(trade.identifier);
     if (i === undefined || !(trade.shares > 0)) {
-      wrong.push(`${trade.identifier} is no security of the account`);
+      wrong.push(`${trade.identifier} is not a security of the account`);
       continue;
     }
     const weight = (trade.shares * common.prices[names[i]!]!) / value;

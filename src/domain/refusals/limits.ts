@@ -32,7 +32,7 @@ export const LIMIT_SPECS = {
     value: 2000,
     help: 'Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.',
   },
-  DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
+  DERIVED_RISK_SESSIONS: { value: 504, help: 'Number of trailing returns of the risk model of a derived index.' },
   MAX_PLUGINS: { value: 16, help: 'Plug-ins that one index document uses.' },
   MAX_PLUGIN_SOURCE: { value: 65_536, help: 'Characters of the source of a plug-in.' },
   MAX_PLUGIN_INPUTS: { value: 16, help: 'Inputs of a plug-in.' },
@@ -65,7 +65,7 @@ export const LIMIT_SPECS = {
   },
   MAX_TOOL_WAIT_SECONDS: {
     value: 50,
-    help: 'Longest wait of the MCP tool waitForJob: clients abandon a call after 60 s.',
+    help: 'Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.',
   },
   MAX_KEY_TOOL_CALLS: { value: 20, help: 'Concurrent MCP requests of one key: as many as streams of events.' },
   MAX_RESOURCE_BYTES: {
@@ -102,10 +102,10 @@ export const LIMIT_SPECS = {
     help: 'Ended jobs that are stored; the oldest are removed. A number that loads in less than two seconds at start.',
   },
   MAX_LISTED_JOBS: { value: 500, help: 'Jobs of one listing.' },
-  MAX_WAIT_SECONDS: { value: 60, help: "Longest `wait` of a job's status." },
+  MAX_WAIT_SECONDS: { value: 60, help: 'Maximum `wait` of the status of a job.' },
   MAX_STREAM_SECONDS: {
     value: 3600,
-    help: 'Longest stream of the events of all jobs: a client reconnects for more.',
+    help: 'Maximum duration of the stream of events of all jobs: a client reconnects for more.',
   },
   MAX_EVENT_STREAMS: { value: 1000, help: 'Concurrent streams of job events.' },
   MAX_KEY_STORED_BYTES: {
@@ -139,7 +139,10 @@ export const LIMIT_SPECS = {
   MAX_SQL_INPUT_BYTES: { value: 2_147_483_648, help: 'Tables that SQL queries read, kept on disk for the next query.' },
   MAX_SQL_LENGTH: { value: 65_536, help: 'Characters of a SQL query.' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
-  MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are stored.' },
+  MAX_SIMULATION_PATHS: {
+    value: 10_000_000,
+    help: 'Paths of a simulation: 28 bytes of each are stored until it ends.',
+  },
   MAX_SWEEP_VARIANTS: { value: 100_000, help: 'Variants of a sweep: an hour of two workers at 70 ms each.' },
   MAX_SWEEP_PATCHES: { value: 10_000, help: 'Variants of a sweep that are listed individually; more need a grid.' },
   MAX_SWEEP_LEVELS: {

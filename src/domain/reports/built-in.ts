@@ -71,7 +71,7 @@ const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => 
   },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 10 },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 4 },
-  { kind: 'table', title: 'What the overlay earned', source: 'overlay_parts' },
+  { kind: 'table', title: 'Return of the overlay', source: 'overlay_parts' },
   { kind: 'table', title: 'Breaches of the rule watched', source: 'breaches', limit: 4 },
   { kind: 'text', title: 'Definitions', text: DEFINITIONS },
 ];

@@ -18,7 +18,7 @@ export const ESTIMATOR_SETTINGS = {
   },
   intensity_method: {
     readers: ['shrinkage'],
-    help: 'shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given.',
+    help: 'Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data.',
     choices: ['shape', 'ledoit_wolf'],
   },
   half_life: {

@@ -36,7 +36,11 @@ export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpres
 
 export const rankedField = (fallback: string) => field.default(fallback);
 
-export const count = z.int().min(1).max(20_000).meta({ label: 'Count', help: 'How many are kept.', unit: 'names' });
+export const count = z
+  .int()
+  .min(1)
+  .max(20_000)
+  .meta({ label: 'Count', help: 'Number of securities that are kept.', unit: 'securities' });
 
 export const identifiers = z
   .array(AssetIdentifier)

@@ -24,7 +24,8 @@ export function withSuspended(
   if (incumbents === null || members === undefined || stale <= entry) return universe;
   const isSuspended = (column: number): boolean =>
     sm.isSilent(session, column, entry) && !hasLeft(sm, session, column, stale);
-  const suspended = Array.from(incumbents).filter(isSuspended);
+  const suspended: number[] = [];
+  for (let k = 0; k < incumbents.length; k++) if (isSuspended(incumbents[k]!)) suspended.push(incumbents[k]!);
   if (suspended.length === 0) return universe;
   const isMember = members(session);
   const staying = suspended.filter((column) => isMember[column] === 1 && !universe.includes(column));

@@ -13,12 +13,12 @@ export function verdictOf({ selection, overfitting, folds, identical }: SweepTab
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [
-    ...(identical.length === 0 ? [] : [`Variants of equal levels count as one trial: ${groupWords(identical)}.`]),
+    ...(identical.length === 0 ? [] : [`Variants with identical levels count as one trial: ${groupWords(identical)}.`]),
     ...(deflatedSharpe === null ? [] : [skillSentence(deflatedSharpe, trials, overfitting?.probability ?? null)]),
     ...(overfitting === null
       ? []
       : [
-          `In ${percent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of time the best of one half was no better than the median of the other.`,
+          `In ${percent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other.`,
         ]),
     ...(folds === null ? [] : [foldsSentence(folds)]),
   ];
@@ -38,10 +38,10 @@ function groupWords(identical: SweepTable['identical']): string {
 }
 
 function skillSentence(deflatedSharpe: number, trials: number, overfit: number | null): string {
-  const best = trials === 1 ? 'it' : `the best of ${trials} trials`;
-  const tested = `Tested against a true Sharpe ratio of zero, the first beats what ${best} would show by chance with a probability of ${percent(deflatedSharpe)}`;
+  const chance = trials === 1 ? 'one trial' : `the best of ${trials} trials`;
+  const tested = `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${percent(deflatedSharpe)} (deflated Sharpe ratio)`;
   if (overfit === null || overfit <= CHANCE) return `${tested}.`;
-  return `${tested}, but the probability of overfitting is ${percent(overfit)}, above one half: its first rank here does not predict its future rank.`;
+  return `${tested}. The probability of overfitting is ${percent(overfit)}, above one half: the first rank here does not predict the future rank.`;
 }
 
 const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {

@@ -70,7 +70,7 @@ function messageOf(
   { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument,
 ): string {
   return [
-    `${assetIds.length} ${assetIds.length === 1 ? 'name' : 'names'}, ${diagnostics.observations} observations.`,
+    `${assetIds.length} ${assetIds.length === 1 ? 'security' : 'securities'}, ${diagnostics.observations} observations.`,
     ...unreadFindings(request).map(({ message }) => message),
     leftOutSentence(new Map(Object.entries(excluded))),
   ]

@@ -138,8 +138,9 @@ test('a run stays that of its definition while amendments take effect after its 
 });
 
 describe('amendments that cannot be followed are refused', () => {
-  const found = (...amendments: object[]) =>
-    validateIndex({ ...body, amendments }, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never)
+  const found = (...amendments: object[]) => foundIn({ amendments });
+  const foundIn = (members: object) =>
+    validateIndex({ ...body, ...members }, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never)
       .findings.filter(({ severity }) => severity === 'error')
       .map(({ code, path }) => `${code} ${path}`);
 
@@ -159,6 +160,13 @@ describe('amendments that cannot be followed are refused', () => {
       ['IMMUTABLE_FIELD amendments[0].changes.pipeline.treatment.dividends'],
     ],
   ])('%j: %j', (amendments, expected) => expect(found(...amendments)).toEqual(expected));
+
+  test('an error of the first version, or of an earlier amendment, is reported once and where it was written', () => {
+    const amendments = [amendment('2024-03-20', toCap), amendment('2024-04-02', onlyA)];
+    expect(foundIn({ rebalance: { frequency: 'never' }, amendments })).toEqual(['NOT_IN_CHOICES rebalance.frequency']);
+    const wrong = amendment('2024-03-20', { rebalance: { frequency: 'never' } });
+    expect(found(wrong, amendments[1]!)).toEqual(['NOT_IN_CHOICES amendments[0].changes.rebalance.frequency']);
+  });
 });
 
 test('an overlay keeps its type and what lies beneath it', () => {

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
+import { CALENDARS, expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
 
 const SESSIONS = 90;
 const DAYS = weekdays(SESSIONS);
@@ -35,6 +39,58 @@ describe('a suspended constituent', () => {
 
   test('stays without an end where the document says null', () => {
     expectNear(weightOf(suspended({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
+  });
+
+  test('is a gap on each session without a price, however long, before and after a review, a merger into it and a return', () => {
+    const SECOND = 75;
+    const back = new Set([40, SECOND]);
+    const close = {
+      A: flat(100).map((price, t) => (t <= 2 || back.has(t) ? price : null)),
+      B: flat(100),
+      C: until(100, 80),
+      D: until(50, 3),
+    };
+    const run = suspended({
+      close,
+      universe: ['A', 'B', 'C'],
+      actions: [{ name: 'C', type: 'MERGER', value: 1, related: 'D', ex: DAYS[81]! }],
+      rebalance: { frequency: 'custom', dates: [DAYS[20]] },
+      treatment: { max_stale_sessions: null },
+    });
+    const { book } = run.index;
+    const width = book.columns.length;
+    const expected = Array.from({ length: SESSIONS }, (_, t) => t).flatMap((t) =>
+      Array.from(book.columns)
+        .filter((column, slot) => {
+          const isHeld = (at: number): boolean => at >= 0 && book.weights[at * width + slot]! > 0;
+          const prices = close[book.sm.identifiers[column] as keyof typeof close];
+          return (isHeld(t) || isHeld(t - 1)) && prices[t] === null;
+        })
+        .map((column) => [book.from + t, column]),
+    );
+    expect(expected.filter(([, column]) => column === book.sm.columnOf('A'))).toHaveLength(SESSIONS - 5);
+    expect(book.gaps.map(({ session, column }) => [session, column])).toEqual(expected);
+  });
+
+  test('is a gap of each session of an extended run, as of a whole one', () => {
+    const tally = newTally();
+    expectResumes({
+      market: buildMarket({ dates: DAYS, close: { A: until(100, 2), B: flat(100) } }),
+      document: IndexDocument.parse({
+        id: 'X',
+        name: 'X',
+        calendar: 'MAIN',
+        base_date: DAYS[0],
+        rebalance: { frequency: 'none' },
+        pipeline: { weighting: { type: 'EqualWeight' }, treatment: { max_stale_sessions: null } },
+      }),
+      request: { createDecider: indexDecider },
+      rows: 75,
+      steps: [4, 1, 6],
+      tally,
+      calendars: CALENDARS,
+    });
+    expect(tally).toMatchObject({ extended: 3 });
   });
 
   test('leaves after 5 sessions on a store without endings, and stays on one that has an action of that kind', () => {

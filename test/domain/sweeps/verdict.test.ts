@@ -55,10 +55,10 @@ describe('variants of equal levels', () => {
   test('are not those that differ by a bit, nor those that were refused', () => {
     const other = again(a) as Extract<VariantOutcome, { kind: 'run' }>;
     other.level[40]! *= 1 + Number.EPSILON;
-    const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
-    const found = table([a, other, refused, refused]);
-    expect(found.selection!.trials).toBe(2);
-    expect(found.identical).toEqual([]);
+    const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
+    const result = table([a, other, refusal, refusal]);
+    expect(result.selection!.trials).toBe(2);
+    expect(result.identical).toEqual([]);
   });
 
   test('are named, and all of them ranked', () => {
@@ -67,7 +67,7 @@ describe('variants of equal levels', () => {
       [1, 4],
     ]);
     expect(twice.rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(verdictOf(twice)[0]).toBe('Variants of equal levels count as one trial: 0 = 2 = 5, 1 = 4.');
+    expect(verdictOf(twice)[0]).toBe('Variants with identical levels count as one trial: 0 = 2 = 5, 1 = 4.');
     expect(once.identical).toEqual([]);
   });
 
@@ -79,7 +79,7 @@ describe('variants of equal levels', () => {
       identical: [[0, 1]],
     });
     expect(verdictOf(single).at(-1)).toMatch(
-      /^Tested against a true Sharpe ratio of zero, the first beats what it would show by chance with a probability of \d+\.\d %\.$/,
+      /^The Sharpe ratio of the first variant exceeds that of one trial without skill with a probability of \d+\.\d % \(deflated Sharpe ratio\)\.$/,
     );
   });
 });
@@ -103,19 +103,19 @@ describe('what is said of skill', () => {
   const said = (rest: Partial<SweepTable>) =>
     verdictOf({ rows: [], selection, overfitting: null, folds: null, identical: [], fan: null, ...rest });
   const TESTED =
-    'Tested against a true Sharpe ratio of zero, the first beats what the best of 12 trials would show by chance with a probability of 89.3 %';
+    'The Sharpe ratio of the first variant exceeds that of the best of 12 trials without skill with a probability of 89.3 % (deflated Sharpe ratio)';
 
   test('is stated with the benchmark of its test', () => {
     expect(said({})).toEqual([`${TESTED}.`]);
     expect(said({ overfitting: overfitting(0.5) })).toEqual([
       `${TESTED}.`,
-      'In 50.0 % of 12,870 splits of time the best of one half was no better than the median of the other.',
+      'In 50.0 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other.',
     ]);
   });
 
   test('is not stated without that at a probability of overfitting above one half', () => {
     expect(said({ overfitting: overfitting(0.772) })[0]).toBe(
-      `${TESTED}, but the probability of overfitting is 77.2 %, above one half: its first rank here does not predict its future rank.`,
+      `${TESTED}. The probability of overfitting is 77.2 %, above one half: the first rank here does not predict the future rank.`,
     );
   });
 

@@ -227,7 +227,7 @@ test('a report of several indices begins each on a new page, with the parts of o
   const { pages } = readPdf(bytes);
   const textOf = ({ texts }: (typeof pages)[number]): string => texts.map(({ text }) => text).join(' ');
   expect(pages.map((page) => /Index factsheet/.test(textOf(page)))).toEqual([true, false, true, false]);
-  expect(pages.map((page) => /What the overlay earned/.test(textOf(page)))).toEqual([false, false, false, true]);
+  expect(pages.map((page) => /Return of the overlay/.test(textOf(page)))).toEqual([false, false, false, true]);
   expect(textOf(pages[2]!)).toMatch(/^Double/);
   expect(pages.filter((page) => /Definitions/.test(textOf(page)))).toHaveLength(1);
   await expect(

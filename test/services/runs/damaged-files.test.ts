@@ -51,7 +51,7 @@ const RUN_PATHS = ['record', 'overview', 'levels', 'weights', 'attribution', 'ex
 
 beforeAll(async () => {
   service = await runService();
-  await finished('/data/synthetic', { store_id: 'm', seed: 5, assets: 180, start: '2019-01-02', end: '2022-12-20' });
+  await finished('/data/synthetic', { store_id: 'm', seed: 5, assets: 60, start: '2019-01-02', end: '2022-12-20' });
   await service.ask('PUT', '/indices/EQ', {
     id: 'EQ',
     name: 'EQ',

@@ -23,11 +23,11 @@ class Operations:
         return cast("Union[c.Health, c.PublicHealth]", self._transport.json("GET", "/health"))
 
     def get_liveness(self) -> c.Liveness:
-        """Whether the process answers."""
+        """Liveness of the process."""
         return cast("c.Liveness", self._transport.json("GET", "/health/live"))
 
     def get_readiness(self) -> c.Readiness:
-        """Whether the service takes work."""
+        """Readiness of the service."""
         return cast("c.Readiness", self._transport.json("GET", "/health/ready"))
 
     def get_metrics(self) -> str:
@@ -50,7 +50,7 @@ class Operations:
         return cast("c.OpenApiDocument", self._transport.json("GET", "/openapi.json"))
 
     def get_documentation(self) -> str:
-        """The reference as a page to read."""
+        """The API reference as a page."""
         return self._transport.content("GET", "/docs").decode()
 
     def get_guide(self, *, format: Optional[Literal["html", "md"]] = None) -> str:
@@ -63,7 +63,7 @@ class Operations:
     def get_guide_page(self, page: str, *, format: Optional[Literal["html", "md"]] = None) -> str:
         """One page of the guide.
 
-        :param page: Its name.
+        :param page: Name of the key.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/docs/guide/{word(page)}", query={"format": format}).decode()
@@ -71,18 +71,18 @@ class Operations:
     def get_guide_picture(self, picture: str) -> bytes:
         """A picture of the guide.
 
-        :param picture: Its name.
+        :param picture: Name of the key.
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "calendars", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
-    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "calendars", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param media: What is wanted instead of JSON.
@@ -103,15 +103,33 @@ class Operations:
     def follow_jobs(self, *, seconds: Optional[int] = None) -> Iterator[Event]:
         """Status of every job as server-sent events.
 
-        :param seconds: The stream ends after this number of seconds; at 0 as soon as the unfinished jobs have been reported.
+        :param seconds: Seconds until the stream ends; 0: as soon as the unfinished jobs are reported.
         """
         return self._transport.events("GET", "/jobs/events", query={"seconds": seconds})
 
+    def list_job_kinds(self) -> c.JobKindList:
+        """Kinds of job, and which are paused."""
+        return cast("c.JobKindList", self._transport.json("GET", "/jobs/kinds"))
+
+    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
+        """Starts no more jobs of a kind.
+
+        :param job_kind: Kind of job.
+        """
+        return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/pause", body=body))
+
+    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]) -> c.JobKindState:
+        """Starts jobs of a kind again.
+
+        :param job_kind: Kind of job.
+        """
+        return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/resume"))
+
     def get_job(self, job_id: str, *, wait: Optional[float] = None) -> c.JobStatus:
-        """Status of a job, with its result once it succeeded.
+        """Status of a job, with its result after success.
 
         :param job_id: {kind}:{id}, for example backtest:LARGE-100.
-        :param wait: Longest time to wait for a change of status, seconds.
+        :param wait: Maximum time to wait for a change of status, in seconds.
         """
         return cast("c.JobStatus", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
 
@@ -119,7 +137,7 @@ class Operations:
         """Cancels a job.
 
         :param job_id: {kind}:{id}, for example backtest:LARGE-100.
-        :param if_match: Change the document only when its etag is one of these.
+        :param if_match: Change the document only if its ETag is one of these.
         """
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
 
@@ -141,34 +159,64 @@ class Operations:
     def get_schedule(self, index_id: str, *, asof: Optional[c.Date] = None, as_of: Optional[c.Date] = None, limit: Optional[int] = None) -> c.ScheduleView:
         """Recent and upcoming rebalance dates of an index.
 
-        :param asof: The date to look from; default today (UTC).
-        :param as_of: The same as asof; when both are given they must agree.
-        :param limit: Longest list, of recent and of upcoming dates separately. More yields more history only: the lookahead is bounded on its own.
+        :param asof: Date from which to search. Default: today (UTC).
+        :param as_of: Alias of asof; if both are given, they must agree.
+        :param limit: Maximum number of recent dates, and of upcoming dates. Upcoming dates are also limited by the horizon.
         """
         return cast("c.ScheduleView", self._transport.json("GET", f"/indices/{word(index_id)}/schedule", query={"asof": asof, "as_of": as_of, "limit": limit}))
 
-    def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
-        """What happens when, of all indices: announcements, effective dates, expiries and holidays.
+    def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "closure", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
+        """Calendar of events of all indices: announcements, effective dates, expiries and holidays.
 
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
 
-    def list_events_content(self, media: Literal["text/calendar"], *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> bytes:
-        """What happens when, of all indices: announcements, effective dates, expiries and holidays.
+    def list_events_content(self, media: Literal["text/calendar"], *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "closure", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> bytes:
+        """Calendar of events of all indices: announcements, effective dates, expiries and holidays.
 
         :param media: What is wanted instead of JSON.
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
+
+    def list_closures(self) -> c.CalendarClosuresCollection:
+        """Calendars with recorded changes."""
+        return cast("c.CalendarClosuresCollection", self._transport.json("GET", "/calendars"))
+
+    def get_closures(self, calendar_code: str) -> c.CalendarClosures:
+        """Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        """
+        return cast("c.CalendarClosures", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures"))
+
+    def put_closures(self, calendar_code: str, body: c.ClosuresBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.RecordedCalendarClosures:
+        """Records the changes of a calendar, in place of those recorded before.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        return cast("c.RecordedCalendarClosures", self._transport.json("PUT", f"/calendars/{word(calendar_code)}/closures", body=body, if_match=if_match, note=note))
+
+    def delete_closures(self, calendar_code: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes the recorded changes of a calendar: only its rules apply.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/calendars/{word(calendar_code)}/closures", query={"purge": purge}, if_match=if_match, note=note)
 
     def list_indices(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.IndexCollection:
         """Stored index definitions.
@@ -181,118 +229,145 @@ class Operations:
     def create_index(self, body: c.IndexDocumentBody, *, note: Optional[str] = None) -> c.SavedIndex:
         """Stores a new index definition.
 
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("POST", "/indices", body=body, note=note))
 
     def list_rule_types(self) -> c.RuleTypes:
-        """Every selection and weighting class with its parameters, and the other fields of a definition."""
+        """Every selection and weighting class with its parameters, and all other fields of a definition."""
         return cast("c.RuleTypes", self._transport.json("GET", "/indices/rule-types"))
 
     def list_overlay_types(self) -> c.OverlayTypes:
-        """Every kind of overlay: formula, where it is published, parameters."""
+        """Every kind of overlay: formula, its publication, parameters."""
         return cast("c.OverlayTypes", self._transport.json("GET", "/indices/overlay-types"))
 
-    def list_methodology_templates(self) -> c.MethodologyTemplateCollection:
-        """Published methodologies as templates, with what each reads and whether the served store can run it."""
-        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates"))
+    def list_methodology_templates(self, *, store_id: Optional[str] = None) -> c.MethodologyTemplateCollection:
+        """Published methodologies as templates, with the data that each requires and its availability in the served store.
 
-    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None) -> c.MethodologyTemplateDetail:
-        """One published methodology as index documents, ready to be stored.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates", query={"store_id": store_id}))
+
+    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.MethodologyTemplateDetail:
+        """One published methodology as index documents that can be stored.
 
         :param index_id: Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.
-        :param base_date: Base date of every document. Default: a year into the served store, or that of the template.
+        :param base_date: Base date of every document. Default: one year after the start of the served store, or that of the template.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
+        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date, "store_id": store_id}))
 
-    def get_methodology_template_level(self, methodology_id: str) -> c.MethodologyTemplateLevel:
-        """A published methodology on the served store: its level over the last three years; nothing is stored."""
-        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level"))
+    def get_methodology_template_level(self, methodology_id: str, *, store_id: Optional[str] = None) -> c.MethodologyTemplateLevel:
+        """A published methodology on the served store: its level over the last three years; nothing is stored.
 
-    def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
-        """Everything there is to say about a definition; nothing is stored."""
-        return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level", query={"store_id": store_id}))
 
-    def evaluate_datapoint(self, body: c.DatapointRequest) -> c.DatapointEvaluation:
-        """What an expression means: its canonical text, its unit and the values of a few securities."""
-        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body))
+    def validate_index(self, body: c.IndexDocumentBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
+        """Validates a definition; nothing is stored.
 
-    def preview_document(self, body: c.PreviewDocumentRequest) -> c.PreviewResponse:
-        """Composes a definition as sent on one date; nothing is stored."""
-        return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body, query={"store_id": store_id}))
 
-    def what_if(self, body: c.WhatIfRequest) -> c.WhatIfResponse:
-        """Effect of a changed definition on one date; nothing is stored."""
-        return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body))
+    def evaluate_datapoint(self, body: c.DatapointRequest, *, store_id: Optional[str] = None) -> c.DatapointEvaluation:
+        """Analyses an expression: its canonical text, its unit and the values of a few securities.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body, query={"store_id": store_id}))
+
+    def preview_document(self, body: c.PreviewDocumentRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """Computes the composition of a definition on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body, query={"store_id": store_id}))
+
+    def what_if(self, body: c.WhatIfRequest, *, store_id: Optional[str] = None) -> c.WhatIfResponse:
+        """Effect of a changed definition on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body, query={"store_id": store_id}))
 
     def get_index(self, index_id: str, *, on: Optional[c.Date] = None) -> c.IndexDocument:
-        """A stored definition, exactly as PUT accepts it.
+        """A stored definition, in the form that PUT accepts.
 
-        :param on: The text in force on a day, YYYY-MM-DD: with the changes of the amendments that are effective then. Default: the document as it is stored.
+        :param on: Returns the definition in force on a day, YYYY-MM-DD, including amendments that are effective by then. Default: the document as stored.
         """
         return cast("c.IndexDocument", self._transport.json("GET", f"/indices/{word(index_id)}", query={"on": on}))
 
     def put_index(self, index_id: str, body: c.IndexDocumentBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedIndex:
         """Stores or replaces a definition.
 
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("PUT", f"/indices/{word(index_id)}", body=body, if_match=if_match, note=note))
 
     def delete_index(self, index_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> c.IndexDeletion:
-        """Removes a definition, its optimised children, overlays on it and every result of them.
+        """Deletes a definition, its optimised children, its overlays, and all their results.
 
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
-    def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None) -> c.PreviewResponse:
-        """Composes a stored definition on one date."""
-        return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body))
+    def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """Computes the composition of a stored definition on one date.
 
-    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None, run_id: Optional[str] = None) -> c.IndexExplanation:
-        """The chain behind one weight.
-
-        :param as_of: Default the latest date of the store.
-        :param run_id: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id}))
+        return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body, query={"store_id": store_id}))
+
+    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None, run_id: Optional[str] = None, store_id: Optional[str] = None) -> c.IndexExplanation:
+        """Explains one weight.
+
+        :param as_of: Default: the latest date of the store.
+        :param run_id: Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id, "store_id": store_id}))
 
     def get_methodology(self, index_id: str) -> c.Methodology:
         """The definition in numbered English sentences."""
         return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
 
-    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
-        """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
+    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
+        """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}))
+        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}))
 
-    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
-        """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
+    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
+        """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param media: What is wanted instead of JSON.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}, accept=media)
+        return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}, accept=media)
 
-    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None) -> Job[c.BacktestRunResult]:
+    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.BacktestRunResult]:
         """Backtest an index, or a strategy, as a job.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback, "priority": priority}))
 
-    def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None) -> c.BacktestBatch:
+    def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> c.BacktestBatch:
         """Backtest many indices and strategies, each as a separate job.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback}))
+        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback, "priority": priority}))
 
     def list_backtests(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.BacktestRecordCollection:
         """Stored records, by id.
@@ -303,24 +378,24 @@ class Operations:
         return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
 
     def compare_runs(self, ids: Sequence[c.RunOf], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> c.CompareView:
-        """Levels, figures and correlations of several stored runs on the dates that all of them have.
+        """Levels, figures and correlations of several stored runs on their common dates.
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end, "format": format}))
 
     def compare_runs_content(self, ids: Sequence[c.RunOf], media: Literal["text/csv"], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
-        """Levels, figures and correlations of several stored runs on the dates that all of them have.
+        """Levels, figures and correlations of several stored runs on their common dates.
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param media: What is wanted instead of JSON.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end, "format": format}, accept=media)
@@ -333,10 +408,10 @@ class Operations:
         return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record", query={"run_id": run_id}))
 
     def delete_record(self, index_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Forget the stored run.
+        """Delete the stored run.
 
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/analytics/{word(index_id)}/record", if_match=if_match, note=note)
 
@@ -348,11 +423,11 @@ class Operations:
         return cast("c.OverviewView", self._transport.json("GET", f"/analytics/{word(index_id)}/overview", query={"run_id": run_id}))
 
     def get_attribution(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.AttributionView:
-        """Contributions of the names to the return of a window, linked so that they add up exactly.
+        """Contributions of the securities to the return of a window, linked so that they add up exactly.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         """
         return cast("c.AttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution", query={"run_id": run_id, "start": start, "end": end}))
 
@@ -362,34 +437,34 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param by: Reference column to group by.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         """
         return cast("c.GroupAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution/groups", query={"run_id": run_id, "by": by, "benchmark": benchmark, "start": start, "end": end}))
 
     def reconcile_run(self, index_id: str, *, run_id: Optional[str] = None) -> c.ReconciliationView:
-        """The identities of the stored run, computed again.
+        """Accounting identities of the stored run, recomputed.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.ReconciliationView", self._transport.json("GET", f"/analytics/{word(index_id)}/reconcile", query={"run_id": run_id}))
 
     def get_run_asset(self, index_id: str, identifier: str, *, run_id: Optional[str] = None) -> c.AssetView:
-        """One name of a run: its price, its weights, how it moved with the run.
+        """One security of a run: its price, its weights, its correlation with the run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}", query={"run_id": run_id}))
 
     def get_weights(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]] = None) -> c.WeightsView:
-        """What the index holds on a date, with concentration, drift and risk.
+        """Holdings of the index on a date, with concentration, drift and risk.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param as_of: The latest date of the run at or before it; the last by default.
+        :param as_of: The latest date of the run at or before this day. Default: the last date.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param risk: Adds risk contributions.
-        :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
-        :param risk_estimator: Estimator, with its defaults, of a covariance over the window of the run; adds risk contributions. Excludes risk_model.
+        :param risk_model: Stored risk model for the risk contributions, which then need no prices.
+        :param risk_estimator: Estimator of a covariance over the window of the run, with its defaults; adds risk contributions. Excludes risk_model.
         """
         return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model, "risk_estimator": risk_estimator}))
 
@@ -398,11 +473,11 @@ class Operations:
 
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param as_of: The latest date of the run at or before it; the last by default.
+        :param as_of: The latest date of the run at or before this day. Default: the last date.
         :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.
-        :param risk_model: Stored risk model whose factors are taken: one by statistical, industries or styles.
-        :param risk_estimator: Estimator of the factors over the window of the run, as `model` names it. Excludes model and risk_model.
-        :param factors: Principal components, read by statistical. Default: 5.
+        :param risk_model: Stored risk model that provides the factors: statistical, industries or styles.
+        :param risk_estimator: Estimator of the factors over the window of the run. Excludes model and risk_model.
+        :param factors: Number of principal components of `statistical`. Default: 5.
         """
         return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "risk_model": risk_model, "risk_estimator": risk_estimator, "factors": factors}))
 
@@ -411,8 +486,8 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param model: Market, sectors and styles, or market and sectors.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         """
         return cast("c.FactorAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-attribution", query={"run_id": run_id, "model": model, "start": start, "end": end}))
 
@@ -420,9 +495,9 @@ class Operations:
         """Index levels of a run in any return variant, with the divisor.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param variant: The index's own by default; a run on prices that include dividends has only `total`.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param variant: Default: the variant of the index. A run on prices that include dividends has only `total`.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         """
         return cast("c.LevelsView", self._transport.json("GET", f"/analytics/{word(index_id)}/levels", query={"run_id": run_id, "variant": variant, "start": start, "end": end}))
 
@@ -430,19 +505,20 @@ class Operations:
         """Stored runs of an index or a strategy, newest first.
 
         :param limit: Maximum number of rows. Default: all.
-        :param before: Rows after that of this run.
+        :param before: Only rows after that of this run.
         """
         return cast("c.StoredRuns", self._transport.json("GET", f"/analytics/{word(index_id)}/runs", query={"limit": limit, "before": before}))
 
-    def diff_runs(self, index_id: str, body: c.RunsDifferenceRequest, *, callback: Optional[str] = None) -> Job[c.RunsDifference]:
-        """Why two stored runs differ, as a job.
+    def diff_runs(self, index_id: str, body: c.RunsDifferenceRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RunsDifference]:
+        """Explain the differences between two stored runs, as a job.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback, "priority": priority}))
 
     def list_summaries(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RunSummaryCollection:
-        """Level, returns, volatility and rebalances of every stored run, a row each.
+        """Level, returns, volatility and rebalances of every stored run, one row each.
 
         :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
@@ -453,47 +529,47 @@ class Operations:
         """Levels, drawdown, returns and figures of a window of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
-        :param of: What is measured: the portfolio after costs, or the index it tracks. Default: index where a variant is asked for, else portfolio.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
+        :param of: Subject of the figures: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.
         :param variant: Return variant of the index that is measured. Default: that of the definition. A portfolio has only the variant of its run.
         """
         return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"run_id": run_id, "start": start, "end": end, "of": of, "variant": variant}))
 
     def list_rebalances(self, index_id: str, *, run_id: Optional[str] = None) -> c.RebalanceList:
-        """Every rebalance of a run with what it changed, turnover and cost.
+        """Every rebalance of a run with its changes, turnover and cost.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.RebalanceList", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances", query={"run_id": run_id}))
 
     def get_rebalance(self, index_id: str, date: c.Date, *, run_id: Optional[str] = None) -> c.RebalanceView:
-        """One rebalance of a run, name by name: weights before and after, trades.
+        """One rebalance of a run by security: weights before and after, trades.
 
-        :param date: The latest rebalance at or before it.
+        :param date: The latest rebalance at or before this day.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         """
         return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}", query={"run_id": run_id}))
 
     def get_index_actions(self, index_id: str, *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, table: Optional[Literal["actions", "constituents"]] = None, format: Optional[Literal["json", "csv"]] = None) -> c.ActionsView:
-        """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
+        """Effects of past and coming corporate actions on an index: weight, shares and divisor before and after.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param from_: First ex-date wanted; the first of the run by default.
-        :param to: Last ex-date wanted.
-        :param table: For CSV only: the actions (the default), or the whole index after each coming action, once for every choice that the action offers, with weight and shares of each security before and after. Refused with JSON.
+        :param from_: First ex-date. Default: the first date of the run.
+        :param to: Last ex-date.
+        :param table: For CSV only: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice that the action offers. Refused with JSON.
         :param format: Instead of `Accept`.
         """
         return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}))
 
     def get_index_actions_content(self, index_id: str, media: Literal["text/csv"], *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, table: Optional[Literal["actions", "constituents"]] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
-        """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
+        """Effects of past and coming corporate actions on an index: weight, shares and divisor before and after.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param from_: First ex-date wanted; the first of the run by default.
-        :param to: Last ex-date wanted.
-        :param table: For CSV only: the actions (the default), or the whole index after each coming action, once for every choice that the action offers, with weight and shares of each security before and after. Refused with JSON.
+        :param from_: First ex-date. Default: the first date of the run.
+        :param to: Last ex-date.
+        :param table: For CSV only: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice that the action offers. Refused with JSON.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}, accept=media)
@@ -502,8 +578,8 @@ class Operations:
         """Ordinary dividends in index points, by session and year; yield, and dividends announced.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         """
         return cast("c.DividendPointsView", self._transport.json("GET", f"/analytics/{word(index_id)}/dividend-points", query={"run_id": run_id, "start": start, "end": end}))
 
@@ -512,13 +588,13 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
-        :param groups: Most groups listed; the others together are OTHERS.
-        :param interval: Every date, or the last of each week or month.
+        :param groups: Maximum number of groups; the remaining ones are combined as OTHERS.
+        :param interval: Every date, or the last date of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}))
@@ -529,102 +605,102 @@ class Operations:
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
-        :param groups: Most groups listed; the others together are OTHERS.
-        :param interval: Every date, or the last of each week or month.
+        :param groups: Maximum number of groups; the remaining ones are combined as OTHERS.
+        :param interval: Every date, or the last date of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
     def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
-        """A published rule of concentration watched on every session: headroom, breaches and their causes.
+        """A published concentration rule checked on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
-        :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param by: Reference column of the issuer; IDENTIFIER makes each security its own issuer.
+        :param table: Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: `state`.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}))
 
     def get_limits_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
-        """A published rule of concentration watched on every session: headroom, breaches and their causes.
+        """A published concentration rule checked on every session: headroom, breaches and their causes.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
-        :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param by: Reference column of the issuer; IDENTIFIER makes each security its own issuer.
+        :param table: Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: `state`.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
     def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
-        """Rows of the optimiser watched on every session of a run.
+        """Constraint rows checked on every session of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param table: Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: `state`.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}))
 
     def watch_limits_content(self, index_id: str, body: c.LimitsRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
-        """Rows of the optimiser watched on every session of a run.
+        """Constraint rows checked on every session of a run.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
-        :param start: First day wanted; the first of the run by default.
-        :param end: Last day wanted; the last of the run by default.
+        :param table: Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: `state`.
+        :param start: First day. Default: the first of the run.
+        :param end: Last day. Default: the last of the run.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
     def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ScenariosView:
-        """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
+        """The composition of a run in past windows and under shocks: return by security and group; nothing is stored.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `scenarios`.
+        :param table: Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: `scenarios`.
         :param format: Instead of `Accept`.
         """
         return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}))
 
     def run_scenarios_content(self, index_id: str, body: c.ScenarioRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
-        """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
+        """The composition of a run in past windows and under shocks: return by security and group; nothing is stored.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `scenarios`.
+        :param table: Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: `scenarios`.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)
 
     def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExportView:
-        """A table of a run as a file, its whole history.
+        """A table of a run as a file, with its whole history.
 
         :param table: The table.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
         return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}))
 
     def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, date: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
-        """A table of a run as a file, its whole history.
+        """A table of a run as a file, with its whole history.
 
         :param table: The table.
         :param media: What is wanted instead of JSON.
@@ -632,26 +708,28 @@ class Operations:
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
-        :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
+        :param date: Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}, accept=media)
 
-    def run_sql(self, body: c.SqlRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
+    def run_sql(self, body: c.SqlRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
         """The answer to a SQL query over runs, prices and reference data.
 
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"format": format}))
+        return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"store_id": store_id, "format": format}))
 
-    def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
+    def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
         """The answer to a SQL query over runs, prices and reference data.
 
         :param media: What is wanted instead of JSON.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("POST", "/sql", body=body, query={"format": format}, accept=media)
+        return self._transport.content("POST", "/sql", body=body, query={"store_id": store_id, "format": format}, accept=media)
 
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.
@@ -664,13 +742,16 @@ class Operations:
     def create_constraint_set(self, body: c.ConstraintSetBody, *, note: Optional[str] = None) -> c.SavedConstraintSet:
         """Stores a new constraint set.
 
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body, note=note))
 
-    def validate_constraint_set(self, body: c.ConstraintSetBody) -> c.ValidationReport:
-        """Everything there is to say about a constraint set; nothing is stored."""
-        return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body))
+    def validate_constraint_set(self, body: c.ConstraintSetBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
+        """Everything there is to say about a constraint set; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body, query={"store_id": store_id}))
 
     def get_constraint_set(self, constraint_set_id: str) -> c.ConstraintSet:
         """A stored constraint set, exactly as PUT accepts it.
@@ -683,8 +764,8 @@ class Operations:
         """Stores or replaces a constraint set.
 
         :param constraint_set_id: Id of the constraint set.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedConstraintSet", self._transport.json("PUT", f"/optimise/constraint-sets/{word(constraint_set_id)}", body=body, if_match=if_match, note=note))
 
@@ -693,8 +774,8 @@ class Operations:
 
         :param constraint_set_id: Id of the constraint set.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/optimise/constraint-sets/{word(constraint_set_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -706,16 +787,21 @@ class Operations:
         """Every objective and model of expected returns with its parameters."""
         return cast("c.ObjectiveTypes", self._transport.json("GET", "/optimise/objective-types"))
 
-    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None) -> Job[c.OptimisationRunResult]:
+    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.OptimisationRunResult]:
         """Optimises the weights of an index under a constraint set, as a job.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def preview_optimisation(self, body: c.OptimisationPreviewRequest) -> c.PreviewResponse:
-        """The weights that an optimisation would come to; nothing is stored."""
-        return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body))
+    def preview_optimisation(self, body: c.OptimisationPreviewRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """The weights that an optimisation would come to; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body, query={"store_id": store_id}))
 
     def get_optimisation(self, run_id: str) -> c.OptimisationRunResult:
         """The result of a finished optimisation.
@@ -727,7 +813,7 @@ class Operations:
     def optimise_index(self, index_id: str, body: c.OptimiseRequest, *, note: Optional[str] = None) -> c.SavedIndex:
         """Stores a new index that optimises this one at each of its rebalances.
 
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/optimise", body=body, note=note))
 
@@ -743,7 +829,7 @@ class Operations:
         """A risk model with its matrices.
 
         :param model_id: Id of the risk model.
-        :param date: Of an imported model: the one in force on this day is served, the newest by default.
+        :param date: For an imported model, the day whose model is returned. Default: the newest.
         :param format: Instead of `Accept`.
         """
         return cast("c.RiskModelView", self._transport.json("GET", f"/risk-models/{word(model_id)}", query={"date": date, "format": format}))
@@ -753,82 +839,91 @@ class Operations:
 
         :param model_id: Id of the risk model.
         :param media: What is wanted instead of JSON.
-        :param date: Of an imported model: the one in force on this day is served, the newest by default.
+        :param date: For an imported model, the day whose model is returned. Default: the newest.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/risk-models/{word(model_id)}", query={"date": date, "format": format}, accept=media)
 
     def delete_risk_model(self, model_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Forget a risk model.
+        """Delete a risk model.
 
         :param model_id: Id of the risk model.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match, note=note)
 
-    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskModelView]:
+    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.RiskModelView]:
         """Estimate a risk model as a job.
 
         :param model_id: Id of the risk model.
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskValidationView]:
-        """Say how well a risk model forecast over history, as a job.
+    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.RiskValidationView]:
+        """Validate the forecasts of a risk model over history, as a job.
 
         :param model_id: Id of the risk model.
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None) -> c.RiskModelImportResult:
-        """Store a risk model from outside.
+    def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.RiskModelImportResult:
+        """Import a risk model.
 
         :param model_id: Id of the risk model.
         :param units: As in the JSON body. Required with a file.
         :param annualisation: As in the JSON body.
         :param repair: As in the JSON body.
         :param date: Date of a file without a column `date`.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date}))
+        return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date, "store_id": store_id}))
 
     def export_risk_model(self, model_id: str) -> c.RiskModelImport:
-        """A risk model as an import reads it.
+        """A risk model in the form of an import.
 
         :param model_id: Id of the risk model.
         """
         return cast("c.RiskModelImport", self._transport.json("GET", f"/risk-models/{word(model_id)}/export"))
 
-    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.ReplayView]:
-        """Run a stored run again, as a job, and say whether it comes out equal.
+    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.ReplayView]:
+        """Repeat a stored run as a job, and report whether the result is equal.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
-    def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None) -> Job[c.SweepView]:
+    def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SweepView]:
         """Run many variants of an index and rank them, as one job.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback, "priority": priority}))
 
     def get_sweep_rows(self, sweep_id: str, *, block: Optional[int] = None) -> c.SweepRows:
         """Rows of a sweep in blocks.
 
-        :param block: Which block, counted from 0.
+        :param block: Number of the block, from 0.
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
-    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None) -> Job[c.BatchView]:
+    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
         """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
     def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None) -> c.BatchAccounts:
         """Results of a batch in blocks of 100 accounts.
@@ -845,50 +940,53 @@ class Operations:
         """
         return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
 
-    def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None) -> Job[c.RerunView]:
-        """Run again every index and strategy whose stored run is stale, as one job.
+    def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RerunView]:
+        """Repeat every stale run of indices and strategies, as one job.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback, "priority": priority}))
 
     def get_rerun_rows(self, rerun_id: str, *, block: Optional[int] = None) -> c.RerunRows:
         """Rows of a rerun in blocks.
 
-        :param block: Which block, counted from 0.
+        :param block: Number of the block, from 0.
         """
         return cast("c.RerunRows", self._transport.json("GET", f"/analytics/reruns/{word(rerun_id)}/rows", query={"block": block}))
 
-    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
-        """Simulate where the level of a stored run may go, as a job.
+    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SimulationView]:
+        """Simulate the future level of a stored run, as a job.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
     def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, benchmark: Optional[str] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
-        """Volatility, tracking error, beta and correlation of a run as they moved.
+        """Volatility, tracking error, beta and correlation of a run over time.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param window: Returns of a window; 63 unless a half-life is given.
+        :param window: Number of returns of a window. Default: 63 without a half-life.
         :param against: The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
-        :param half_life: In sessions; instead of a window.
+        :param half_life: Half-life in sessions; instead of a window.
         """
         return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "benchmark": benchmark, "half_life": half_life}))
 
-    def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None) -> Job[c.RenderResult]:
+    def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RenderResult]:
         """Renders a template as a PDF, as a job.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback, "priority": priority}))
 
     def list_renders(self, *, index_id: Optional[str] = None, template_id: Optional[str] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.RenderCollection:
         """Finished renders, newest first.
 
-        :param index_id: Only renders that were asked for this index.
+        :param index_id: Only renders of this index.
         :param template_id: Only renders of this template.
         :param limit: Maximum number of renders.
         :param before: Only renders older than this one: the next page.
@@ -900,10 +998,10 @@ class Operations:
         return self._transport.content("GET", f"/reports/renders/{word(render_id)}")
 
     def delete_render(self, render_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Removes a rendered report.
+        """Deletes a rendered report.
 
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/reports/renders/{word(render_id)}", if_match=if_match, note=note)
 
@@ -916,23 +1014,23 @@ class Operations:
         return cast("c.ReportTemplateCollection", self._transport.json("GET", "/reports/templates", query={"limit": limit, "after": after}))
 
     def get_template(self, template_id: str) -> c.ReportTemplateDocument:
-        """A report template, exactly as PUT accepts it."""
+        """A report template, in the form that PUT accepts."""
         return cast("c.ReportTemplateDocument", self._transport.json("GET", f"/reports/templates/{word(template_id)}"))
 
     def put_template(self, template_id: str, body: c.ReportTemplateDocumentInput, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedReportTemplate:
         """Stores or replaces a report template.
 
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedReportTemplate", self._transport.json("PUT", f"/reports/templates/{word(template_id)}", body=body, if_match=if_match, note=note))
 
     def delete_template(self, template_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Removes a report template; what was rendered from it stays.
+        """Deletes a report template; its rendered reports are kept.
 
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/reports/templates/{word(template_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -947,14 +1045,14 @@ class Operations:
     def get_roll(self, index_id: str, front_expiry: c.Date, back_expiry: c.Date, *, as_of: Optional[c.Date] = None, risk_free_rate: Optional[float] = None, dividend_yield: Optional[float] = None, borrow_rate: Optional[float] = None, dividends: Optional[Sequence[str]] = None, dividend_source: Optional[Literal["given", "announced"]] = None) -> c.RollResponse:
         """Cost of rolling between two expiries on the latest stored run.
 
-        :param front_expiry: Contract expiry rolled out of.
-        :param back_expiry: Contract expiry rolled into, after the front one.
-        :param as_of: Valuation date; default the latest level held.
-        :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction; default 0.
-        :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction; default 0.
-        :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction; default 0.
-        :param dividends: Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; exclude a non-zero dividend_yield.
-        :param dividend_source: `announced`: the dividends of the latest run that are announced on its last date, up to each expiry; neither dividends nor a yield are then given.
+        :param front_expiry: Expiry of the contract that is sold.
+        :param back_expiry: Expiry of the contract that is bought, after the front one.
+        :param as_of: Valuation date. Default: that of the latest level.
+        :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction. Default: 0.
+        :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction. Default: 0.
+        :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction. Default: 0.
+        :param dividends: Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; not together with a non-zero dividend_yield.
+        :param dividend_source: `announced`: the dividends of the latest run, announced by its last date, up to each expiry; excludes dividends and a yield.
         """
         return cast("c.RollResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/roll", query={"front_expiry": front_expiry, "back_expiry": back_expiry, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate, "dividends": dividends, "dividend_source": dividend_source}))
 
@@ -962,12 +1060,12 @@ class Operations:
         """Fair values over several expiries on the latest stored run.
 
         :param expiries: 1 to 64 contract expiries, all after as_of.
-        :param as_of: Valuation date; default the latest level held.
-        :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction; default 0.
-        :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction; default 0.
-        :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction; default 0.
-        :param dividends: Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; exclude a non-zero dividend_yield.
-        :param dividend_source: `announced`: the dividends of the latest run that are announced on its last date, up to each expiry; neither dividends nor a yield are then given.
+        :param as_of: Valuation date. Default: that of the latest level.
+        :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction. Default: 0.
+        :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction. Default: 0.
+        :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction. Default: 0.
+        :param dividends: Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; not together with a non-zero dividend_yield.
+        :param dividend_source: `announced`: the dividends of the latest run, announced by its last date, up to each expiry; excludes dividends and a yield.
         """
         return cast("c.TermStructureResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/term-structure", query={"expiries": expiries, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate, "dividends": dividends, "dividend_source": dividend_source}))
 
@@ -982,12 +1080,12 @@ class Operations:
     def create_strategy(self, body: c.StrategyDocumentInput, *, note: Optional[str] = None) -> c.SavedStrategy:
         """Stores a new strategy.
 
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedStrategy", self._transport.json("POST", "/strategies", body=body, note=note))
 
     def validate_strategy(self, body: c.StrategyDocumentInput) -> c.ValidationReport:
-        """Everything a save would refuse a strategy for; nothing is stored."""
+        """Validates a strategy as a save does; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/strategies/validate", body=body))
 
     def get_strategy(self, strategy_id: str) -> c.StoredStrategy:
@@ -997,17 +1095,17 @@ class Operations:
     def put_strategy(self, strategy_id: str, body: c.StrategyDocumentInput, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedStrategy:
         """Stores or replaces a strategy.
 
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedStrategy", self._transport.json("PUT", f"/strategies/{word(strategy_id)}", body=body, if_match=if_match, note=note))
 
     def delete_strategy(self, strategy_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> c.StrategyDeletion:
-        """Removes a strategy, its saved run and every result of its backtests.
+        """Deletes a strategy, its stored runs and all results of its backtests.
 
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.StrategyDeletion", self._transport.json("DELETE", f"/strategies/{word(strategy_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
@@ -1022,7 +1120,7 @@ class Operations:
     def create_store(self, body: c.DataStoreCreate, *, note: Optional[str] = None) -> c.DataStore:
         """Registers a folder or database after reading it in full.
 
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.DataStore", self._transport.json("POST", "/data/stores", body=body, note=note))
 
@@ -1037,64 +1135,67 @@ class Operations:
         """Renames a store, or changes its source, price basis or currency.
 
         :param store_id: Id of the data store.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.DataStore", self._transport.json("PATCH", f"/data/stores/{word(store_id)}", body=body, if_match=if_match, note=note))
 
     def delete_store(self, store_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Forgets a store; the folder of a managed store is deleted.
+        """Unregisters a store; the folder of a managed store is deleted.
 
         :param store_id: Id of the data store.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/data/stores/{word(store_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
-    def activate_store(self, store_id: str, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
-        """Reads a store afresh and serves it.
+    def activate_store(self, store_id: str, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.DataStore]:
+        """Reads a store again and serves it.
 
         :param store_id: Id of the data store.
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback, "priority": priority}, note=note))
 
-    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
-        """Brings a store up to date from its own source.
+    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
+        """Refreshes a store from its source.
 
         :param store_id: Id of the data store.
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback, "priority": priority}, note=note))
 
-    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
-        """Brings the served store up to date.
+    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
+        """Refreshes the served store.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback, "priority": priority}, note=note))
 
     def audit_store(self, store_id: str) -> c.DataAudit:
-        """What is probably wrong in a store.
+        """Probable errors in the data of a store.
 
         :param store_id: Id of the data store.
         """
         return cast("c.DataAudit", self._transport.json("GET", f"/data/stores/{word(store_id)}/audit"))
 
     def repair_store(self, store_id: str, body: c.RepairRequest, *, note: Optional[str] = None) -> c.ImportResult:
-        """Writes a new store with the chosen repairs applied; the old one stays as it is.
+        """Writes a new store with the selected repairs; the original store is not changed.
 
         :param store_id: Id of the data store.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.ImportResult", self._transport.json("POST", f"/data/stores/{word(store_id)}/repairs", body=body, note=note))
 
     def inspect_data(self, body: c.InspectRequest) -> c.InspectResult:
-        """Looks at data and proposes the mapping by which it is read."""
+        """Inspects data and proposes the mapping to read it."""
         return cast("c.InspectResult", self._transport.json("POST", "/data/inspect", body=body))
 
     def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, mapping: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None, note: Optional[str] = None) -> c.ImportResult:
@@ -1108,31 +1209,32 @@ class Operations:
         :param mapping: Mapping of the table, as JSON.
         :param activate: Activate the store immediately.
         :param on_exists: Action if the id is already used; tables other than the market are appended.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}, note=note))
 
     def get_import_template(self, *, format: Optional[Literal["xlsx", "csv.zip", "csv"]] = None) -> bytes:
-        """A blank import template with one example row a sheet.
+        """An import template with one example row per sheet.
 
         :param format: An Excel workbook, or a zip archive of CSV files (csv is the earlier name). Default: by `Accept`, with the workbook preferred.
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 
-    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
+    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.DataStore]:
         """Generates a synthetic market into a new store and serves it.
 
-        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback, "priority": priority}, note=note))
 
     def list_data_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.DataVersions:
-        """Contents of a data store that were served, newest first.
+        """Versions of the data of a store that were served, newest first.
 
         :param store_id: Id of the data store.
-        :param limit: Most versions.
-        :param before: Versions before this number.
+        :param limit: Maximum number of versions.
+        :param before: Only versions before this number.
         """
         return cast("c.DataVersions", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions", query={"limit": limit, "before": before}))
 
@@ -1140,120 +1242,138 @@ class Operations:
         """Values that differ between two versions of the data.
 
         :param store_id: Id of the data store.
-        :param from_: A version.
-        :param to: Another version.
-        :param limit: Most values that are listed.
-        :param appended: Whether values of appended bars are listed, too.
+        :param from_: First version.
+        :param to: Second version.
+        :param limit: Maximum number of listed values.
+        :param appended: True: list values of appended bars, too.
         """
         return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit, "appended": appended}))
 
-    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.PricesResponse:
-        """Market data of one name, or the values of a series.
+    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.PricesResponse:
+        """Market data of one security, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
-        :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
+        :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}))
+        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}))
 
-    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
-        """Market data of one name, or the values of a series.
+    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
+        """Market data of one security, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
-        :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
+        :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}, accept=media)
+        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}, accept=media)
 
-    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> c.BatchReferenceResponse:
-        """Reference data and derived figures of many names at one date.
+    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv"]] = None) -> c.BatchReferenceResponse:
+        """Reference data and derived figures of many securities on one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}))
+        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}))
 
-    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
-        """Reference data and derived figures of many names at one date.
+    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
+        """Reference data and derived figures of many securities on one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param media: What is wanted instead of JSON.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}, accept=media)
+        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}, accept=media)
 
-    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None) -> c.ReferenceResponse:
-        """Reference data and universes of one name.
+    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None, store_id: Optional[str] = None) -> c.ReferenceResponse:
+        """Reference data and universes of one security.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_of: Values as known on this date. Default: the latest.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on}))
+        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on, "store_id": store_id}))
 
-    def get_corporate_actions(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None) -> c.CorporateActionsResponse:
-        """Corporate actions of one name with their sums.
+    def get_corporate_actions(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.CorporateActionsResponse:
+        """Corporate actions of one security with their sums.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First ex_date.
         :param end: Last ex_date.
-        :param as_of: Date the trailing figures end on; default the last date held.
+        :param as_of: Last date of the trailing figures. Default: the last date of the data.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of}))
+        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of, "store_id": store_id}))
 
-    def get_coverage(self) -> c.CoverageResponse:
-        """Contents and age of the served store."""
-        return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage"))
+    def get_coverage(self, *, store_id: Optional[str] = None) -> c.CoverageResponse:
+        """Contents and age of the served store.
 
-    def get_coverage_history(self) -> c.CoverageHistoryResponse:
-        """How many names of the served store have a price on each date, and how many should."""
-        return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history"))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage", query={"store_id": store_id}))
 
-    def get_data_source(self) -> c.DataSourceStatus:
-        """Whether a data source is attached."""
-        return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source"))
+    def get_coverage_history(self, *, store_id: Optional[str] = None) -> c.CoverageHistoryResponse:
+        """Number of securities of the served store with a price on each date, and the expected number.
 
-    def list_fields(self) -> c.FieldList:
-        """What rules can read in the served store, and the universes they can begin with."""
-        return cast("c.FieldList", self._transport.json("GET", "/data/fields"))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history", query={"store_id": store_id}))
 
-    def list_series(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.SeriesCollection:
+    def get_data_source(self, *, store_id: Optional[str] = None) -> c.DataSourceStatus:
+        """Status of the data source.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source", query={"store_id": store_id}))
+
+    def list_fields(self, *, store_id: Optional[str] = None) -> c.FieldList:
+        """Fields that rules can read in the served store, and its universes.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.FieldList", self._transport.json("GET", "/data/fields", query={"store_id": store_id}))
+
+    def list_series(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.SeriesCollection:
         """Series of the served store: prices that are never constituents.
 
-        :param q: Part of an identifier or a name, whatever its case.
+        :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
-        :param after: Only names whose identifier comes after this one.
+        :param after: Only securities whose identifier comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after}))
+        return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
-    def search_identifiers(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.IdentifierSearch:
-        """Names of the served store, searched by identifier or name.
+    def search_identifiers(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.IdentifierSearch:
+        """Securities of the served store, searched by identifier or name.
 
-        :param q: Part of an identifier or a name, whatever its case.
+        :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
-        :param after: Only names whose identifier comes after this one.
+        :param after: Only securities whose identifier comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after}))
+        return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
     def list_clients(self, *, limit: Optional[int] = None, after: Optional[str] = None, index_id: Optional[str] = None) -> c.ClientCollection:
         """Every client that receives files.
@@ -1275,8 +1395,8 @@ class Operations:
         """Creates or replaces a client: its entitlements and its targets.
 
         :param client_id: Id of the client.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Client", self._transport.json("PUT", f"/clients/{word(client_id)}", body=body, if_match=if_match, note=note))
 
@@ -1285,8 +1405,8 @@ class Operations:
 
         :param client_id: Id of the client.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/clients/{word(client_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1300,27 +1420,29 @@ class Operations:
         """
         return cast("c.Deliveries", self._transport.json("GET", f"/clients/{word(client_id)}/deliveries", query={"schedule_id": schedule_id, "before": before, "limit": limit}))
 
-    def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.WatchlistCollection:
+    def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.WatchlistCollection:
         """Every watchlist.
 
         :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after}))
+        return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after, "store_id": store_id}))
 
-    def get_watchlist(self, watchlist_id: str) -> c.Watchlist:
+    def get_watchlist(self, watchlist_id: str, *, store_id: Optional[str] = None) -> c.Watchlist:
         """One watchlist.
 
         :param watchlist_id: Id of the watchlist.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}"))
+        return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}", query={"store_id": store_id}))
 
     def put_watchlist(self, watchlist_id: str, body: c.WatchlistUpsert, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Watchlist:
         """Creates or replaces a watchlist.
 
         :param watchlist_id: Id of the watchlist.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Watchlist", self._transport.json("PUT", f"/data/watchlists/{word(watchlist_id)}", body=body, if_match=if_match, note=note))
 
@@ -1329,8 +1451,8 @@ class Operations:
 
         :param watchlist_id: Id of the watchlist.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1353,8 +1475,8 @@ class Operations:
         """Creates or replaces a plug-in.
 
         :param plugin_id: Id of the plug-in.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Plugin", self._transport.json("PUT", f"/plugins/{word(plugin_id)}", body=body, if_match=if_match, note=note))
 
@@ -1363,8 +1485,8 @@ class Operations:
 
         :param plugin_id: Id of the plug-in.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1387,26 +1509,26 @@ class Operations:
         """Creates or replaces the daily plan of an index family.
 
         :param schedule_id: Id of the schedule.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Schedule", self._transport.json("PUT", f"/schedules/{word(schedule_id)}", body=body, if_match=if_match, note=note))
 
     def delete_schedule(self, schedule_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Deletes a schedule; its days and decisions stay.
+        """Deletes a schedule; its days and decisions are kept.
 
         :param schedule_id: Id of the schedule.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/schedules/{word(schedule_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
     def list_schedule_days(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[c.Date] = None) -> c.ScheduleDays:
-        """Days of a schedule, and when the next one begins.
+        """Days of a schedule, and the begin of the next one.
 
         :param schedule_id: Id of the schedule.
-        :param limit: Longest list.
+        :param limit: Maximum number of entries.
         :param before: Only days before this one.
         """
         return cast("c.ScheduleDays", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days", query={"limit": limit, "before": before}))
@@ -1416,12 +1538,12 @@ class Operations:
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
-        :param wait: Longest time to wait, seconds.
+        :param wait: Maximum time to wait, in seconds.
         """
         return cast("c.ScheduleDay", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}", query={"wait": wait}))
 
     def get_schedule_file(self, schedule_id: str, date: c.Date, file_name: str) -> bytes:
-        """A file that a step of the day has made.
+        """A file that a step of the day has written.
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
@@ -1438,29 +1560,29 @@ class Operations:
         return cast("c.Deliveries", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}/deliveries"))
 
     def run_schedule_day(self, schedule_id: str, date: c.Date, body: Optional[c.DayRun] = None, *, note: Optional[str] = None) -> c.ScheduleDay:
-        """Performs a day at once, under the schedule as it is now.
+        """Performs a day at once, under the current schedule.
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/run", body=body, note=note))
 
     def waive_schedule_check(self, schedule_id: str, date: c.Date, body: c.DayWaiver, *, note: Optional[str] = None) -> c.ScheduleDay:
-        """Accepts findings of a check on a day, with a reason, and looks at the day at once.
+        """Accepts findings of a check on a day, with a reason, and resumes the day at once.
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/waivers", body=body, note=note))
 
     def skip_schedule_day(self, schedule_id: str, date: c.Date, body: c.DaySkip, *, note: Optional[str] = None) -> c.ScheduleDay:
-        """Ends a day that is not done, with a reason.
+        """Ends an unfinished day, with a reason.
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/skip", body=body, note=note))
 
@@ -1468,15 +1590,15 @@ class Operations:
         """Performs the days of a range of sessions, oldest first.
 
         :param schedule_id: Id of the schedule.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.BackfilledDays", self._transport.json("POST", f"/schedules/{word(schedule_id)}/backfill", body=body, note=note))
 
     def list_judgements(self, schedule_id: str, *, limit: Optional[int] = None) -> c.Judgements:
-        """Register of what people decided about the days of a schedule, with their reasons.
+        """Register of the decisions about the days of a schedule, with their reasons.
 
         :param schedule_id: Id of the schedule.
-        :param limit: Longest list.
+        :param limit: Maximum number of entries.
         """
         return cast("c.Judgements", self._transport.json("GET", f"/schedules/{word(schedule_id)}/judgements", query={"limit": limit}))
 
@@ -1498,7 +1620,7 @@ class Operations:
     def list_methodology_changes(self, index_id: str, *, limit: Optional[int] = None) -> c.MethodologyChanges:
         """Changes of a methodology: each version with the sentences that it changed, and dated amendments.
 
-        :param limit: Longest list.
+        :param limit: Maximum number of entries.
         """
         return cast("c.MethodologyChanges", self._transport.json("GET", f"/indices/{word(index_id)}/changes", query={"limit": limit}))
 
@@ -1521,8 +1643,8 @@ class Operations:
         """Creates or replaces a procedure of the administrator.
 
         :param procedure_id: Id of the procedure.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Procedure", self._transport.json("PUT", f"/procedures/{word(procedure_id)}", body=body, if_match=if_match, note=note))
 
@@ -1531,13 +1653,13 @@ class Operations:
 
         :param procedure_id: Id of the procedure.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/procedures/{word(procedure_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the index, when and why.
+        """Versions of the index, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1545,7 +1667,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/indices/{word(index_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_index_versions(self, index_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the index between two versions.
+        """Changes of the index between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1553,23 +1675,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/indices/{word(index_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_index_version(self, index_id: str, version: str) -> c.VersionedDocument:
-        """The index as one version has it.
+        """One version of the index.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/indices/{word(index_id)}/versions/{word(version)}"))
 
     def restore_index_version(self, index_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedIndex:
-        """Writes the index again as one version has it.
+        """Restores a version of the index.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_strategy_versions(self, strategy_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the strategy, when and why.
+        """Versions of the strategy, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1577,7 +1699,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_strategy_versions(self, strategy_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the strategy between two versions.
+        """Changes of the strategy between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1585,23 +1707,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_strategy_version(self, strategy_id: str, version: str) -> c.VersionedDocument:
-        """The strategy as one version has it.
+        """One version of the strategy.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions/{word(version)}"))
 
     def restore_strategy_version(self, strategy_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedStrategy:
-        """Writes the strategy again as one version has it.
+        """Restores a version of the strategy.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedStrategy", self._transport.json("POST", f"/strategies/{word(strategy_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_constraint_set_versions(self, constraint_set_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the constraint set, when and why.
+        """Versions of the constraint set, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1609,7 +1731,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_constraint_set_versions(self, constraint_set_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the constraint set between two versions.
+        """Changes of the constraint set between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1617,23 +1739,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_constraint_set_version(self, constraint_set_id: str, version: str) -> c.VersionedDocument:
-        """The constraint set as one version has it.
+        """One version of the constraint set.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/{word(version)}"))
 
     def restore_constraint_set_version(self, constraint_set_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedConstraintSet:
-        """Writes the constraint set again as one version has it.
+        """Restores a version of the constraint set.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_template_versions(self, template_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the report template, when and why.
+        """Versions of the report template, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1641,7 +1763,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_template_versions(self, template_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the report template between two versions.
+        """Changes of the report template between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1649,23 +1771,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_template_version(self, template_id: str, version: str) -> c.VersionedDocument:
-        """The report template as one version has it.
+        """One version of the report template.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions/{word(version)}"))
 
     def restore_template_version(self, template_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedReportTemplate:
-        """Writes the report template again as one version has it.
+        """Restores a version of the report template.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.SavedReportTemplate", self._transport.json("POST", f"/reports/templates/{word(template_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_watchlist_versions(self, watchlist_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the watchlist, when and why.
+        """Versions of the watchlist, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1673,7 +1795,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_watchlist_versions(self, watchlist_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the watchlist between two versions.
+        """Changes of the watchlist between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1681,23 +1803,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_watchlist_version(self, watchlist_id: str, version: str) -> c.VersionedDocument:
-        """The watchlist as one version has it.
+        """One version of the watchlist.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}"))
 
     def restore_watchlist_version(self, watchlist_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Watchlist:
-        """Writes the watchlist again as one version has it.
+        """Restores a version of the watchlist.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Watchlist", self._transport.json("POST", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_plugin_versions(self, plugin_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the plug-in, when and why.
+        """Versions of the plug-in, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1705,7 +1827,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_plugin_versions(self, plugin_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the plug-in between two versions.
+        """Changes of the plug-in between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1713,23 +1835,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_plugin_version(self, plugin_id: str, version: str) -> c.VersionedDocument:
-        """The plug-in as one version has it.
+        """One version of the plug-in.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/{word(version)}"))
 
     def restore_plugin_version(self, plugin_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Plugin:
-        """Writes the plug-in again as one version has it.
+        """Restores a version of the plug-in.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_client_versions(self, client_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the client, when and why.
+        """Versions of the client, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1737,7 +1859,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/clients/{word(client_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_client_versions(self, client_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the client between two versions.
+        """Changes of the client between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1745,23 +1867,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/clients/{word(client_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_client_version(self, client_id: str, version: str) -> c.VersionedDocument:
-        """The client as one version has it.
+        """One version of the client.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/clients/{word(client_id)}/versions/{word(version)}"))
 
     def restore_client_version(self, client_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Client:
-        """Writes the client again as one version has it.
+        """Restores a version of the client.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Client", self._transport.json("POST", f"/clients/{word(client_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_schedule_versions(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the schedule, when and why.
+        """Versions of the schedule, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1769,7 +1891,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_schedule_versions(self, schedule_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the schedule between two versions.
+        """Changes of the schedule between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1777,23 +1899,59 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_schedule_version(self, schedule_id: str, version: str) -> c.VersionedDocument:
-        """The schedule as one version has it.
+        """One version of the schedule.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions/{word(version)}"))
 
     def restore_schedule_version(self, schedule_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Schedule:
-        """Writes the schedule again as one version has it.
+        """Restores a version of the schedule.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Schedule", self._transport.json("POST", f"/schedules/{word(schedule_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_closures_versions(self, calendar_code: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Versions of the calendar, with author, time and note.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions", query={"limit": limit, "before": before}))
+
+    def diff_closures_versions(self, calendar_code: str, from_: int, to: int) -> c.VersionDifference:
+        """Changes of the calendar between two versions.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/diff", query={"from": from_, "to": to}))
+
+    def get_closures_version(self, calendar_code: str, version: str) -> c.VersionedDocument:
+        """One version of the calendar.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}"))
+
+    def restore_closures_version(self, calendar_code: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.CalendarClosures:
+        """Restores a version of the calendar.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param version: Number of the version.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        return cast("c.CalendarClosures", self._transport.json("POST", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_procedure_versions(self, procedure_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the procedure, when and why.
+        """Versions of the procedure, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1801,7 +1959,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/procedures/{word(procedure_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_procedure_versions(self, procedure_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the procedure between two versions.
+        """Changes of the procedure between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1809,23 +1967,23 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/procedures/{word(procedure_id)}/versions/diff", query={"from": from_, "to": to}))
 
     def get_procedure_version(self, procedure_id: str, version: str) -> c.VersionedDocument:
-        """The procedure as one version has it.
+        """One version of the procedure.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/procedures/{word(procedure_id)}/versions/{word(version)}"))
 
     def restore_procedure_version(self, procedure_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Procedure:
-        """Writes the procedure again as one version has it.
+        """Restores a version of the procedure.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Procedure", self._transport.json("POST", f"/procedures/{word(procedure_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
-        """Who wrote the declaration of a data store, when and why.
+        """Versions of the declaration of a data store, with author, time and note.
 
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
@@ -1833,7 +1991,7 @@ class Operations:
         return cast("c.VersionList", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions", query={"limit": limit, "before": before}))
 
     def diff_store_versions(self, store_id: str, from_: int, to: int) -> c.VersionDifference:
-        """What changed of the declaration of a data store between two versions.
+        """Changes of the declaration of a data store between two versions.
 
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
@@ -1841,27 +1999,27 @@ class Operations:
         return cast("c.VersionDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions/diff", query={"from": from_, "to": to}))
 
     def get_store_version(self, store_id: str, version: str) -> c.VersionedDocument:
-        """The declaration of a data store as one version has it.
+        """One version of the declaration of a data store.
 
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions/{word(version)}"))
 
     def restore_store_version(self, store_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.DataStore:
-        """Writes the declaration of a data store again as one version has it.
+        """Restores a version of the declaration of a data store.
 
         :param version: Number of the version.
-        :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.DataStore", self._transport.json("POST", f"/data/stores/{word(store_id)}/document/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def publish_index(self, index_id: str, body: Optional[c.PublishRequest] = None) -> c.Publication:
-        """Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was."""
+        """Publishes the closes of a run that are not yet published. Default: the newest current run; the response names it."""
         return cast("c.Publication", self._transport.json("POST", f"/analytics/{word(index_id)}/publish", body=body))
 
     def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.PublishedLog:
-        """The published log of an index, also of one that is deleted.
+        """The published log of an index, even after its deletion.
 
         :param start: First date.
         :param end: Last date.
@@ -1870,7 +2028,7 @@ class Operations:
         return cast("c.PublishedLog", self._transport.json("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}))
 
     def get_published_content(self, index_id: str, media: Literal["application/x-ndjson"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
-        """The published log of an index, also of one that is deleted.
+        """The published log of an index, even after its deletion.
 
         :param media: What is wanted instead of JSON.
         :param start: First date.
@@ -1880,13 +2038,13 @@ class Operations:
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
 
     def get_published_bundle(self, index_id: str) -> bytes:
-        """Everything that recomputes the published closes of an index, as one signed archive."""
+        """Signed archive of all inputs needed to recompute the published closes of an index."""
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published/bundle")
 
     def list_published_errors(self, index_id: str, *, limit: Optional[int] = None) -> c.PublishedErrors:
-        """Register of errors in published closes: their size, what was decided, and the notice for clients.
+        """Register of errors in published closes: size, decision, and the notice for clients.
 
-        :param limit: Longest list.
+        :param limit: Maximum number of entries.
         """
         return cast("c.PublishedErrors", self._transport.json("GET", f"/analytics/{word(index_id)}/published/errors", query={"limit": limit}))
 
@@ -1895,16 +2053,16 @@ class Operations:
         return cast("c.PublicKeys", self._transport.json("GET", f"/analytics/{word(index_id)}/published/keys"))
 
     def rotate_signing_key(self) -> c.PublicKey:
-        """Puts a new signing key in place of the one in use."""
+        """Replaces the signing key."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
     def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
-        """Changes that wait for the agreement of other people, and decided ones.
+        """Pending and decided approvals of changes.
 
         :param state: Only approvals in this state.
         :param action: Only approvals of this change.
         :param subject: Only approvals of this index or schedule.
-        :param limit: Longest list.
+        :param limit: Maximum number of entries.
         :param before: Only approvals with lower numbers.
         """
         return cast("c.ApprovalCollection", self._transport.json("GET", "/approvals", query={"state": state, "action": action, "subject": subject, "limit": limit, "before": before}))
@@ -1917,14 +2075,14 @@ class Operations:
         return cast("c.Approval", self._transport.json("GET", f"/approvals/{word(approval_id)}"))
 
     def decide_approval(self, approval_id: int, body: c.ApprovalDecisionRequest, *, note: Optional[str] = None) -> c.Approval:
-        """Approves, rejects, withdraws or comments on a change that waits for agreement.
+        """Approves, rejects, withdraws or comments on a pending change.
 
         :param approval_id: Number of the approval.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param note: Reason of the write, for versions and the log of writes.
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
-    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None) -> c.DeskActions:
+    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None, store_id: Optional[str] = None) -> c.DeskActions:
         """Coming and recent corporate actions of the served store, with their state and flags.
 
         :param from_: First ex-date. Default: 10 days before the last session.
@@ -1932,64 +2090,67 @@ class Operations:
         :param state: Only actions in this state.
         :param identifier: Only actions of this security.
         :param flagged: Only actions with flags.
-        :param limit: Longest list.
+        :param limit: Maximum number of entries.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit}))
+        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit, "store_id": store_id}))
 
-    def get_action(self, action_id: str) -> c.DeskActionDetail:
-        """One corporate action: its decisions, and its effect on each index before and after.
+    def get_action(self, action_id: str, *, store_id: Optional[str] = None) -> c.DeskActionDetail:
+        """One corporate action: its decisions, and each index before and after it.
 
         :param action_id: Id of the action.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}"))
+        return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}", query={"store_id": store_id}))
 
-    def decide_action(self, action_id: str, body: c.DeskDecisionRequest, *, note: Optional[str] = None) -> c.DeskAction:
-        """Confirms, rejects or reopens a corporate action, on the terms that the store has now.
+    def decide_action(self, action_id: str, body: c.DeskDecisionRequest, *, store_id: Optional[str] = None, note: Optional[str] = None) -> c.DeskAction:
+        """Confirms, rejects or reopens a corporate action on its current terms.
 
         :param action_id: Id of the action.
-        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param note: Reason of the write, for versions and the log of writes.
         """
-        return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, note=note))
+        return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, query={"store_id": store_id}, note=note))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
-        """Whose a document is, and who else may read it.
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
+        """Owner of a document, and the clients that may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
-        """Lets others read a document.
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+        """Sets the clients that may read a document.
 
         :param kind: Family of the document.
-        :param if_match: Change the document only when its etag is one of these.
+        :param if_match: Change the document only if its ETag is one of these.
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
-        """Every write of a document and every publication: by whom, when, in which request, which version.
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+        """Every write of a document and every publication, with author, time, request and version.
 
-        :param start: Entries of this day or time and after it.
-        :param end: Entries of this day or time and before it.
+        :param start: Only entries at or after this day or time.
+        :param end: Only entries at or before this day or time.
         :param kind: Kind of document.
         :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
         :param author: Author of the write.
-        :param after: Entries after this number.
+        :param after: Only entries after this number.
         :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
-        """Every write of a document and every publication: by whom, when, in which request, which version.
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+        """Every write of a document and every publication, with author, time, request and version.
 
         :param media: What is wanted instead of JSON.
-        :param start: Entries of this day or time and after it.
-        :param end: Entries of this day or time and before it.
+        :param start: Only entries at or after this day or time.
+        :param end: Only entries at or before this day or time.
         :param kind: Kind of document.
         :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
         :param author: Author of the write.
-        :param after: Entries after this number.
+        :param after: Only entries after this number.
         :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.
         """

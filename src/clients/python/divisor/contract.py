@@ -16,9 +16,9 @@ class ActionChoice(t.TypedDict):
     weight_after: float
     #: Index shares.
     shares_after: float
-    #: For one share held before, in the currency of the name; negative where it is paid.
+    #: Per share held before, in the currency of the security; negative if the holder pays.
     cash: float
-    #: Shares of another name; null of none.
+    #: Shares of another security; null if there are none.
     received: t.Optional[ReceivedShares]
 
 
@@ -83,9 +83,9 @@ class ActionsCheck(t.TypedDict):
     """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
 
     check: t.Literal["actions"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
-    #: Calendar days after the session that are looked at.
+    #: Calendar days after the session that are checked.
     days_ahead: int
 
 
@@ -96,24 +96,24 @@ class _ActionsCheckInput(t.TypedDict):
 class ActionsCheckInput(_ActionsCheckInput, total=False):
     """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
-    #: Calendar days after the session that are looked at.
+    #: Calendar days after the session that are checked.
     days_ahead: int
 
 
 class ActionsView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Last date of the run.
     as_of: str
-    #: By ex-date and name; the last 10,000.
+    #: By ex-date and security; the last 10,000.
     actions: t.Sequence[IndexAction]
-    #: Actions there are in the window.
+    #: Number of actions in the window.
     actions_total: int
 
 
@@ -127,7 +127,7 @@ class _ActiveBoundsParams(t.TypedDict):
 class ActiveBoundsParams(_ActiveBoundsParams, total=False):
     """Each active weight (weight minus index weight) is between two bounds."""
 
-    #: Names the row covers; without any all of them.
+    #: Securities of the row. Default: all.
     identifiers: t.Optional[t.Sequence[str]]
     #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
@@ -147,7 +147,7 @@ class ActiveBoundsRow(_ActiveBoundsRow, total=False):
 
 
 class _ActiveGroupBoundsParams(t.TypedDict):
-    #: Reference column that groups the names.
+    #: Reference column of the groups.
     field: str
     #: Smallest active weight of a group. Unit: fraction.
     lower: float
@@ -158,7 +158,7 @@ class _ActiveGroupBoundsParams(t.TypedDict):
 class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
     """The active weight of each group (weight minus index weight) is between two bounds."""
 
-    #: Groups the row covers; without any each of them.
+    #: Groups of the row. Default: every group.
     groups: t.Optional[t.Sequence[str]]
     #: Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.
     small_group: t.Optional[SmallGroup]
@@ -184,17 +184,17 @@ class ActiveRiskPayload(t.TypedDict):
     benchmark: str
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Share of the weights that the estimate speaks for.
+    #: Share of the weights that the estimate covers.
     covered_weight: float
-    #: Contributions of names that only the benchmark holds.
+    #: Contributions of securities that only the benchmark holds.
     contributions_not_held: t.Mapping[str, float]
-    #: Stored model that it is measured by; null for one estimated over the window of the run.
+    #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
-    #: Estimator that was asked for; null for the sample covariance, or a stored model.
+    #: Requested estimator; null for the sample covariance or a stored model.
     risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
-    #: Names without an estimate.
+    #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels: the span given to the estimate.
+    #: First date of the run's levels, which begin the span of the estimate.
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
@@ -226,13 +226,13 @@ class ActiveShareRow(_ActiveShareRow, total=False):
 
 
 class AdjustmentChoice(t.TypedDict):
-    """The adjustment that is taken, and why."""
+    """The proposed adjustment, and the reason."""
 
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Why it is taken.
+    #: Reason for the choice.
     reason: str
-    #: What else it could be.
+    #: Alternatives.
     others: t.Sequence[OtherAdjustment]
 
 
@@ -283,15 +283,15 @@ class AnnouncedDividend(t.TypedDict):
     ex_date: str
     #: Asset identifier.
     identifier: str
-    #: Of a share, in the currency of the name.
+    #: Per share, in the currency of the security.
     dividend: float
     #: Index points; negative where short positions pay more.
     points: float
-    #: The same after withholding tax, as a net return reinvests them.
+    #: Points after withholding tax, as reinvested by a net return.
     net_points: float
-    #: State of the action; null where the store has none.
+    #: State of the action; null if the store has none.
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
-    #: Day of the announcement; null where unknown.
+    #: Day of the announcement; null if unknown.
     announced: t.Optional[str]
 
 
@@ -339,7 +339,7 @@ class Approval(t.TypedDict):
     action: t.Literal["publish", "restate", "amend", "action", "waive"]
     #: Id of the index or schedule concerned.
     subject: str
-    #: Whether it was agreed to, and done.
+    #: State of the approval.
     state: t.Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]
     #: The change in a sentence.
     summary: str
@@ -374,14 +374,14 @@ class _ApprovalDecisionRequest(t.TypedDict):
 
 
 class ApprovalDecisionRequest(_ApprovalDecisionRequest, total=False):
-    #: Comment; a rejection needs one.
+    #: Comment; required for a rejection.
     comment: t.Optional[str]
 
 
 class ApprovalRule(t.TypedDict):
     #: Change.
     action: t.Literal["publish", "restate", "amend", "action", "waive"]
-    #: Persons who have to agree, with the one who requests it.
+    #: Number of persons who have to agree, including the requester.
     persons: int
     #: Names or ids of keys that may approve; null for every key with the scope.
     approvers: t.Optional[t.Sequence[str]]
@@ -390,11 +390,11 @@ class ApprovalRule(t.TypedDict):
 class ApprovalStep(t.TypedDict):
     #: Time, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; `local` where none is asked for.
+    #: Name of the key; `local` without authentication.
     author: str
-    #: Id of the key; null where none is asked for.
+    #: Id of the key; null without authentication.
     key_id: t.Optional[str]
-    #: What was done.
+    #: Action taken.
     action: t.Literal["requested", "approved", "rejected", "withdrawn", "commented", "used"]
     #: Comment; null if there is none.
     comment: t.Optional[str]
@@ -431,19 +431,19 @@ class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
 
 
 class AssetView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Asset identifier.
     identifier: str
-    #: Covariance of the returns over the variance of those compared with.
+    #: Covariance of the returns divided by the variance of the other returns.
     beta: float
-    #: Of the returns.
+    #: Correlation of the returns.
     correlation: float
-    #: Return less that of the other.
+    #: Return less the return of the comparison.
     excess_return: float
     #: Return of the run over the same dates.
     index_return: float
@@ -451,30 +451,30 @@ class AssetView(t.TypedDict):
     total_return: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Dates used.
+    #: Number of dates used.
     observations: int
-    #: Rebalances the name was in.
+    #: Rebalances that held the security.
     rebalances_held: int
     #: CLOSE on the dates of the run.
     price: SeriesPayload
-    #: Applied weight by rebalance date, for those the name was in.
+    #: Applied weight on each rebalance date that included the security.
     weight_history: t.Mapping[str, float]
     #: Weight before capping, on the same dates.
     raw_weight_history: t.Mapping[str, float]
 
 
 class AttributionView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: By contribution, largest first, then identifier.
     contributions: t.Sequence[ContributionPayload]
-    #: Sum of the contributions: total_return, but for an overlay, where overlay_parts_sum is the rest.
+    #: Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.
     contributions_sum: float
-    #: Sum of overlay_parts: with contributions_sum it is total_return. Null where there are none.
+    #: Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none.
     overlay_parts_sum: t.Optional[float]
     #: Return of an overlay apart from its constituents; both sum to the total return. Null for other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
@@ -482,17 +482,17 @@ class AttributionView(t.TypedDict):
     total_return: float
     #: Number of periods.
     periods: int
-    #: Whether the residual is within its tolerance.
+    #: True if the residual is within its tolerance.
     reconciles: bool
-    #: What is left over, at the size of rounding.
+    #: Residual, of the size of rounding errors.
     residual: float
-    #: Return of the index less that of the same index uncapped; null without a cap.
+    #: Return of the index less that of the index without its cap; null if there is no cap.
     cap_drag: t.Optional[float]
     #: Effect of transaction costs; null at zero cost.
     cost_drag: t.Optional[float]
-    #: The query, echoed; the first date of the run when omitted.
+    #: Value of the query; the first date of the run if omitted.
     requested_start: t.Optional[str]
-    #: The query, echoed; the last date of the run when omitted.
+    #: Value of the query; the last date of the run if omitted.
     requested_end: t.Optional[str]
     #: End of the first complete period: a session after the first date of the window. A full timestamp.
     start: str
@@ -514,7 +514,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -542,15 +542,15 @@ class AuditHead(t.TypedDict):
 
 
 class AuditLog(t.TypedDict):
-    #: The end of the whole log, to be noted elsewhere.
+    #: Position and hash of the last entry, to be kept outside the service.
     head: AuditHead
-    #: Signatures of the log after `after`: it is signed up to its end whenever it is read.
+    #: Signatures of the log after `after`; each reading signs the log up to its end.
     seals: t.Sequence[AuditSeal]
     #: Keys that signed it, oldest first.
     keys: t.Sequence[PublicKey]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
     #: In the order of the log.
     entries: t.Sequence[AuditEntry]
@@ -577,12 +577,12 @@ class AuditSeal(_AuditSeal, total=False):
 
 
 class BackfilledDays(t.TypedDict):
-    #: Sessions whose days are performed now.
+    #: Sessions whose days are performed.
     dates: t.Sequence[str]
 
 
 class BacktestBatch(t.TypedDict):
-    #: One for each id, in their order.
+    #: One entry for each id, in the order of the request.
     backtests: t.Sequence[BacktestBatchEntry]
     #: Entries with a job.
     queued: int
@@ -593,25 +593,25 @@ class BacktestBatch(t.TypedDict):
 
 
 class BacktestBatchEntry(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: `queued`: a job runs it. `current`, with `if_stale`: the stored run is what a run of the request would give. `refused`: see `error`.
+    #: `queued`: a job runs it. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`.
     outcome: t.Literal["queued", "current", "refused"]
-    #: Set exactly when queued.
+    #: Set only if queued.
     job: t.Optional[BacktestJobStatus]
-    #: Set exactly when refused: the error of a backtest of the one.
+    #: Set only if refused: the error of a backtest of this id.
     error: t.Optional[ErrorDetail]
 
 
 class _BacktestBatchRequest(t.TypedDict):
-    #: Indices and strategies, at most 500; one that is named twice counts once.
+    #: Indices and strategies, at most 500; duplicates count once.
     ids: t.Sequence[str]
 
 
 class BacktestBatchRequest(_BacktestBatchRequest, total=False):
-    """The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each."""
+    """The terms apply to every id, as in a single backtest. With `if_stale`, omitted terms are those of the stored run of each id."""
 
-    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
     #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
@@ -625,6 +625,8 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
@@ -633,13 +635,15 @@ class BacktestJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["backtest"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -647,23 +651,23 @@ class BacktestJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[BacktestRunResult]
 
 
@@ -676,9 +680,9 @@ class BacktestMetrics(t.TypedDict):
     sharpe_ratio: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
-    #: total_return less that of the tracked index; null where the index itself is measured.
+    #: total_return less that of the tracked index; null if the index itself is measured.
     tracking_difference: t.Optional[float]
-    #: Annualised standard deviation of return differences to the tracked index; null where the index itself is measured.
+    #: Annualised standard deviation of return differences to the tracked index; null if the index itself is measured.
     tracking_error: t.Optional[float]
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
@@ -687,27 +691,27 @@ class BacktestMetrics(t.TypedDict):
 class BacktestRecordCollection(t.TypedDict):
     #: Stored records by id.
     backtests: t.Sequence[BacktestRecordRow]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
 class BacktestRecordRow(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Time of the run, ISO-8601 UTC with offset.
     run_at: t.Optional[str]
 
 
 class BacktestRequest(t.TypedDict, total=False):
-    """A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first."""
+    """Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field."""
 
-    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
     #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
@@ -721,14 +725,16 @@ class BacktestRequest(t.TypedDict, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
 
 class BacktestResultSummary(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[BookPayload]
@@ -736,11 +742,11 @@ class BacktestResultSummary(t.TypedDict):
     index: IndexBooksPayload
     #: Figures of the run.
     metrics: BacktestMetrics
-    #: What the money did.
+    #: Simulated portfolio.
     portfolio: PortfolioBookPayload
-    #: Days a holding or target had no bar though its exchange was open.
+    #: Days on which a holding or target had no bar although its exchange was open.
     price_gaps: t.Sequence[PriceGapPayload]
-    #: Per rebalance, the session its trades were priced from.
+    #: For each rebalance, the session of the prices of its trades.
     rebalance_pricing: t.Sequence[RebalancePricingPayload]
     #: Time of the run, ISO-8601 UTC with offset.
     run_at: t.Optional[str]
@@ -748,20 +754,20 @@ class BacktestResultSummary(t.TypedDict):
     unfilled: t.Sequence[UnfilledOrderPayload]
     #: Warnings of the run.
     findings: t.Sequence[Finding]
-    #: SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.
+    #: SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results.
     run_hash: str
-    #: SHA-256 of the content of the store that was read.
+    #: SHA-256 of the store content that was read.
     store_content_hash: str
     #: Version of the engine that computed it.
     engine_version: str
-    #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
+    #: Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run.
     extended_from: t.Optional[str]
-    #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
+    #: Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class _BacktestRunResult(t.TypedDict):
-    #: Calendar year to return; they compound to the total.
+    #: Return of each calendar year; they compound to the total.
     annual_returns: t.Mapping[str, float]
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[RelativeMetricsPayload]
@@ -769,19 +775,19 @@ class _BacktestRunResult(t.TypedDict):
     drawdown: SeriesPayload
     #: The tracked index rebased to 100 on the same dates.
     index_level: SeriesPayload
-    #: Money the portfolio started with.
+    #: Initial capital of the portfolio.
     initial_capital: float
     #: The level, 100 at the start.
     level: SeriesPayload
     #: Figures of the run.
     metrics: BacktestMetrics
-    #: Days a holding or target had no bar though its exchange was open.
+    #: Days on which a holding or target had no bar although its exchange was open.
     price_gaps: t.Sequence[PriceGapPayload]
-    #: Per rebalance, the session its trades were priced from.
+    #: For each rebalance, the session of the prices of its trades.
     rebalance_pricing: t.Sequence[RebalancePricingPayload]
     #: Compositions in the run, preceded by the one in force at its start.
     rebalances: t.Sequence[RebalanceSnapshot]
-    #: All of them: more than served only where the weights would not fit a result.
+    #: Total number; more than returned only if the weights exceed the size of a result.
     rebalances_total: int
     #: Returns of the level, from the second date on.
     returns: SeriesPayload
@@ -789,20 +795,20 @@ class _BacktestRunResult(t.TypedDict):
     total_costs: float
     #: Warnings of the run.
     findings: t.Sequence[Finding]
-    #: SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.
+    #: SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results.
     run_hash: str
-    #: SHA-256 of the content of the store that was read.
+    #: SHA-256 of the store content that was read.
     store_content_hash: str
     #: Version of the engine that computed it.
     engine_version: str
-    #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
+    #: Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run.
     extended_from: t.Optional[str]
-    #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
+    #: Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class BacktestRunResult(_BacktestRunResult, total=False):
-    #: Version of the index or strategy that was run; null where it has none, absent in results of earlier versions.
+    #: Version of the index or strategy; null if it has none, absent in results of earlier versions.
     index_version: t.Optional[int]
 
 
@@ -933,13 +939,15 @@ class BatchJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["batch"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -947,23 +955,23 @@ class BatchJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[BatchView]
 
 
@@ -981,7 +989,7 @@ class BatchObjective(t.TypedDict, total=False):
 class BatchReferenceResponse(t.TypedDict):
     #: One per requested identifier, in request order.
     entries: t.Sequence[ReferenceEntry]
-    #: Point-in-time date applied, when one was requested.
+    #: Applied point-in-time date, if one was requested.
     as_of: t.Optional[str]
 
 
@@ -997,9 +1005,9 @@ class _BatchRequest(t.TypedDict):
 class BatchRequest(_BatchRequest, total=False):
     #: Default: a generated id.
     batch_id: t.Optional[str]
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: BatchObjective
-    #: Constraint rows; none leaves full investment, long only.
+    #: Constraint rows; without rows the weights are long only and sum to 1.
     constraints: t.Sequence[BatchRow]
     #: Trades are whole shares.
     whole_shares: bool
@@ -1149,18 +1157,18 @@ class BatchView(t.TypedDict):
     refused: t.Sequence[BatchViewRefused]
     #: Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.
     blocks: int
-    #: SHA-256 of the content of the store that was read.
+    #: SHA-256 of the store content that was read.
     store_content_hash: str
     #: Version of the engine that computed it.
     engine_version: str
 
 
 class BenchmarkFieldExposure2(t.TypedDict):
-    #: Mean of the datapoint, weighted by what is held. One value a date, null where none held has one.
+    #: Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value.
     mean: t.Sequence[t.Optional[float]]
-    #: Share of the weights, by their magnitude, that has a value. One value a date.
+    #: Share of the weights, by their magnitude, that has a value. One value per date.
     coverage: t.Sequence[float]
-    #: By the weights: the least value at or below which a share of them lies.
+    #: Quantile by weight: the smallest value at or below which the securities have this share of the weights.
     percentiles: WeightedPercentiles
 
 
@@ -1170,21 +1178,21 @@ BenchmarkFieldExposure = t.Optional["BenchmarkFieldExposure2"]
 class BenchmarkRef(t.TypedDict):
     #: Index id, or market-data identifier.
     id: str
-    #: `index`: a stored definition. `identifier`: a name of the market, or one of the series.
+    #: `index`: a stored definition. `identifier`: a security of the market or a series.
     kind: t.Literal["index", "identifier"]
-    #: Column of the market; ignored when kind is `index`.
+    #: Column of the market; ignored if kind is `index`.
     price_column: str
 
 
 class _BenchmarkRefInput(t.TypedDict):
     #: Index id, or market-data identifier.
     id: str
-    #: `index`: a stored definition. `identifier`: a name of the market, or one of the series.
+    #: `index`: a stored definition. `identifier`: a security of the market or a series.
     kind: t.Literal["index", "identifier"]
 
 
 class BenchmarkRefInput(_BenchmarkRefInput, total=False):
-    #: Column of the market; ignored when kind is `index`.
+    #: Column of the market; ignored if kind is `index`.
     price_column: str
 
 
@@ -1214,7 +1222,7 @@ class BenchmarkStatementDiscretionApprovals(t.TypedDict):
 class BenchmarkStatementDiscretion(t.TypedDict):
     #: Changes that several people have to agree to.
     approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
-    #: Decisions of people, newest first; up to 50.
+    #: Decisions, newest first; up to 50.
     judgements: t.Sequence[Judgement]
 
 
@@ -1237,7 +1245,7 @@ class BenchmarkStatementPublication(t.TypedDict):
 
 
 class BenchmarkStatement(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Display name.
     name: str
@@ -1272,7 +1280,7 @@ class BenchmarkStatement(t.TypedDict):
 
 
 class BenchmarkStatistics(t.TypedDict):
-    #: Dates that both have.
+    #: Dates in both series.
     observations: int
     #: Of the benchmark over the shared dates. A fraction.
     benchmark_return: float
@@ -1282,9 +1290,9 @@ class BenchmarkStatistics(t.TypedDict):
     tracking_error: float
     #: Mean active return x sessions of a year over the annualised deviation of active returns.
     information_ratio: t.Optional[float]
-    #: Geometric mean return over the benchmark's, on its sessions above 0; null if there is none.
+    #: Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none.
     up_capture: t.Optional[float]
-    #: The same on its sessions below 0.
+    #: As capture_up, on sessions with a negative benchmark return.
     down_capture: t.Optional[float]
 
 
@@ -1376,24 +1384,24 @@ class BlendOverlayInput(_BlendOverlayInput, total=False):
 
 
 class _BookPayload(t.TypedDict):
-    #: Index points from the base value on; a bare series is rebased to 100.
+    #: Index points, beginning at the base value; a bare series is rebased to 100.
     levels: SeriesPayload
-    #: Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.
+    #: Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.
     weights: TableFrame
     #: Dates of the whole panel.
     weights_dates_total: int
     #: Compositions, in date order.
     rebalances: t.Sequence[RebalanceSnapshot]
-    #: All of them, also those not served.
+    #: Total number, including those not returned.
     rebalances_total: int
-    #: Set when the calendar could not cover the requested range.
+    #: Set if the calendar does not cover the requested range.
     calendar_coverage: t.Optional[CalendarCoveragePayload]
 
 
 class BookPayload(_BookPayload, total=False):
     #: Market value over level, 1 at the start; absent for a bare level series.
     divisor: SeriesPayload
-    #: Ordinary dividends of each session in points of the price return; absent where they buy more of the security that pays them, and in older runs.
+    #: Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs.
     dividend_points: SeriesPayload
 
 
@@ -1431,7 +1439,7 @@ class BucketTarget(t.TypedDict):
     secret: t.Optional[str]
     #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
     checksum: bool
 
 
@@ -1456,12 +1464,12 @@ class BucketTargetInput(_BucketTargetInput, total=False):
     secret: t.Optional[str]
     #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
     checksum: bool
 
 
 class _BufferedTopNParams(t.TypedDict):
-    #: How many are kept. Unit: names.
+    #: Number of securities that are kept. Unit: securities.
     count: int
 
 
@@ -1563,6 +1571,24 @@ class CVaRRow(_CVaRRow, total=False):
     params: CVaRParams
 
 
+class CalendarClosures(t.TypedDict):
+    #: Code of the calendar.
+    calendar: str
+    #: Name of the exchange.
+    name: str
+    #: Newest version of the changes; 0 if none were ever recorded.
+    version: int
+    #: Time of the last write.
+    updated_at: t.Optional[str]
+    #: Recorded changes by date.
+    changes: t.Sequence[SessionChange]
+
+
+class CalendarClosuresCollection(t.TypedDict):
+    #: Calendars by code.
+    calendars: t.Sequence[CalendarClosures]
+
+
 CalendarCoverage = t.TypedDict("CalendarCoverage", {
     "from": str,
     "published_to": str,
@@ -1573,24 +1599,24 @@ CalendarCoverage = t.TypedDict("CalendarCoverage", {
 class CalendarCoveragePayload(t.TypedDict):
     #: Exchange MIC from /indices/calendars.
     calendar: str
-    #: The query, echoed; the first date of the run when omitted.
+    #: Value of the query; the first date of the run if omitted.
     requested_start: str
-    #: The query, echoed; the last date of the run when omitted.
+    #: Value of the query; the last date of the run if omitted.
     requested_end: str
-    #: First date the calendar can speak for.
+    #: First date that the calendar covers.
     covered_start: str
-    #: Last date the calendar can speak for.
+    #: Last date that the calendar covers.
     covered_end: str
-    #: Whether the calendar does not reach back to the requested start.
+    #: True if the calendar begins after the requested start.
     trimmed_start: bool
-    #: Whether the calendar stops before the requested end.
+    #: True if the calendar ends before the requested end.
     trimmed_end: bool
 
 
 class CalendarList(t.TypedDict):
     #: Every accepted code, sorted by code.
     calendars: t.Sequence[CalendarOption]
-    #: The code to preselect in a form; a document without a calendar is refused all the same.
+    #: Code to preselect in a form; a document must still name a calendar.
     default: str
 
 
@@ -1646,9 +1672,9 @@ class CapmReturns(_CapmReturns, total=False):
 class CardinalityParams(t.TypedDict, total=False):
     """The number of securities held, long or short, is between two bounds."""
 
-    #: Fewest names held. Unit: names.
+    #: Minimum number of holdings. Unit: securities.
     minimum: int
-    #: Most names held. Unit: names.
+    #: Maximum number of holdings. Unit: securities.
     maximum: int
     #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
@@ -1710,7 +1736,7 @@ class CategoryFilterRule(_CategoryFilterRule, total=False):
 
 
 class ChangelogEntryView(t.TypedDict):
-    #: A release number, or Unreleased.
+    #: Version number, or Unreleased.
     version: str
     #: YYYY-MM-DD; null for Unreleased.
     date: t.Optional[str]
@@ -1721,7 +1747,7 @@ class ChangelogEntryView(t.TypedDict):
 class ChangelogResponse(t.TypedDict):
     #: The running engine version, as /health reports it.
     version: str
-    #: Newest first; releases without changes are left out.
+    #: Newest first; releases without changes are omitted.
     entries: t.Sequence[ChangelogEntryView]
 
 
@@ -1799,7 +1825,7 @@ class Client(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: Whether files are delivered.
+    #: True if files are delivered.
     enabled: bool
     #: Files that it may receive: those that one entry covers. An empty list: none.
     entitlements: t.Sequence[Entitlement]
@@ -1823,7 +1849,7 @@ class _ClientBody(t.TypedDict):
 class ClientBody(_ClientBody, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: Whether files are delivered.
+    #: True if files are delivered.
     enabled: bool
     #: Where its files go.
     targets: t.Sequence[t.Union[FolderTargetInput, BucketTargetInput, SftpTargetInput, CallbackTargetInput, MailTargetInput]]
@@ -1832,10 +1858,57 @@ class ClientBody(_ClientBody, total=False):
 class ClientCollection(t.TypedDict):
     #: Clients by id.
     clients: t.Sequence[Client]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
+
+
+class ClosureEffectIndices(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Rebalances and reviews that move or are lost.
+    before: t.Sequence[MovedDate]
+    #: Rebalances and reviews in their place.
+    after: t.Sequence[MovedDate]
+    #: Published closes on lost sessions: they stand.
+    published: t.Sequence[str]
+    #: Added sessions before the last published close.
+    unpublished: t.Sequence[str]
+
+
+class ClosureEffectSchedules(t.TypedDict):
+    #: The schedule.
+    schedule_id: str
+    #: Open days of lost sessions: they end.
+    ended: t.Sequence[str]
+    #: Added sessions in the past without a day: perform them by backfill.
+    missing: t.Sequence[str]
+
+
+class ClosureEffect(t.TypedDict):
+    """Differences that recorded changes make."""
+
+    #: Dates that become sessions.
+    added: t.Sequence[str]
+    #: Sessions that are lost.
+    removed: t.Sequence[str]
+    #: Sessions whose hours change.
+    hours: t.Sequence[str]
+    #: Indices whose sessions change. Their runs become stale.
+    indices: t.Sequence[ClosureEffectIndices]
+    #: Schedules on the calendar with such days.
+    schedules: t.Sequence[ClosureEffectSchedules]
+
+
+class _ClosuresBody(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+
+
+class ClosuresBody(_ClosuresBody, total=False):
+    #: Only list what would change.
+    dry_run: bool
 
 
 class _CombinatorialFolds(t.TypedDict):
@@ -1858,15 +1931,15 @@ class CombinatorialFolds(_CombinatorialFolds, total=False):
 
 
 class CompareEntry(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: Id of the run that is shown; null of a benchmark.
+    #: Id of the run; null for a benchmark.
     run_id: t.Optional[str]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Return of the levels, raw for those taken as they stand.
+    #: Return variant of the levels; raw for unadjusted levels.
     return_variant: t.Literal["price", "total", "net", "raw"]
     #: Currency of the levels.
     currency: str
@@ -1910,19 +1983,19 @@ class CompareStepInput(_CompareStepInput, total=False):
 
 
 class CompareView(t.TypedDict):
-    #: The indices, as asked for.
+    #: The requested indices.
     index_ids: t.Sequence[str]
-    #: One entry each, in the order asked for.
+    #: One entry each, in the order of the request.
     entries: t.Sequence[CompareEntry]
-    #: `DIFFERENT_DATA` when the runs were made on different contents, `RETURNS_DIFFER` and `CURRENCIES_DIFFER` when the levels are no like for like, `WINDOW_CUT` when the benchmark lacks dates that they share.
+    #: `DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share.
     findings: t.Sequence[Finding]
-    #: Of the returns, by the order of the entries in both directions; null where one does not vary.
+    #: Correlations of the returns, rows and columns in the order of the entries; null if a series is constant.
     correlations: t.Sequence[t.Sequence[t.Optional[float]]]
-    #: Dates used.
+    #: Number of dates used.
     observations: int
-    #: First date that every entry has.
+    #: First common date.
     start: str
-    #: Last date that every entry has.
+    #: Last common date.
     end: str
 
 
@@ -1930,7 +2003,7 @@ class _ComparisonNode(t.TypedDict):
     node: t.Literal["comparison"]
     #: Datapoint or reference column.
     field: ExpressionNode
-    #: How the datapoint is compared with the value.
+    #: Comparison of the datapoint with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
     value: t.Any
@@ -1945,7 +2018,7 @@ class _ComparisonNodeInput(t.TypedDict):
     node: t.Literal["comparison"]
     #: Datapoint or reference column.
     field: ExpressionNodeInput
-    #: How the datapoint is compared with the value.
+    #: Comparison of the datapoint with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
     value: t.Any
@@ -1964,7 +2037,7 @@ class _CompositeScoreParams(t.TypedDict):
 class CompositeScoreParams(_CompositeScoreParams, total=False):
     """Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
 
-    #: Number of best scores that are kept. Default: no limit. Unit: names.
+    #: Number of best scores that are kept. Default: no limit. Unit: securities.
     count: t.Optional[int]
     #: Minimum score; null: no minimum. Unit: z units.
     minimum: t.Optional[float]
@@ -1988,9 +2061,9 @@ class CompositeScoreRule(_CompositeScoreRule, total=False):
 class Concentration5_10_40Params(t.TypedDict, total=False):
     """UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
 
-    #: Largest weight of one name. Unit: fraction.
+    #: Maximum weight of one security. Unit: fraction.
     single: float
-    #: Weight above which a name counts towards the aggregate. Unit: fraction.
+    #: Weight above which a security counts towards the aggregate. Unit: fraction.
     trigger: float
     #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
@@ -2025,20 +2098,20 @@ class _ConcentrationPayload(t.TypedDict):
 
 
 class ConcentrationPayload(_ConcentrationPayload, total=False):
-    #: Securities with a position, long or short. Absent from overviews of runs of earlier versions.
+    #: Securities with a position, long or short. Absent in overviews of runs of earlier versions.
     gross_constituents: int
-    #: Squared sum of the magnitudes of the weights over the sum of their squares: equal positions of the same concentration, whatever is held in cash or borrowed. Absent from overviews of runs of earlier versions.
+    #: Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, whatever the cash or borrowing. Absent in overviews of runs of earlier versions.
     gross_effective_assets: float
-    #: Largest weight by magnitude, long or short. Absent from overviews of runs of earlier versions.
+    #: Largest weight by magnitude, long or short. Absent in overviews of runs of earlier versions.
     gross_largest: float
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
     """United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
 
-    #: Largest weight of one name. Unit: fraction.
+    #: Maximum weight of one security. Unit: fraction.
     single: float
-    #: Weight above which a name counts towards the aggregate. Unit: fraction.
+    #: Weight above which a security counts towards the aggregate. Unit: fraction.
     trigger: float
     #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
@@ -2060,15 +2133,15 @@ class ConcentrationRICRow(_ConcentrationRICRow, total=False):
 
 
 class ConcentrationSeries(t.TypedDict):
-    #: Sum of squared weights. One value a date.
+    #: Sum of squared weights. One value per date.
     herfindahl: t.Sequence[float]
-    #: Effective number of assets: 1 over it; 0 without a weight. One value a date.
+    #: Effective number of assets: 1 over it; 0 without a weight. One value per date.
     effective: t.Sequence[float]
-    #: Largest weight. One value a date.
+    #: Largest weight. One value per date.
     largest: t.Sequence[float]
-    #: Squared sum of the magnitudes of the weights over herfindahl: equal positions of the same concentration. One value a date.
+    #: Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration. One value per date.
     gross_effective: t.Sequence[float]
-    #: Largest weight by magnitude, long or short. One value a date.
+    #: Largest weight by magnitude, long or short. One value per date.
     gross_largest: t.Sequence[float]
 
 
@@ -2076,7 +2149,7 @@ class ConfirmedActionsCheck(t.TypedDict):
     """Corporate actions of constituents that take effect on the session were confirmed by a person."""
 
     check: t.Literal["confirmed_actions"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
 
 
@@ -2087,75 +2160,75 @@ class _ConfirmedActionsCheckInput(t.TypedDict):
 class ConfirmedActionsCheckInput(_ConfirmedActionsCheckInput, total=False):
     """Corporate actions of constituents that take effect on the session were confirmed by a person."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
 
 
 class ConstituentChange(t.TypedDict):
-    """How a name came into the index, or left it."""
+    """Entry of a security into the index, or exit from it."""
 
-    #: Session at whose close it happened.
+    #: Session of the change, at its close.
     date: str
     #: `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0.
     event: t.Literal["rebalance", "replacement", "fast_exit", "fast_entry", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
-    #: Of the corporate action; null if there is none.
+    #: Ex-date of the corporate action; null if there is none.
     ex_date: t.Optional[str]
-    #: Name into which it turned, or from which it came.
+    #: Security that replaces it, or from which it originates.
     related: t.Optional[str]
-    #: Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that.
+    #: Shares received per share: of `related` if the security left, or of the security per share of `related` if it originates from that.
     ratio: t.Optional[float]
-    #: Fraction of the index: with which the name left, at the price paid for it and before the trades of the close; with which it came, after them. Negative when short.
+    #: Weight in the index: on an exit at the price paid, before the trades of the close; on an entry after the trades. Negative if short.
     weight: float
-    #: Money a share that was paid for it, in `currency`.
+    #: Price paid per share, in `currency`.
     price: float
-    #: Currency in which the name is quoted.
+    #: Currency of the security.
     currency: str
-    #: Day of its latest bar by then.
+    #: Day of its latest bar up to the change.
     last_bar: t.Optional[str]
-    #: Rebalance that asked for it, where its order had waited for a bar; else null.
+    #: Rebalance of the order if the order waited for a bar; otherwise null.
     ordered_on: t.Optional[str]
 
 
 class ConstituentRow(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Held at as_of.
+    #: Weight held on as_of.
     weight: float
-    #: At the rebalance in force, after capping.
+    #: Weight of the rebalance in force, after capping.
     decided_weight: float
-    #: Before capping, at the rebalance.
+    #: Weight of the rebalance before capping.
     raw_weight: float
-    #: Whether the name was cut to the cap.
+    #: True if the cap applied to the security.
     capped: bool
     #: Weight less the benchmark's.
     active_weight: t.Optional[float]
     #: Contribution to the tracking error; may be negative.
     active_risk_contribution: t.Optional[float]
-    #: Contribution to the annualised volatility; null without an estimate for the name.
+    #: Contribution to the annualised volatility; null if the security has no estimate.
     risk_contribution: t.Optional[float]
     #: Held less target weight; null on the rebalance date.
     delta_since_rebalance: t.Optional[float]
-    #: Shares of the company on the date in the data of the run, not those the index holds; null where these are not the data that are served, or lack it.
+    #: Shares outstanding on the date in the data of the run, not the shares that the index holds; null if other data is served, or there is no value.
     shares_outstanding: t.Optional[float]
 
 
 class _ConstraintCost(t.TypedDict):
-    #: The client's id of the row, empty when there is none.
+    #: The client's id of the row, empty if there is none.
     id: str
     #: Position among the client's rows.
     index: int
     #: Class name.
     type: str
-    #: objective_value of the problem without the row; null for the reason.
+    #: objective_value of the problem without the row; null for the reason below.
     objective_without: t.Optional[float]
-    #: How much worse objective_value is with the row; 0 for one that does not bind.
+    #: Deterioration of objective_value due to the row; 0 if it does not bind.
     cost: t.Optional[float]
-    #: The same in words, in the measure of the objective.
+    #: The effect in words, in the measure of the objective.
     sentence: str
 
 
 class ConstraintCost(_ConstraintCost, total=False):
-    #: Why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Null if both are numbers; absent in runs of earlier versions.
+    #: Reason why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.
     reason: t.Optional[t.Literal["no_answer", "work_spent"]]
 
 
@@ -2201,23 +2274,23 @@ class _ConstraintSetBody(t.TypedDict):
 class ConstraintSetBody(_ConstraintSetBody, total=False):
     """A ConstraintSet with the parameters of every constraint class."""
 
-    #: Constraint rows; none leaves full investment, long only.
+    #: Constraint rows; without rows the weights are long only and sum to 1.
     constraints: t.Sequence[ConstraintRowBody]
 
 
 class ConstraintSetCollection(t.TypedDict):
     #: Stored sets by id.
     constraint_sets: t.Sequence[ConstraintSet]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
 class ConstraintTypes(t.TypedDict):
-    #: Constraint class to the parameter names it accepts, in form order.
+    #: Parameter names of each constraint class, in form order.
     types: t.Mapping[str, t.Sequence[str]]
-    #: The same classes in the richer form.
+    #: These classes with all details.
     specs: t.Sequence[TypeSpec]
 
 
@@ -2235,7 +2308,7 @@ class ContributionPayload(t.TypedDict):
 class CorporateAction(t.TypedDict):
     #: Class name.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
-    #: What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.
+    #: Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.
     kind: t.Literal["cash", "ratio", "structural"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.
     value: float
@@ -2251,13 +2324,13 @@ class CorporateAction(t.TypedDict):
     related: t.Optional[str]
     #: Price of a new share in a rights issue.
     subscription_price: t.Optional[float]
-    #: Of a merger, money paid per share besides the shares of `related`; null where none is.
+    #: Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.
     cash: t.Optional[float]
-    #: New shares for one held that may be taken instead of a dividend; null where there is no such choice.
+    #: New shares per share held that may be chosen instead of a dividend; null if there is no choice.
     scrip_ratio: t.Optional[float]
-    #: Last day on which a holder elects; null where unknown.
+    #: Last day of the election; null if unknown.
     election_date: t.Optional[str]
-    #: What a holder gets who elects nothing; null where unknown.
+    #: Default of the election; null if unknown.
     election_default: t.Optional[t.Literal["cash", "shares", "take_up", "sell", "sell_to_fund", "lapse"]]
 
 
@@ -2285,9 +2358,9 @@ class CoverageCheck(t.TypedDict):
     """Constituents that are traded on the session have a price, by weight."""
 
     check: t.Literal["coverage"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Least weight of constituents with a price.
+    #: Minimum weight of constituents with a price.
     minimum: float
 
 
@@ -2298,20 +2371,20 @@ class _CoverageCheckInput(t.TypedDict):
 class CoverageCheckInput(_CoverageCheckInput, total=False):
     """Constituents that are traded on the session have a price, by weight."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Least weight of constituents with a price.
+    #: Minimum weight of constituents with a price.
     minimum: float
 
 
 class CoverageHistoryResponse(t.TypedDict):
     #: The data store.
     store_id: str
-    #: Every date on which a name has a bar, ascending.
+    #: Dates on which any security has a bar, ascending.
     dates: t.Sequence[str]
-    #: Names with a price on each date.
+    #: Securities with a price on each date.
     priced: t.Sequence[int]
-    #: Names between their first and their last price on it: those of them without a price had a holiday, or a bar is missing.
+    #: Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing.
     expected: t.Sequence[int]
 
 
@@ -2460,13 +2533,13 @@ class CurrencyOverlay(t.TypedDict):
 class DataAudit(t.TypedDict):
     #: The data store.
     store_id: str
-    #: Of the content that was looked through.
+    #: Hash of the content that was checked.
     content_hash: str
-    #: By date and identifier, at most 1000: the most certain ones.
+    #: By date and identifier; at most the 1000 most certain ones.
     doubts: t.Sequence[DataDoubt]
-    #: All of them, also those not listed.
+    #: Total number, including those not listed.
     total: int
-    #: Dates that only some names have a bar on, the latest first, with their counts; then holes of the whole market (GAP_LONG), each at the date behind it.
+    #: Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap.
     partial_dates: t.Sequence[Finding]
 
 
@@ -2475,24 +2548,24 @@ class DataCell(t.TypedDict):
     table: str
     #: Asset identifier.
     identifier: str
-    #: Null for what has always held.
+    #: Null for a value that is always valid.
     date: t.Optional[str]
     #: Column of the value.
     field: str
-    #: Null where there was none.
+    #: Null if there was none.
     before: t.Optional[t.Union[str, float, bool]]
-    #: Null where there is none.
+    #: Null if there is none.
     after: t.Optional[t.Union[str, float, bool]]
 
 
 class DataDifferenceAppended(t.TypedDict):
-    #: Sessions that came.
+    #: Number of new sessions.
     sessions: int
-    #: Bars of them; they are among rows_added.
+    #: Number of their bars, included in rows_added.
     rows: int
-    #: The first of them, YYYY-MM-DD.
+    #: The first new session, YYYY-MM-DD.
     start: str
-    #: The last of them, YYYY-MM-DD.
+    #: The last new session, YYYY-MM-DD.
     end: str
 
 
@@ -2510,7 +2583,7 @@ DataDifference = t.TypedDict("DataDifference", {
 
 
 class DataDoubt(t.TypedDict):
-    #: Id of the data warning in a request for repairs; the same data has the same ids.
+    #: Id of the data warning in a request for repairs; unchanged data has unchanged ids.
     id: str
     #: Kind of the object.
     kind: t.Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "exchange_rate", "unknown_currency", "action_terms", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
@@ -2520,11 +2593,11 @@ class DataDoubt(t.TypedDict):
     date: str
     #: Confidence of the data warning, 0 to 1.
     confidence: float
-    #: A sentence for people.
+    #: Message in one sentence.
     message: str
-    #: The figures it rests on.
+    #: Figures on which it is based.
     evidence: t.Mapping[str, t.Union[float, str]]
-    #: Null where the data itself does not say what is right.
+    #: Null if the data does not show the correct value.
     repair: t.Optional[DataRepair]
 
 
@@ -2593,7 +2666,7 @@ class _DataRepairReplaceAction(t.TypedDict):
 
 
 class DataRepairReplaceAction(_DataRepairReplaceAction, total=False):
-    #: The day it is moved to; absent where it stays.
+    #: New day; absent if unchanged.
     ex_date: str
 
 
@@ -2625,11 +2698,11 @@ class DataSourceStatus(t.TypedDict):
 
 
 class DataStoreTakenAtStart(t.TypedDict):
-    #: Dates that were not held before.
+    #: Number of new dates.
     dates_added: int
-    #: Bars; 0 where the content before is lost and the history another.
+    #: Number of bars; 0 if the previous content is lost and the history has changed.
     rows_added: int
-    #: Names that were not held before.
+    #: Number of new securities.
     identifiers_added: int
     #: HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.
     findings: t.Sequence[Finding]
@@ -2649,7 +2722,7 @@ class _DataStore(t.TypedDict):
     store_id: str
     #: Display name.
     name: str
-    #: Where its data came from.
+    #: Source of its data.
     kind: t.Literal["folder", "database", "imported", "synthetic"]
     #: The engine created the folder and deletes it with the store.
     managed: bool
@@ -2659,46 +2732,46 @@ class _DataStore(t.TypedDict):
     status: t.Literal["writing", "ready", "loading", "refreshing", "error"]
     #: Folder, or database URL with the password replaced by ***.
     location: t.Optional[str]
-    #: Where a refresh takes data from.
+    #: Source of a refresh.
     source: t.Optional[str]
-    #: False exactly when a refresh is refused with NOTHING_TO_REFRESH.
+    #: False if a refresh is refused with NOTHING_TO_REFRESH.
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
-    #: How its market is read; null where it is written as it is read.
+    #: Mapping of its market; null if the tables need none.
     mapping: t.Optional[Mapping]
     #: Actions derived from adjusted closes at the last load; null without adjusted closes.
     derived_actions: t.Optional[DerivedActions]
     #: Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.
     versions_kept: t.Optional[int]
-    #: Time it was made, ISO-8601 UTC with offset.
+    #: Time of creation, ISO-8601 UTC with offset.
     created_at: str
-    #: Time it was last read.
+    #: Time of the last reading.
     last_loaded_at: t.Optional[str]
-    #: Time it was last brought up to date.
+    #: Time of the last refresh.
     last_refreshed_at: t.Optional[str]
     #: Distinct identifiers of the market dataset; null before the first load.
     identifiers: t.Optional[int]
-    #: First market date held.
+    #: First date of the market.
     start: t.Optional[str]
-    #: Last market date held.
+    #: Last date of the market.
     end: t.Optional[str]
     #: Bytes of its files; null before the first load and for a database server.
     size_bytes: t.Optional[int]
-    #: SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.
+    #: SHA-256 of the canonical content: changes if and only if a value changes, whatever the files.
     content_hash: t.Optional[str]
     #: Rows per dataset at the last load: those read, and actions derived from adjusted closes.
     rows: t.Optional[t.Mapping[str, int]]
     #: Changes of the source that were accepted at a start; reported by the next refresh, then null.
     taken_at_start: t.Optional[DataStoreTakenAtStart]
-    #: Why the status is error.
+    #: Reason for the status error.
     error: t.Optional[ErrorDetail]
 
 
 class DataStore(_DataStore, total=False):
-    #: Every file of the last load with its SHA-256; left out of listings.
+    #: Every file of the last load with its SHA-256; omitted from listings.
     files: t.Sequence[DataStoreFiles]
     #: Data warnings of the last load, at most 201; omitted from listings.
     findings: t.Sequence[Finding]
@@ -2709,9 +2782,9 @@ class DataStoreCollection(t.TypedDict):
     stores: t.Sequence[DataStore]
     #: Id of the store being served.
     active: t.Optional[str]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -2720,20 +2793,20 @@ class _DataStoreCreate(t.TypedDict):
     name: str
     #: Kind of the object.
     kind: t.Literal["folder", "database"]
-    #: Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows.
+    #: Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. The operator must allow the location.
     location: str
 
 
 class DataStoreCreate(_DataStoreCreate, total=False):
-    #: Default: the name in lower case, other characters as dashes.
+    #: Default: the name in lower case, with dashes for other characters.
     store_id: str
-    #: File or table of a dataset that is not called like it.
+    #: File or table of a dataset whose name differs from the dataset.
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
-    #: How the market is read where it is not written as the tables are: POST /data/inspect proposes one.
+    #: Mapping of the market if its tables have another format; POST /data/inspect proposes one.
     mapping: t.Optional[MappingInput]
     #: Serve the store at once.
     activate: bool
@@ -2742,13 +2815,13 @@ class DataStoreCreate(_DataStoreCreate, total=False):
 class DataStoreUpdate(t.TypedDict, total=False):
     #: Display name.
     name: str
-    #: Where a refresh takes data from.
+    #: Source of a refresh.
     source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
-    #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
+    #: Members to change. Null: no mapping. Applies from the next reading of the source.
     mapping: t.Optional[MappingChange]
     #: Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.
     versions_kept: t.Optional[int]
@@ -2761,19 +2834,19 @@ class DataVersion(t.TypedDict):
     content_hash: str
     #: Time from which it was served, ISO-8601 UTC with offset.
     known_at: str
-    #: What made it; `reload`: its source had another content when a start or an activation read it.
+    #: Origin of the version; `reload`: its source had changed when a start or an activation read it.
     source: t.Literal["import", "append", "replace", "refresh", "reload", "repair", "synthetic"]
-    #: Rows that are new.
+    #: Number of new rows.
     rows_added: int
-    #: Rows with other values.
+    #: Number of changed rows.
     rows_changed: int
-    #: Rows that are gone.
+    #: Number of removed rows.
     rows_removed: int
-    #: Name of the key that asked for it; `local` where none is asked for, and of what a start found.
+    #: Name of the key of the request; `local` without keys, and for changes found at a start.
     author: str
     #: X-Change-Note of the request; null if there is none.
     note: t.Optional[str]
-    #: The request; empty for what the service did of itself.
+    #: The request; empty if the service acted on its own.
     request_id: str
     #: True if the version can be used with `as_known_on`.
     readable: bool
@@ -2782,11 +2855,11 @@ class DataVersion(t.TypedDict):
 class DataVersions(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DataVersion]
-    #: Versions that are stored, listed or not.
+    #: Number of stored versions, listed or not.
     total: int
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
     #: Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
@@ -2803,7 +2876,7 @@ class Datapoint(t.TypedDict):
     lag: int
     #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
-    #: How a window becomes one value.
+    #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
     #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
@@ -2812,24 +2885,24 @@ class Datapoint(t.TypedDict):
 class DatapointEvaluationValues(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Null where missing.
+    #: Null if missing.
     value: t.Optional[t.Union[float, str, bool]]
 
 
 class DatapointEvaluation(t.TypedDict):
-    """What an expression means, for an editor."""
+    """Analysis of an expression, for an editor."""
 
-    #: Whether no finding is an error.
+    #: True if no finding is an error.
     valid: bool
-    #: Canonical text; null where it cannot be read.
+    #: Canonical text; null if the expression cannot be parsed.
     text: t.Optional[str]
     #: Canonical tree: an ExpressionNode.
     tree: t.Optional[t.Mapping[str, t.Any]]
-    #: Unit of the values, as `money` or `number`; null where it is unknown, and of a condition.
+    #: Unit of the values, such as `money` or `number`; null if unknown, and for a condition.
     unit: t.Optional[str]
     #: Session of the values; null without values.
     as_of: t.Optional[str]
-    #: Of the securities that were asked about, or of the first that have a value.
+    #: Values of the requested securities, or of the first that have a value.
     values: t.Sequence[DatapointEvaluationValues]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -2849,7 +2922,7 @@ class DatapointInput(_DatapointInput, total=False):
     lag: int
     #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
-    #: How a window becomes one value.
+    #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
     #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
@@ -2873,7 +2946,7 @@ class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
     inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
     #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The public document that is followed.
+    #: Public document that the template follows.
     source: str
 
 
@@ -2895,40 +2968,40 @@ class _DatapointRequest(t.TypedDict):
 
 
 class DatapointRequest(_DatapointRequest, total=False):
-    #: A condition is what ExpressionFilter and the first operand of `if` take.
+    #: A condition is accepted by ExpressionFilter and as the first operand of `if`.
     expects: t.Literal["number", "condition"]
-    #: Expressions that it names, as the member of an index document.
+    #: Expressions that it refers to, as in an index document.
     datapoints: t.Mapping[str, t.Union[str, t.Mapping[str, t.Any]]]
-    #: Plug-ins that it names, as the member of an index document.
+    #: Plug-ins that it refers to, as in an index document.
     plugins: t.Mapping[str, DatapointRequestPlugins]
-    #: As that of an index document; default all securities.
+    #: Universe, as in an index document. Default: all securities.
     universe: UniverseSpecInput
     #: Default: the preselected calendar.
     calendar: str
     #: Of amounts of money.
     currency: str
-    #: Decision date; default the latest of the store.
+    #: Decision date. Default: the latest of the store.
     as_of: t.Optional[Date]
-    #: Securities whose values are wanted; default the first that have one.
+    #: Securities whose values are returned. Default: the first that have one.
     identifiers: t.Sequence[str]
 
 
 class DatasetCoverage(t.TypedDict):
-    #: Which table.
+    #: Name of the table.
     dataset: t.Literal["market", "reference"]
     #: The dataset is loaded.
     configured: bool
     #: Distinct identifiers.
     identifiers: int
-    #: Earliest date held.
+    #: Earliest date of the data.
     start: t.Optional[str]
-    #: Latest date held.
+    #: Latest date of the data.
     end: t.Optional[str]
-    #: Data columns, keys excluded.
+    #: Data columns without the keys.
     field_count: int
-    #: Defines what stale means.
+    #: Determines when the dataset is stale.
     frequency: t.Literal["daily", "static", "event"]
-    #: Age beyond which the dataset is stale; null where that does not apply.
+    #: Age beyond which the dataset is stale; null if not applicable.
     stale_after_seconds: t.Optional[float]
     #: Seconds since the last load.
     cache_age: t.Optional[float]
@@ -2936,7 +3009,7 @@ class DatasetCoverage(t.TypedDict):
     last_refreshed: t.Optional[str]
     #: Bytes on disk.
     cache_size_bytes: t.Optional[int]
-    #: Where the data came from: local, database, imported or synthetic.
+    #: Source of the data: local, database, imported or synthetic.
     source: t.Optional[str]
 
 
@@ -2968,44 +3041,44 @@ class _DayBackfill(t.TypedDict):
 
 
 class DayBackfill(_DayBackfill, total=False):
-    #: Why, for the register of decisions.
+    #: Reason, for the register of decisions.
     reason: t.Optional[str]
 
 
 class DayRun(t.TypedDict, total=False):
-    #: Steps whose results are dropped first: their files are written again.
+    #: Steps whose results are discarded first: their files are written again.
     again: t.Sequence[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]]
-    #: Why, for the register of decisions.
+    #: Reason, for the register of decisions.
     reason: t.Optional[str]
 
 
 class DaySkip(t.TypedDict):
-    #: Why, for the register of decisions.
+    #: Reason, for the register of decisions.
     reason: str
 
 
 class _DayWaiver(t.TypedDict):
     #: Check whose findings are accepted.
     check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
-    #: Why, for the register of decisions.
+    #: Reason, for the register of decisions.
     reason: str
 
 
 class DayWaiver(_DayWaiver, total=False):
-    #: Index, with the indices made from it. Default: every index of the schedule.
+    #: Index, with the indices that depend on it. Default: every index of the schedule.
     index_id: t.Optional[str]
     #: Security or series of the finding. Default: every finding of the check.
     identifier: t.Optional[str]
 
 
 class DaysToTrade(t.TypedDict):
-    """Over the names traded, all accounts together; quantiles of type 7."""
+    """Over the traded securities of all accounts; quantiles of type 7."""
 
     #: Median.
     p50: t.Optional[float]
-    #: Of nine names in ten at most.
+    #: 90th percentile over the securities.
     p90: t.Optional[float]
-    #: Of the slowest name.
+    #: Maximum over the securities.
     max: t.Optional[float]
 
 
@@ -3025,7 +3098,7 @@ class DecidedError2Largest(t.TypedDict):
 
 
 class DecidedError2(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Time of the decision, ISO-8601 UTC with offset.
     at: str
@@ -3115,16 +3188,16 @@ class DefinitionFields(t.TypedDict):
 class DeletedIndex(t.TypedDict):
     #: The index removed.
     index_id: str
-    #: Whether a stored record went with it.
+    #: True if a stored record was deleted too.
     backtest_record_deleted: bool
-    #: Job records and persisted run results forgotten.
+    #: Number of deleted job records and stored results.
     backtest_results_deleted: int
-    #: Parent of an optimised child; null for the index the request named.
+    #: Parent of an optimised child; null for the index of the request.
     derived_from: t.Optional[str]
 
 
 class DeliverStep(t.TypedDict):
-    """Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back."""
+    """Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step."""
 
     type: t.Literal["deliver"]
     #: Clients. Default: every client that is entitled to a file.
@@ -3136,7 +3209,7 @@ class _DeliverStepInput(t.TypedDict):
 
 
 class DeliverStepInput(_DeliverStepInput, total=False):
-    """Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back."""
+    """Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step."""
 
     #: Clients. Default: every client that is entitled to a file.
     clients: t.Optional[t.Sequence[str]]
@@ -3149,7 +3222,7 @@ class DeliveredFile(t.TypedDict):
     path: str
     #: Name of the file of the day.
     file: str
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Table of the file; `report` for a rendered report.
     table: str
@@ -3183,7 +3256,7 @@ class DeliveryLine(t.TypedDict):
     target: str
     #: File concerned; null for the whole target.
     path: t.Optional[str]
-    #: A sentence for people.
+    #: Message in one sentence.
     message: str
 
 
@@ -3215,18 +3288,18 @@ class DerivationPayloadExpectedReturns(t.TypedDict):
 class _DerivationPayload(t.TypedDict):
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: t.Union[str, DerivationPayloadObjective]
-    #: Constraint rows; none leaves full investment, long only.
+    #: Constraint rows; without rows the weights are long only and sum to 1.
     constraints: t.Sequence[ConstraintRow]
 
 
 class DerivationPayload(_DerivationPayload, total=False):
-    #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
+    #: Expected returns of the objective: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[Uncertainty]
-    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
@@ -3252,19 +3325,19 @@ class _DerivationPayloadInput(t.TypedDict):
 
 
 class DerivationPayloadInput(_DerivationPayloadInput, total=False):
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: t.Union[str, DerivationPayloadInputObjective]
-    #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
+    #: Expected returns of the objective: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
     #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Constraint rows; none leaves full investment, long only.
+    #: Constraint rows; without rows the weights are long only and sum to 1.
     constraints: t.Sequence[ConstraintRowInput]
     #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
     relax: t.Sequence[RelaxEntry]
@@ -3273,31 +3346,31 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
 class DerivedActions(t.TypedDict):
     """Corporate actions that were derived from adjusted closes."""
 
-    #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
+    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: int
-    #: Whether splits are applied; `ignore` only for prices that are adjusted already.
+    #: Treatment of splits; use `ignore` only for adjusted prices.
     splits: int
 
 
 class DerivedSource(t.TypedDict):
-    """The chain behind the parent's weight on the rebalance that was optimised, and the optimisation."""
+    """Explanation of the parent's weight on the rebalance that was optimised, and of the optimisation."""
 
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: str
-    #: The parent's weight, which the optimisation starts from; null when the parent does not hold the name.
+    #: Weight in the parent, the start of the optimisation; null if the parent does not hold the security.
     source_weight: t.Optional[float]
-    #: The chain behind the parent's weight, on the effective date of the composition that was optimised.
+    #: Explanation of the parent's weight, on the effective date of the composition that was optimised.
     source: IndexExplanation
-    #: Null when the parent does not hold the name.
+    #: Null if the parent does not hold the security.
     solve: t.Optional[NameSolve]
     #: Warnings of the optimisation.
     findings: t.Sequence[Finding]
 
 
 class DeskAction(t.TypedDict):
-    """A corporate action with what people decided about it."""
+    """A corporate action with the decisions about it."""
 
     #: Asset identifier.
     identifier: str
@@ -3321,9 +3394,9 @@ class DeskAction(t.TypedDict):
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
     #: Day of the announcement.
     announced: t.Optional[str]
-    #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
+    #: `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
-    #: Reasons to look at it, and differences from other sources.
+    #: Reasons to review it, and differences from other sources.
     flags: t.Sequence[str]
     #: Decisions of people, earliest first.
     decisions: t.Sequence[ActionDecision]
@@ -3352,9 +3425,9 @@ class DeskActionDetail(t.TypedDict):
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
     #: Day of the announcement.
     announced: t.Optional[str]
-    #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
+    #: `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
-    #: Reasons to look at it, and differences from other sources.
+    #: Reasons to review it, and differences from other sources.
     flags: t.Sequence[str]
     #: Decisions of people, earliest first.
     decisions: t.Sequence[ActionDecision]
@@ -3363,21 +3436,21 @@ class DeskActionDetail(t.TypedDict):
 
 
 class DeskActionEffect(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Coming: after the last date of the run; pro forma.
+    #: True if it is after the last date of the run; its figures are pro forma.
     state: t.Literal["effective", "coming"]
-    #: Weight at the close before.
+    #: Weight at the previous close.
     weight_before: t.Optional[float]
-    #: Weight after it.
+    #: Weight after the action.
     weight_after: t.Optional[float]
-    #: Index shares before.
+    #: Index shares before the action.
     shares_before: t.Optional[float]
-    #: Index shares after it.
+    #: Index shares after the action.
     shares_after: t.Optional[float]
-    #: Divisor of the index before.
+    #: Divisor of the index before the action.
     divisor_before: t.Optional[float]
-    #: Divisor after it and all other events of its session.
+    #: Divisor after the action and all other events of its session.
     divisor_after: t.Optional[float]
 
 
@@ -3409,7 +3482,7 @@ class Distribution(t.TypedDict):
     minimum: float
     #: Greatest.
     maximum: float
-    #: By the percentiles asked for, interpolated between order statistics.
+    #: By requested percentile, interpolated between order statistics.
     percentiles: t.Mapping[str, float]
 
 
@@ -3442,36 +3515,36 @@ class DividendPointsViewYears(t.TypedDict):
     year: int
     #: Index points; negative where short positions pay more.
     points: float
-    #: The same after withholding tax, as a net return reinvests them.
+    #: Points after withholding tax, as reinvested by a net return.
     net_points: float
 
 
 class DividendPointsView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Return variant of the level that the points are of.
+    #: Return variant of the level in which the points are measured.
     variant: t.Literal["price", "total", "net"]
-    #: Fraction of the definition that is withheld from net points, or its rates by the value of a field.
+    #: Withholding rate of the definition for net points, or its rates by the value of a field.
     withholding_tax: t.Union[float, WithholdingRates]
     #: Last date of the run.
     as_of: str
-    #: Level on as_of: of a strategy rebased to 100.
+    #: Level on as_of; for a strategy rebased to 100.
     level: float
-    #: Sessions in the window on which a name held went ex dividend.
+    #: Sessions in the window on which a constituent went ex dividend.
     dates: t.Sequence[str]
-    #: Ordinary dividends before tax in index points, one value a date.
+    #: Ordinary dividends before tax in index points, one value per date.
     points: t.Sequence[float]
-    #: The same after withholding tax, one value a date.
+    #: Dividends after withholding tax in index points, one value per date.
     net_points: t.Sequence[float]
     #: Sums of the calendar years in the window.
     years: t.Sequence[DividendPointsViewYears]
     #: Sum of the twelve months that end on as_of.
     trailing: DividendSum
-    #: Dividends behind as_of.
+    #: Dividends after as_of.
     announced: AnnouncedDividends
 
 
@@ -3483,10 +3556,10 @@ DividendSum = t.TypedDict("DividendSum", {
 
 
 class DivisorCheck(t.TypedDict):
-    """Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump."""
+    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
     check: t.Literal["divisor"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest relative difference, beyond rounding.
     tolerance: float
@@ -3497,57 +3570,57 @@ class _DivisorCheckInput(t.TypedDict):
 
 
 class DivisorCheckInput(_DivisorCheckInput, total=False):
-    """Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump."""
+    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest relative difference, beyond rounding.
     tolerance: float
 
 
 class DocumentAccessOwner(t.TypedDict):
-    #: Id of the key, or `sub:` and the subject of the token; null where none was asked for.
+    #: Id of the key, or `sub:` and the subject of the token; null without authentication.
     key_id: t.Optional[str]
-    #: Its name.
+    #: Name of the key.
     name: str
 
 
 class DocumentAccess(t.TypedDict):
-    #: Author of the first version; null where that was purged.
+    #: Author of the first version; null if it was purged.
     owner: t.Optional[DocumentAccessOwner]
     #: Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.
     shared_with: t.Sequence[str]
 
 
 class DocumentChange(t.TypedDict):
-    #: JSON pointer; of the document as the changes before this one leave it.
+    #: JSON pointer into the document after the preceding changes.
     path: str
     #: As in JSON Patch (RFC 6902).
     op: t.Literal["add", "remove", "replace"]
-    #: What was there; null for an addition.
+    #: Previous value; null for an addition.
     before: t.Any
-    #: What is there; null for a removal.
+    #: New value; null for a removal.
     after: t.Any
 
 
 class DocumentVersion(t.TypedDict):
     #: From 1, without a gap; a deletion has a number, too.
     version: int
-    #: SHA-256 of the content; of a deletion that of what was deleted.
+    #: SHA-256 of the content; for a deletion, of the deleted content.
     etag: str
     #: Time of the write, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; local where none is asked for.
+    #: Name of the key; local without keys.
     author: str
     #: Id of the key, or `sub:` and the subject of the token; null if there is none.
     key_id: t.Optional[str]
     #: X-Change-Note of the write, at most 500 characters; null if there is none.
     note: t.Optional[str]
-    #: What the write made of the document.
+    #: Effect of the write on the document.
     action: t.Literal["created", "updated", "restored", "deleted"]
-    #: Number of the version that was brought back; null of other writes.
+    #: Number of the restored version; null for other writes.
     restored_from: t.Optional[int]
-    #: X-Request-Id of the write; empty where the engine itself wrote.
+    #: X-Request-Id of the write; empty for writes of the engine.
     request_id: str
 
 
@@ -3556,7 +3629,7 @@ class DrawdownRow(t.TypedDict):
     peak: str
     #: Date of the lowest level.
     trough: str
-    #: First date at the high again; null while below it.
+    #: First date back at the high; null if it is not reached.
     recovery: t.Optional[str]
     #: Lowest level over the high, less 1. A fraction.
     depth: float
@@ -3567,7 +3640,7 @@ class DrawdownRow(t.TypedDict):
 class DriftPayload(t.TypedDict):
     #: Largest single change.
     maximum: float
-    #: Rebalance drifted from.
+    #: Rebalance from which the drift is measured.
     since: str
     #: Sum of the absolute changes.
     total_absolute: float
@@ -3576,7 +3649,7 @@ class DriftPayload(t.TypedDict):
 
 
 class _EffectiveNumberParams(t.TypedDict):
-    #: Smallest effective number. Unit: names.
+    #: Smallest effective number. Unit: securities.
     minimum: float
 
 
@@ -3625,7 +3698,7 @@ class EntitlementInput(t.TypedDict, total=False):
 class EqualRiskWeightParams(t.TypedDict, total=False):
     """Weights with equal risk contributions of all constituents."""
 
-    #: Trailing returns behind the covariance. Unit: sessions.
+    #: Number of trailing returns of the covariance. Unit: sessions.
     window: int
     #: Structure the sample covariance is shrunk towards.
     target: t.Literal["constant_correlation", "scaled_identity"]
@@ -3680,10 +3753,10 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
-    #: A sentence for people.
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "CALENDAR_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    #: Message in one sentence.
     message: str
-    #: Members that go with the code, or null.
+    #: Further members for the code, or null.
     detail: t.Optional[t.Mapping[str, t.Any]]
 
 
@@ -3795,7 +3868,7 @@ class ExcludeListRule(_ExcludeListRule, total=False):
 
 
 class _ExcludeParams(t.TypedDict):
-    #: Names the row covers.
+    #: Securities of the row.
     identifiers: t.Sequence[str]
 
 
@@ -3819,7 +3892,7 @@ class ExcludeRow(_ExcludeRow, total=False):
     params: ExcludeParams
 
 
-#: Annualised expected returns of the names.
+#: Annualised expected returns of the securities.
 ExpectedReturns = t.Union["FieldReturns", "HistoricalReturns", "CapmReturns", "BlackLittermanReturns"]
 
 ExplainedDatapoint = t.TypedDict("ExplainedDatapoint", {
@@ -3834,59 +3907,59 @@ ExplainedDatapoint = t.TypedDict("ExplainedDatapoint", {
 
 
 class ExplainedRuleComparisons(t.TypedDict):
-    #: Where, as the client wrote it.
+    #: Path of the field, as the client wrote it.
     path: str
     #: The condition in words.
     test: str
     #: The value.
     value: t.Optional[t.Union[str, float, bool]]
-    #: Null when unknown.
+    #: Null if unknown.
     outcome: t.Optional[bool]
 
 
 class ExplainedRule(t.TypedDict):
-    #: Place in the order.
+    #: Position in the order.
     position: int
     #: Id of the rule; null for the universe.
     rule_id: str
     #: Class of the rule; null for the universe.
     rule_type: str
-    #: Whether the composition before had the name.
+    #: True if the previous composition had the security.
     constituent: bool
-    #: Whether the rule kept it.
+    #: True if the rule kept the security.
     kept: bool
     #: The condition in words.
     test: str
-    #: Value of the name; null when missing.
+    #: Value of the security; null if missing.
     value: t.Optional[t.Union[str, float, bool]]
-    #: Bound the value was held against; for a ranking the value of the last name that reaches the threshold which the name faced.
+    #: Bound for the value; for a ranking, the value of the last security that meets the threshold that applies to this one.
     threshold: t.Optional[float]
-    #: Rank, 1 the best; null where the rule does not rank.
+    #: Rank, 1 for the best; null if the rule does not rank.
     rank: t.Optional[int]
-    #: Last rank that reaches the threshold which the name faced: of a buffer, another for constituents.
+    #: Last rank that meets the applicable threshold; with a buffer it differs for constituents.
     cutoff: t.Optional[int]
-    #: Whether the name stayed because it was a constituent.
+    #: True if the security stayed because it was a constituent.
     incumbent: bool
-    #: Move of the value of an excluded name to its threshold; 0 when kept; null off the number line.
+    #: Distance of the value of an excluded security to its threshold; 0 if kept, null if it is not a number.
     distance: t.Optional[float]
-    #: All that the name had to reach, the decisive one first: `threshold`, `cutoff` and `distance` are of that.
+    #: All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to that.
     thresholds: t.Sequence[ExplainedThreshold]
-    #: Of an expression: each comparison with the value it met.
+    #: Comparisons of an expression with the value of the security.
     comparisons: t.Sequence[ExplainedRuleComparisons]
 
 
 class ExplainedThreshold(t.TypedDict):
-    """What a name had to reach under a rule."""
+    """Threshold of a rule for a security."""
 
     #: `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value of a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, if none was left for lower ranks; `fill_up` rank of the last security that completed the count.
     type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "coverage_lower", "coverage_upper", "enter_rank", "exit_rank", "places", "fill_up"]
-    #: Last rank that reaches it; null off a ranking.
+    #: Last rank that meets the threshold; null if there is no ranking.
     rank: t.Optional[int]
-    #: The bound itself, of a ranking the value of the name at that rank; null where that has none.
+    #: The bound, or for a ranking the value of the security at that rank; null if it has none.
     value: t.Optional[float]
-    #: Whether the name reached it.
+    #: True if the security met the threshold.
     met: bool
-    #: Move of the name's value that reaches it; 0 when met, null off the number line.
+    #: Change of the security's value that meets the threshold; 0 if met, null if it is not a number.
     distance: t.Optional[float]
 
 
@@ -3907,17 +3980,17 @@ class ExportStepInput(t.TypedDict):
 
 
 class ExportView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: The table, as it was asked for.
+    #: The requested table.
     table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Names of the columns.
     columns: t.Sequence[str]
-    #: Rows, a value a column; dates are YYYY-MM-DD.
+    #: Rows with one value per column; dates are YYYY-MM-DD.
     data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
 
 
@@ -3975,34 +4048,34 @@ class ExposurePayload(t.TypedDict):
 class ExposuresViewGroups(t.TypedDict):
     #: The group.
     group: str
-    #: Sum of the held weights. One value a date.
+    #: Sum of the held weights. One value per date.
     weights: t.Sequence[float]
     #: Weights of the benchmark; null if there is none.
     benchmark_weights: t.Optional[t.Sequence[float]]
 
 
 class ExposuresView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group.
+    #: Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group.
     by: str
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[str]
-    #: Dates of the run; of a coarser interval the last of each.
+    #: Dates of the run, or the last date of each interval.
     dates: t.Sequence[str]
     #: By average weight, largest first; OTHERS last. They sum to the invested weight.
     groups: t.Sequence[ExposuresViewGroups]
     #: In the order of the request.
     fields: t.Sequence[FieldExposure]
-    #: How the weights are concentrated.
+    #: Concentration of the weights.
     concentration: ConcentrationSeries
     #: Null without a benchmark.
     active_share: t.Optional[t.Sequence[float]]
-    #: One-way turnover of the portfolio's trades since the date before; its first purchase is none. One value a date.
+    #: One-way turnover of the portfolio since the previous date; the first purchase does not count. One value per date.
     turnover: t.Sequence[float]
 
 
@@ -4038,19 +4111,19 @@ ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode", "Fie
 ExpressionNodeInput = t.Union["AllNodeInput", "AnyNodeInput", "NotNodeInput", "ComparisonNodeInput", "FieldNodeInput", "ValueNode", "ArithmeticNodeInput", "FunctionNodeInput"]
 
 class FactorAttributionView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: The factor model.
     model: t.Literal["styles", "market_sector"]
     #: In the order of the model.
     factors: t.Sequence[FactorContribution]
-    #: What the factors leave of the returns of the names, linked.
+    #: Returns of the securities that the factors do not explain, linked.
     specific: float
-    #: Costs, names without a regression, and what is no name, linked.
+    #: Costs, cash, and securities without a regression, linked.
     other: float
     #: Sum of the contributions, specific and other.
     total_return: float
@@ -4058,19 +4131,19 @@ class FactorAttributionView(t.TypedDict):
     covered_weight: float
     #: Number of periods.
     periods: int
-    #: Whether the residual is within its tolerance.
+    #: True if the residual is within its tolerance.
     reconciles: bool
-    #: What is left over, at the size of rounding.
+    #: Residual, of the size of rounding errors.
     residual: float
-    #: The query, echoed; the first date of the run when omitted.
+    #: Value of the query; the first date of the run if omitted.
     requested_start: t.Optional[str]
-    #: The query, echoed; the last date of the run when omitted.
+    #: Value of the query; the last date of the run if omitted.
     requested_end: t.Optional[str]
     #: First date.
     start: str
     #: Last date.
     end: str
-    #: Months in which the store has too few names for a regression: their return is in `other`.
+    #: Months in which the store has too few securities for a regression: their return is in `other`.
     findings: t.Sequence[Finding]
 
 
@@ -4202,11 +4275,11 @@ class FeeOverlayInput(_FeeOverlayInput, total=False):
 class FieldExposure(t.TypedDict):
     #: Datapoint or reference column.
     field: str
-    #: Mean of the datapoint, weighted by what is held. One value a date, null where none held has one.
+    #: Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value.
     mean: t.Sequence[t.Optional[float]]
-    #: Share of the weights, by their magnitude, that has a value. One value a date.
+    #: Share of the weights, by their magnitude, that has a value. One value per date.
     coverage: t.Sequence[float]
-    #: By the weights: the least value at or below which a share of them lies.
+    #: Quantile by weight: the smallest value at or below which the securities have this share of the weights.
     percentiles: WeightedPercentiles
     #: Benchmark of the comparison; null if there is none.
     benchmark: BenchmarkFieldExposure
@@ -4215,7 +4288,7 @@ class FieldExposure(t.TypedDict):
 class _FieldFilterParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: How the datapoint is compared with the value.
+    #: Comparison of the datapoint with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
     value: t.Any
@@ -4244,9 +4317,9 @@ class FieldFilterRule(_FieldFilterRule, total=False):
 class FieldListFieldsNumber(t.TypedDict):
     #: Display name.
     name: str
-    #: Where it comes from.
+    #: Source of the field.
     dataset: t.Literal["market", "reference", "derived"]
-    #: What its values are.
+    #: Meaning of its values.
     kind: t.Literal["number", "string", "boolean"]
 
 
@@ -4267,7 +4340,7 @@ class _FieldNode(t.TypedDict):
     lag: int
     #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
-    #: How a window becomes one value.
+    #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
     #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
@@ -4295,7 +4368,7 @@ class FieldNodeInput(_FieldNodeInput, total=False):
     lag: int
     #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
-    #: How a window becomes one value.
+    #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
     #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
@@ -4358,32 +4431,32 @@ class _Finding(t.TypedDict):
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
     code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
-    #: A sentence for people.
+    #: Message in one sentence.
     message: str
-    #: Where, as the client wrote it.
+    #: Path of the field, as the client wrote it.
     path: str
 
 
 class Finding(_Finding, total=False):
     """Result of a check at one place of the request or the data."""
 
-    #: Id of the rule or constraint row concerned, when it has one.
+    #: Id of the rule or constraint row, if it has one.
     row_id: t.Optional[str]
-    #: Accepted values, when the set is closed.
+    #: Accepted values, if the set is closed.
     accepted: t.Optional[t.Sequence[str]]
-    #: The refused value, when small.
+    #: The refused value, if it is short.
     value: t.Any
-    #: Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. Of a run, times that names lacked data or a risk model at its rebalances.
+    #: Number of problems in this finding: more than 20 of one code and column of data are one finding, with the first as an example. For a run, how often securities lacked data or a risk model at its rebalances.
     count: int
-    #: Where the first ten of them are.
+    #: Paths of the first ten of these.
     places: t.Sequence[str]
     #: For a run, the first rebalance with the finding. Rebalances before the run are not reported.
     first_date: str
-    #: The last of them.
+    #: The last of these rebalances.
     last_date: str
     #: Name of the file, sheet or archive member that contains it; the first of several. The path contains the row.
     file: str
-    #: Of an expression that was sent as text, the characters concerned: from `start` to before `end`.
+    #: Characters of an expression sent as text: from `start` to before `end`.
     position: FindingPosition
 
 
@@ -4433,7 +4506,7 @@ class FolderTarget(t.TypedDict):
     url: str
     #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
     checksum: bool
 
 
@@ -4450,14 +4523,14 @@ class FolderTargetInput(_FolderTargetInput, total=False):
     tables: t.Optional[t.Sequence[str]]
     #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
     checksum: bool
 
 
 class FreeFloatFilterParams(t.TypedDict, total=False):
     """Keeps securities with a minimum share of free float."""
 
-    #: Least share in free float. Unit: fraction.
+    #: Minimum share in free float. Unit: fraction.
     minimum: float
     #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
@@ -4477,7 +4550,7 @@ class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
 
 
 class _FreezeParams(t.TypedDict):
-    #: Names the row covers.
+    #: Securities of the row.
     identifiers: t.Sequence[str]
 
 
@@ -4513,9 +4586,9 @@ class _FrontierPayloadPoints(t.TypedDict):
 
 
 class FrontierPayloadPoints(_FrontierPayloadPoints, total=False):
-    #: Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.
+    #: Weights of its holdings. Absent in runs of earlier versions, like portfolio and index.
     weights: t.Mapping[str, float]
-    #: Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance.
+    #: Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance.
     risk_aversion: t.Optional[float]
 
 
@@ -4531,9 +4604,9 @@ class _FrontierPayloadTangency(t.TypedDict):
 
 
 class FrontierPayloadTangency(_FrontierPayloadTangency, total=False):
-    #: Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.
+    #: Weights of its holdings. Absent in runs of earlier versions, like portfolio and index.
     weights: t.Mapping[str, float]
-    #: Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance.
+    #: Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance.
     risk_aversion: t.Optional[float]
 
 
@@ -4544,11 +4617,11 @@ class FrontierPayloadByObjective(t.TypedDict):
     volatility: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: What `risk` is: that which the objective makes small.
+    #: Measure of `risk`, which the objective minimises.
     risk_measure: t.Literal["volatility", "tracking_error", "cvar", "cdar"]
-    #: The least at the expected return: tracking error annualised; cvar and cdar as a fraction of value, of a session.
+    #: Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session.
     risk: float
-    #: Weights of the names it holds.
+    #: Weights of its holdings.
     weights: t.Mapping[str, float]
 
 
@@ -4573,18 +4646,18 @@ class FrontierPayloadIndex(t.TypedDict):
 class _FrontierPayload(t.TypedDict):
     #: From least variance to largest expected return within the constraints, equally spaced in expected return.
     points: t.Sequence[FrontierPayloadPoints]
-    #: Largest excess return over the risk-free rate per unit of volatility; null where none is positive.
+    #: Largest excess return over the risk-free rate per unit of volatility; null if none is positive.
     tangency: t.Optional[FrontierPayloadTangency]
 
 
 class FrontierPayload(_FrontierPayload, total=False):
     #: By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.
     resampled: t.Optional[ResampledFrontier]
-    #: The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; of tails 21, 11 or 6 points as their work allows. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.
+    #: The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.
     by_objective: t.Optional[t.Sequence[FrontierPayloadByObjective]]
-    #: Where the weights of the run lie among the points.
+    #: Position of the weights of the run among the points.
     portfolio: FrontierPayloadPortfolio
-    #: Where the weights of the index lie; the constraints need not hold for them.
+    #: Position of the weights of the index, which may violate the constraints.
     index: FrontierPayloadIndex
 
 
@@ -4665,11 +4738,11 @@ class FunctionNodeInput(_FunctionNodeInput, total=False):
 class FunctionSpec(t.TypedDict):
     #: Display name.
     name: str
-    #: Of the values of one security, across securities, over trailing sessions, or of what is known at a decision.
+    #: Scope: values of one security, across securities, over trailing sessions, or known at a decision.
     form: t.Literal["elementwise", "cross_section", "over_time", "decision"]
-    #: How it is written.
+    #: Syntax.
     signature: str
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: str
     #: A complete expression.
     example: str
@@ -4690,19 +4763,19 @@ class _FuturesPriceRequest(t.TypedDict):
 class FuturesPriceRequest(_FuturesPriceRequest, total=False):
     #: Index whose level is the spot. Exactly one of index_id and spot.
     index_id: t.Optional[str]
-    #: Given spot, greater than 0; needs as_of.
+    #: Spot, greater than 0; requires as_of.
     spot: t.Optional[float]
-    #: Valuation date; default the latest level held.
+    #: Valuation date. Default: that of the latest level.
     as_of: t.Optional[Date]
-    #: Financing rate. Annual, continuously compounded, a fraction; default 0.
+    #: Financing rate. Annual, continuously compounded, a fraction. Default: 0.
     risk_free_rate: float
-    #: Dividend yield. Annual, continuously compounded, a fraction; default 0.
+    #: Dividend yield. Annual, continuously compounded, a fraction. Default: 0.
     dividend_yield: float
-    #: Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction; default 0.
+    #: Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction. Default: 0.
     borrow_rate: float
-    #: Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.
+    #: Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield.
     dividends: t.Sequence[FuturesPriceRequestDividends]
-    #: `announced`: the dividends of the latest run of `index_id` that are announced on its last date and go ex up to the expiry, in index points; neither dividends nor a yield are then given.
+    #: `announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield.
     dividend_source: t.Literal["given", "announced"]
     #: Observed price, for basis and implied rates.
     market_price: t.Optional[float]
@@ -4713,9 +4786,9 @@ class FuturesPriceRequest(_FuturesPriceRequest, total=False):
 
 
 class FuturesPriceResponse(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: t.Optional[str]
-    #: The query, echoed; null when omitted.
+    #: Value of the query; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved session.
     as_of: str
@@ -4733,7 +4806,7 @@ class FuturesPriceResponse(t.TypedDict):
     basis: float
     #: ln(fair_value / spot) / year_fraction.
     annualised_carry: float
-    #: What makes up the basis.
+    #: Components of the basis.
     carry: CarryDecomposition
     #: Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.
     dividend_points: float
@@ -4757,13 +4830,15 @@ class GenerateJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["generate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -4771,23 +4846,23 @@ class GenerateJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[DataStore]
 
 
@@ -4808,11 +4883,11 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     calendar: str
     #: ISO 4217 code.
     currency: str
-    #: Sectors the names are spread over.
+    #: Number of sectors.
     sectors: int
     #: Expected annual return of the market.
     market_return: float
-    #: Of the market, a year.
+    #: Annual volatility of the market.
     market_volatility: float
     #: Specific volatility of a security relative to the market, annualised.
     specific_volatility: float
@@ -4837,43 +4912,43 @@ class GroupAttributionRow(t.TypedDict):
     average_weight: float
     #: Mean weight of the group in the benchmark. Null without a benchmark.
     benchmark_average_weight: t.Optional[float]
-    #: What the group added to the total return; the groups sum to it.
+    #: Contribution of the group to the total return; the groups sum to it.
     contribution: float
-    #: From holding another weight of the group than the benchmark. Null without a benchmark.
+    #: Effect of a group weight that differs from the benchmark. Null without a benchmark.
     allocation: t.Optional[float]
-    #: From the group's names doing otherwise than the benchmark's. Null without a benchmark.
+    #: Effect of a group return that differs from the benchmark. Null without a benchmark.
     selection: t.Optional[float]
-    #: From both together. Null without a benchmark.
+    #: Joint effect of both. Null without a benchmark.
     interaction: t.Optional[float]
 
 
 class GroupAttributionViewEffects(t.TypedDict):
-    #: From holding other weights of the groups.
+    #: Effect of group weights that differ.
     allocation: float
-    #: From other names within the groups.
+    #: Effect of other securities within the groups.
     selection: float
-    #: From both together.
+    #: Joint effect of both.
     interaction: float
 
 
 class GroupAttributionView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself.
+    #: Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay.
     by: str
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[str]
     #: Return of the run.
     return_variant: t.Literal["price", "total", "net"]
-    #: Return of the benchmark, raw for levels taken as they stand; null if there is none.
+    #: Return variant of the benchmark, raw for unadjusted levels; null if there is none.
     benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
-    #: One row a group.
+    #: One row per group.
     groups: t.Sequence[GroupAttributionRow]
-    #: Each effect of all groups; together the active return. Null without a benchmark.
+    #: Sum of each effect over all groups; together the active return. Null without a benchmark.
     effects: t.Optional[GroupAttributionViewEffects]
     #: Last level over the first, less 1.
     total_return: float
@@ -4883,31 +4958,31 @@ class GroupAttributionView(t.TypedDict):
     active_return: t.Optional[float]
     #: Number of periods.
     periods: int
-    #: What is left over, at the size of rounding.
+    #: Residual, of the size of rounding errors.
     residual: float
-    #: Whether the residual is within its tolerance.
+    #: True if the residual is within its tolerance.
     reconciles: bool
-    #: The query, echoed; the first date of the run when omitted.
+    #: Value of the query; the first date of the run if omitted.
     requested_start: str
-    #: The query, echoed; the last date of the run when omitted.
+    #: Value of the query; the last date of the run if omitted.
     requested_end: str
     #: End of the first complete period. A full timestamp.
     start: str
     #: Latest date of the run at or before the requested end. A full timestamp.
     end: str
-    #: `RETURNS_DIFFER` when the benchmark leaves out dividends that the run has, or the other way round.
+    #: `RETURNS_DIFFER` if only one of run and benchmark includes dividends.
     findings: t.Sequence[Finding]
 
 
 class _GroupBoundsParams(t.TypedDict):
-    #: Reference column that groups the names.
+    #: Reference column of the groups.
     field: str
 
 
 class GroupBoundsParams(_GroupBoundsParams, total=False):
     """The weight of each group is between two bounds. Securities without a group form a separate group."""
 
-    #: Groups the row covers; without any each of them.
+    #: Groups of the row. Default: every group.
     groups: t.Optional[t.Sequence[str]]
     #: Smallest weight of a group. Unit: fraction.
     lower: float
@@ -4952,18 +5027,18 @@ class GroupCapInput(_GroupCapInput, total=False):
 
 
 class _GroupCardinalityParams(t.TypedDict):
-    #: Reference column that groups the names.
+    #: Reference column of the groups.
     field: str
 
 
 class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     """The number of securities held in each group is between two bounds."""
 
-    #: Groups the row covers; without any each of them.
+    #: Groups of the row. Default: every group.
     groups: t.Optional[t.Sequence[str]]
-    #: Fewest names held in a group. Unit: names.
+    #: Minimum number of holdings in a group. Unit: securities.
     minimum: int
-    #: Most names held in a group. Unit: names.
+    #: Maximum number of holdings in a group. Unit: securities.
     maximum: int
     #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
@@ -4994,7 +5069,7 @@ class GroupLadder(t.TypedDict):
 class _GroupLimitParams(t.TypedDict):
     #: Column whose values are the groups; securities without a value form one group.
     field: str
-    #: Most names of one group. Unit: names.
+    #: Maximum number of securities of one group. Unit: securities.
     maximum: int
 
 
@@ -5096,16 +5171,16 @@ class HeaderBlockInput(_HeaderBlockInput, total=False):
 
 
 class HealthBuild(t.TypedDict):
-    #: Commit that the program was built from; null when unknown.
+    #: Commit of the build; null if unknown.
     commit: t.Optional[str]
     #: Time of the build, ISO-8601 UTC.
     built_at: str
 
 
 class HealthStorePartialDates(t.TypedDict):
-    #: Dates that only some of its names have a bar on.
+    #: Number of dates on which only some of its securities have a bar.
     total: int
-    #: The latest five of them, YYYY-MM-DD, newest first.
+    #: The latest five of these, YYYY-MM-DD, newest first.
     latest: t.Sequence[str]
 
 
@@ -5116,62 +5191,62 @@ class HealthStore(t.TypedDict):
     status: t.Optional[str]
     #: Latest session it holds, YYYY-MM-DD.
     end: t.Optional[str]
-    #: Of what was read; `divisor audit STORE` says which names.
+    #: Findings of the last reading; `divisor audit STORE` lists the securities.
     partial_dates: t.Optional[HealthStorePartialDates]
 
 
 class HealthJobsLanes(t.TypedDict):
-    #: Backtests, optimisations, sweeps and what else takes long.
+    #: Backtests, optimisations, sweeps and other long jobs.
     heavy: LaneHealth
-    #: Those heavy jobs that are expected to need more than 2 GiB of memory.
+    #: Heavy jobs that are expected to need more than 2 GiB of memory.
     huge: LaneHealth
     #: Loads of data stores and documents.
     light: LaneHealth
 
 
 class HealthJobs(t.TypedDict):
-    #: Waiting.
+    #: Number of waiting jobs.
     pending: int
-    #: Being worked on.
+    #: Number of running jobs.
     running: int
-    #: The queues, of several machines together. Huge are heavy jobs that are expected to need more than 2 GiB: their places are those heavy ones on machines with more memory for jobs.
+    #: The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs.
     lanes: HealthJobsLanes
 
 
 class Health(t.TypedDict):
-    #: Degraded when no data store is active or a check fails.
+    #: Degraded if no data store is active or a check fails.
     status: t.Literal["ok", "degraded"]
-    #: Why it is degraded, in one sentence; null when it is not.
+    #: Reason for `degraded`, in one sentence; otherwise null.
     reason: t.Optional[str]
     #: The running engine version.
     version: str
-    #: What the running program was built from; null for one that was only compiled.
+    #: Build of the running program; null if it was only compiled.
     build: t.Optional[HealthBuild]
     #: Start of the process, ISO-8601 UTC with offset.
     started_at: str
     #: Seconds since the start.
     uptime_seconds: float
-    #: The data store being served; all null when none is.
+    #: The served data store; all null if there is none.
     store: HealthStore
     #: Jobs that are not finished.
     jobs: HealthJobs
-    #: What was looked at.
+    #: Checks with their results.
     checks: t.Sequence[HealthCheck]
-    #: Every limit a client can meet, by name.
+    #: Every limit that applies to clients, by name.
     limits: Limits
 
 
 class HealthCheck(t.TypedDict):
-    #: What was looked at.
+    #: Name of the check.
     name: str
-    #: Whether it is well.
+    #: True if the check passes.
     ok: bool
-    #: What is wrong, or null.
+    #: Description of the problem, or null.
     message: t.Optional[str]
 
 
 class HeldIndex(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Session since which it is held back.
     since: str
@@ -5186,7 +5261,7 @@ class HeldIndex(t.TypedDict):
 class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
     """Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half."""
 
-    #: Trailing returns behind the sample covariance. Unit: sessions.
+    #: Number of trailing returns of the sample covariance. Unit: sessions.
     window: int
     #: Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).
     linkage: t.Literal["single", "complete", "average", "ward"]
@@ -5232,7 +5307,7 @@ class HistoryCheck(t.TypedDict):
     """The refresh of the day changes no history of constituents."""
 
     check: t.Literal["history"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
 
 
@@ -5243,7 +5318,7 @@ class _HistoryCheckInput(t.TypedDict):
 class HistoryCheckInput(_HistoryCheckInput, total=False):
     """The refresh of the day changes no history of constituents."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
 
 
@@ -5274,7 +5349,7 @@ class HistoryFilterRule(_HistoryFilterRule, total=False):
 class IdentifierSearchIdentifiers(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Display name, when reference data has one.
+    #: Display name, if the reference data has one.
     name: t.Optional[str]
     #: First bar.
     start: t.Optional[str]
@@ -5285,7 +5360,7 @@ class IdentifierSearchIdentifiers(t.TypedDict):
 class IdentifierSearch(t.TypedDict):
     #: Matching names.
     identifiers: t.Sequence[IdentifierSearchIdentifiers]
-    #: Value of after for the next page; null on the last one.
+    #: Value of after for the next page; null on the last page.
     next: t.Optional[str]
 
 
@@ -5318,7 +5393,7 @@ class ImportRequest(_ImportRequest, total=False):
 class ImportResult(t.TypedDict):
     #: The store.
     store: DataStore
-    #: Rows per dataset: those read, and actions derived from adjusted closes.
+    #: Rows per dataset: rows read, and actions derived from adjusted closes.
     rows: t.Mapping[str, int]
     #: Distinct identifiers.
     identifiers: int
@@ -5378,9 +5453,9 @@ class ImportedModelPayloadDates(t.TypedDict):
     date: str
     #: Securities of the date.
     assets: int
-    #: Whether negative eigenvalues were clipped.
+    #: True if negative eigenvalues were clipped.
     repaired: bool
-    #: Of the matrix as served.
+    #: Smallest eigenvalue of the matrix in the response.
     smallest_eigenvalue: float
     #: Securities of other dates without a covariance.
     lacks: t.Sequence[str]
@@ -5422,43 +5497,43 @@ class IndexAction(t.TypedDict):
     ex_date: str
     #: Asset identifier.
     identifier: str
-    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in.
+    #: Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING", "SPIN_OFF_EXIT"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
-    #: Of a merger, money paid per share besides the shares of `related`; null where none is.
+    #: Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.
     cash: t.Optional[float]
-    #: Day of the announcement; null where unknown.
+    #: Day of the announcement; null if unknown.
     announced: t.Optional[str]
-    #: Coming: behind as_of, and known by then; figures after it are pro forma.
+    #: True if the action is after as_of and was known by then; figures after it are pro forma.
     state: t.Literal["effective", "coming"]
-    #: Whether a holder has still to decide: a rights issue, a dividend with a scrip_ratio, or one of two offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares); up to the election_date, where that is unknown as long as it is coming.
+    #: True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date.
     awaits_decision: bool
-    #: Last day on which a holder elects; null where unknown.
+    #: Last day of the election; null if unknown.
     election_date: t.Optional[str]
-    #: What a holder gets who elects nothing; null where unknown.
+    #: Default of the election; null if unknown.
     election_default: t.Optional[t.Literal["cash", "shares", "take_up", "sell", "sell_to_fund", "lapse"]]
     #: Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.
     choices: t.Sequence[ActionChoice]
-    #: Close of the name before, in its currency; of a coming one on as_of.
+    #: Previous close of the security in its currency; for a coming action the close of as_of.
     price_before: t.Optional[float]
-    #: At the close before; of a coming one on as_of.
+    #: At the previous close; for a coming action on as_of.
     weight_before: float
     #: At the close of its session; pro forma at prices that change only by the action.
     weight_after: t.Optional[float]
     #: Index shares: weight times level over price.
     shares_before: float
-    #: The same behind it; null where it depends on a decision.
+    #: Index shares after the action; null if they depend on a decision.
     shares_after: t.Optional[float]
-    #: Divisor of the index at the close before, of a coming one on as_of; null of a strategy.
+    #: Divisor of the index at the previous close, for a coming action on as_of; null for a strategy.
     divisor_before: t.Optional[float]
     #: Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.
     divisor_after: t.Optional[float]
-    #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
+    #: Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null.
     proceeds: t.Optional[float]
-    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null.
+    #: Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null.
     received: t.Optional[ReceivedShares]
 
 
@@ -5472,14 +5547,14 @@ class IndexBooksPayload(t.TypedDict):
 class IndexCollection(t.TypedDict):
     #: Summaries by id.
     indices: t.Sequence[IndexSummary]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
 class IndexDeletion(t.TypedDict):
-    #: The index named first, then its children depth first in the order of their ids.
+    #: The index of the request, then its children depth first in the order of their ids.
     deleted: t.Sequence[DeletedIndex]
 
 
@@ -5501,7 +5576,7 @@ class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
     inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
     #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The public document that is followed.
+    #: Public document that the template follows.
     source: str
 
 
@@ -5515,6 +5590,13 @@ class _IndexDocumentPlugins(t.TypedDict):
 class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
     #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: IndexDocumentPluginsCodeDatapoint
+
+
+class IndexDocumentClosures(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
+    version: int
 
 
 class _IndexDocument(t.TypedDict):
@@ -5536,7 +5618,7 @@ class _IndexDocument(t.TypedDict):
     rebalance: RebalanceSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineSpec]
-    #: Optimisation behind a derived index; exactly one of pipeline and derivation.
+    #: Optimisation of a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayload]
     #: Free labels.
     tags: t.Sequence[str]
@@ -5545,7 +5627,9 @@ class _IndexDocument(t.TypedDict):
 class IndexDocument(_IndexDocument, total=False):
     #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
-    #: Where selection begins.
+    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    store_id: t.Optional[str]
+    #: Universe of the selection.
     universe: UniverseSpec
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpec]
@@ -5565,6 +5649,8 @@ class IndexDocument(_IndexDocument, total=False):
     overlay: OverlaySpec
     #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
+    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    closures: t.Mapping[str, IndexDocumentClosures]
 
 
 class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
@@ -5585,7 +5671,7 @@ class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
     inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
     #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The public document that is followed.
+    #: Public document that the template follows.
     source: str
 
 
@@ -5599,6 +5685,13 @@ class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: IndexDocumentBodyPluginsCodeDatapoint
+
+
+class IndexDocumentBodyClosures(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
+    version: int
 
 
 class _IndexDocumentBody(t.TypedDict):
@@ -5623,7 +5716,9 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     base_market_value: float
     #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
-    #: Where selection begins.
+    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    store_id: t.Optional[str]
+    #: Universe of the selection.
     universe: UniverseSpecInput
     #: Schedule of the rebalances.
     rebalance: RebalanceSpecInput
@@ -5639,7 +5734,7 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     pipeline: t.Optional[PipelineBody]
     #: Changes between reviews. Default: none.
     events: EventsSpecInput
-    #: Optimisation behind a derived index; exactly one of pipeline and derivation.
+    #: Optimisation of a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
     #: Present only in an overlay on another index.
     kind: t.Literal["overlay"]
@@ -5649,6 +5744,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     overlay: OverlaySpecInput
     #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
+    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    closures: t.Mapping[str, IndexDocumentBodyClosures]
     #: Free labels.
     tags: t.Sequence[str]
 
@@ -5656,17 +5753,17 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 class IndexEvent(t.TypedDict):
     #: The date.
     date: str
-    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
-    kind: t.Literal["holiday", "announcement", "effective", "expiry"]
+    #: `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
+    kind: t.Literal["holiday", "closure", "announcement", "effective", "expiry"]
     #: Null for an event of an exchange.
     index_id: t.Optional[str]
     #: Exchange MIC.
     calendar: str
-    #: Effective date of the rebalance; null for others.
+    #: Effective date of the rebalance; null for other events.
     effective: t.Optional[str]
-    #: What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others.
+    #: Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events.
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
-    #: The rule whose breach calls for the rebalance; null for others.
+    #: The rule whose breach triggers the rebalance; null for other events.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: The event in words.
     summary: str
@@ -5681,92 +5778,92 @@ class IndexExplanationWeighting(t.TypedDict):
     parts: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
     #: Raw weight.
     raw: float
-    #: Sum of the raw weights of all names.
+    #: Sum of the raw weights of all securities.
     raw_total: float
     #: raw / raw_total.
     uncapped_weight: float
 
 
 class IndexExplanationCappingRounds(t.TypedDict):
-    #: Factor on the weights that are not capped.
+    #: Factor applied to the weights that are not capped.
     scale: float
-    #: Whether the name was cut to the cap.
+    #: True if the cap applied to the security.
     capped: t.Sequence[str]
 
 
 class IndexExplanationCapping(t.TypedDict):
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Minimum weight of a security.
     floor: float
     #: weight = min(cap, max(floor, scale * uncapped_weight)).
     scale: float
-    #: Whether the name was cut to the cap.
+    #: True if the cap applied to the security.
     capped: bool
-    #: Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join.
+    #: Redistribution under a single cap: each round scales the uncapped securities; those above the cap are then capped.
     rounds: t.Sequence[IndexExplanationCappingRounds]
 
 
 class IndexExplanationDrift(t.TypedDict):
     #: Weight held after the close.
     held_weight: t.Optional[float]
-    #: After less before.
+    #: Value after less value before.
     change: float
 
 
 class _IndexExplanation(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Asset identifier.
     identifier: str
-    #: The query, echoed; null when omitted.
+    #: Value of the query; null if omitted.
     requested_as_of: t.Optional[str]
-    #: Session the explanation holds for.
+    #: Session of the explanation.
     as_of: str
     #: Effective date of the composition in force.
     rebalance_date: str
-    #: Session whose data decided it.
+    #: Session whose data was used.
     decision_date: str
-    #: Reviews that decided it, in their order; `rebalance` is that of the document itself.
+    #: Reviews that decided it, in order; `rebalance` is that of the document itself.
     reviews: t.Sequence[str]
-    #: Whether the name could be selected on the decision date.
+    #: True if the security could be selected on the decision date.
     in_universe: bool
-    #: Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too.
+    #: True if the index holds the security at the close of as_of; constituents may also change between rebalances.
     included: bool
-    #: First rule that excluded it; null when none did.
+    #: First rule that excluded the security; null if none did.
     excluded_by: t.Optional[str]
-    #: What the definition read for the name.
+    #: Values that the definition read for the security.
     datapoints: t.Sequence[ExplainedDatapoint]
-    #: Every rule and its verdict on the name.
+    #: Every rule and its result for the security.
     rules: t.Sequence[ExplainedRule]
-    #: From datapoints to the uncapped weight; null for a name that is out.
+    #: From datapoints to the uncapped weight; null for an excluded security.
     weighting: t.Optional[IndexExplanationWeighting]
-    #: How the cap made the weight; null for a name that is out.
+    #: Effect of the cap on the weight; null for an excluded security.
     capping: t.Optional[IndexExplanationCapping]
-    #: Of a derived index, whose rules, weighting and capping are those of its source; null on a rule-driven one.
+    #: Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index.
     derivation: t.Optional[DerivedSource]
-    #: Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.
+    #: Share of the decided weights that is still held on the effective date, as securities may leave in between. The applied weight is the decided weight divided by this share.
     stayed: float
-    #: Decided weight, where it became index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is what those are worth. Null otherwise.
+    #: Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null.
     decided_weight: t.Optional[float]
-    #: Applied weight of the composition in force; null when that leaves the name out.
+    #: Applied weight of the composition in force; null if the security is excluded.
     weight: t.Optional[float]
-    #: Weight held at the close of as_of; null when not held.
+    #: Weight held at the close of as_of; null if not held.
     held_weight: t.Optional[float]
-    #: How it came in last, by as_of; null when it never did.
+    #: Last entry into the index by as_of; null if there is none.
     entered: t.Optional[ConstituentChange]
-    #: How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.
+    #: Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned.
     left: t.Optional[ConstituentChange]
-    #: Changes between reviews, by as_of, by which it entered or left, in their order.
+    #: Changes between reviews by which it entered or left up to as_of, in order.
     replacements: t.Sequence[Replacement]
-    #: What the index waits to trade of it; null for nothing.
+    #: Pending order for the security; null if there is none.
     order: t.Optional[WaitingOrder]
     #: Weight held at as_of and its change since; null on the rebalance date.
     drift: t.Optional[IndexExplanationDrift]
 
 
 class IndexExplanation(_IndexExplanation, total=False):
-    #: Version of the definition that is explained, null of one without versions; absent of a source.
+    #: Version of the explained definition; null if it has no versions, absent for a source.
     index_version: t.Optional[int]
 
 
@@ -5775,7 +5872,7 @@ class IndexMoves(t.TypedDict):
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
     volatility: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -5786,13 +5883,13 @@ class IndexMoves(t.TypedDict):
 
 
 class IndexSummary(t.TypedDict):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Id: 1 to 64 letters, digits, dashes and underscores.
     id: str
     #: Display name.
     name: str
-    #: Driven by rules, derived by optimisation, or an index on others.
+    #: Defined by rules, derived by optimisation, or based on other indices.
     kind: t.Literal["rule", "derived", "overlay"]
-    #: Parent of a derived index, index beneath an overlay; null of a blend.
+    #: Parent of a derived index, or underlying index of an overlay; null for a blend.
     source_index_id: t.Optional[str]
     #: Exchange MIC from /indices/calendars.
     calendar: str
@@ -5800,7 +5897,9 @@ class IndexSummary(t.TypedDict):
     currency: str
     #: First rebalance: the first session on or after it.
     base_date: str
-    #: Whether a backtest record is stored.
+    #: Its data store; null for the active one.
+    store_id: t.Optional[str]
+    #: True if a backtest record is stored.
     has_run: bool
     #: Capture time of that record.
     run_at: t.Optional[str]
@@ -5809,51 +5908,51 @@ class IndexSummary(t.TypedDict):
 
 
 class InspectRequest(t.TypedDict, total=False):
-    #: A folder, or the connection URL of a database, as of a store.
+    #: A folder, or the connection URL of a database, as for a store.
     location: str
-    #: A file in base64 instead; CSV may come as its text.
+    #: A file in base64, instead of a location; CSV may be sent as text.
     content: str
-    #: Of the content, as of an import; parquet is one table of prices.
+    #: Format of the content, as for an import; parquet is one table of prices.
     format: t.Literal["xlsx", "csv.zip", "csv", "parquet"]
-    #: How it is read, instead of a proposal: what comes of it.
+    #: Mapping to test, instead of a proposal.
     mapping: t.Optional[MappingInput]
-    #: What the proposal takes and does not ask.
+    #: Given answers, about which the proposal does not ask.
     answers: MappingAnswers
-    #: File or table of a dataset that is not called like it.
+    #: File or table of a dataset whose name differs from the dataset.
     tables: t.Mapping[str, str]
 
 
 class InspectResult(t.TypedDict):
     #: Files, sheets or tables of the market.
     files: int
-    #: Bars read with the mapping; 0 where findings refuse them.
+    #: Number of bars read with the mapping; 0 if findings prevent it.
     rows_read: int
-    #: As proposed; a store or an import takes it as it is.
+    #: Proposed mapping, in the form that a store or an import accepts.
     mapping: Mapping
-    #: The table of the market, where a database calls it otherwise.
+    #: The table of the market, if it has another name in the database.
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
     #: fair_value less spot.
     basis: AdjustmentChoice
-    #: sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered.
+    #: sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered.
     confidence: t.Literal["sure", "likely", "unsure"]
-    #: Vendor or program the tables are like.
+    #: Vendor or program that writes such tables.
     recognised_as: t.Optional[str]
-    #: What the data does not say.
+    #: Question that the data does not answer.
     questions: t.Sequence[str]
-    #: The same questions, each at its field.
+    #: These questions as findings, each at its field.
     unsure: t.Sequence[MappingQuestion]
-    #: The first bars of the first name as they would be read.
+    #: The first bars of the first security, as they would be read.
     preview: TableFrame
-    #: What reading all of it with the mapping found.
+    #: Findings of a full reading with the mapping.
     findings: t.Sequence[Finding]
 
 
 class InverseVolatilityWeightParams(t.TypedDict, total=False):
     """Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions."""
 
-    #: Trailing sessions whose returns are behind the volatility. Unit: sessions.
+    #: Number of trailing sessions of the volatility. Unit: sessions.
     window: int
     #: Minimum number of returns of a held security. Unit: sessions.
     minimum_observations: int
@@ -5881,46 +5980,76 @@ class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=
 
 
 class JobAttempt(t.TypedDict):
-    #: Which one, counted from 1.
+    #: Number of the attempt, from 1.
     attempt: int
-    #: Process that ran it, as `divisor nodes` names it; null where one process serves a home.
+    #: Process of the attempt, as in `divisor nodes`; null if one process serves a home.
     node: t.Optional[str]
-    #: Its start.
+    #: Start of the attempt.
     started_at: str
-    #: Last time it was seen alive.
+    #: Time of its last heartbeat.
     heartbeat_at: t.Optional[str]
-    #: Its end; null while it runs.
+    #: End of the attempt; null while it runs.
     ended_at: t.Optional[str]
-    #: `crashed`: its thread ended; `lost`: its process ended, was silent for too long or was cut off; `released`: given back unharmed; each as often as the setting job-retries says; null while it runs.
+    #: `crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs.
     end: t.Optional[t.Literal["succeeded", "failed", "cancelled", "crashed", "lost", "released"]]
-    #: Why it crashed, was lost, released or failed.
+    #: Reason why it crashed, was lost, released or failed.
     reason: t.Optional[str]
 
 
 class JobCallback(t.TypedDict):
     #: Header webhook-id of the message, the same in every attempt.
     delivery_id: str
-    #: Where the message goes.
+    #: Address of the receiver.
     url: str
     #: `waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.
     state: t.Literal["waiting", "due", "delivered", "failed"]
-    #: Attempts that have been made.
+    #: Number of attempts.
     attempts: int
-    #: Time of the last of them.
+    #: Time of the last attempt.
     last_attempt_at: t.Optional[str]
-    #: Why the last attempt failed; null when it did not.
+    #: Reason why the last attempt failed; null if it succeeded.
     last_error: t.Optional[str]
-    #: Set exactly while it is due.
+    #: Set only while it is due.
     next_attempt_at: t.Optional[str]
 
 
 class JobCollection(t.TypedDict):
     #: Newest first; every result is null.
     jobs: t.Sequence[JobStatus]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
+
+
+class JobKindList(t.TypedDict):
+    #: Every kind, in a fixed order.
+    kinds: t.Sequence[JobKindState]
+
+
+class JobKindPause(t.TypedDict, total=False):
+    #: Reason, shown with the kind.
+    reason: t.Optional[str]
+
+
+class JobKindStatePause(t.TypedDict):
+    #: Time of the pause, ISO-8601 UTC with offset.
+    paused_at: str
+    #: Name of the key that paused it; `local` without authentication.
+    author: str
+    #: Reason in the request.
+    reason: t.Optional[str]
+
+
+class JobKindState(t.TypedDict):
+    """A kind of job."""
+
+    #: Kind of the object.
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
+    #: Jobs of the light lane run while those of the heavy one do.
+    lane: t.Literal["heavy", "light"]
+    #: Null while jobs of the kind start.
+    pause: t.Optional[JobKindStatePause]
 
 
 class JobRetriesRefused(t.TypedDict):
@@ -5928,44 +6057,46 @@ class JobRetriesRefused(t.TypedDict):
     job_id: str
     #: Stable code to branch on.
     code: str
-    #: A sentence for people.
+    #: Message in one sentence.
     message: str
 
 
 class JobRetries(t.TypedDict):
-    #: Jobs that were queued again, the newest first.
+    #: Jobs that were queued again, newest first.
     retried: t.Sequence[str]
-    #: Failed jobs that were not, with the reason.
+    #: Failed jobs that were not queued again, with the reason.
     refused: t.Sequence[JobRetriesRefused]
-    #: False where more failed jobs match than the limit.
+    #: False if more failed jobs match than the limit.
     is_complete: bool
 
 
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
     kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]
-    #: Only these jobs, as far as they failed. Default: all jobs.
+    #: Only those of these jobs that failed. Default: all jobs.
     job_ids: t.Sequence[str]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
     since: str
-    #: Maximum number of jobs, the newest first.
+    #: Maximum number of jobs, newest first.
     limit: int
 
 
 class JobStatus(t.TypedDict):
-    """A job, whatever its kind."""
+    """A job of any kind."""
 
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Kind of the object.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -5973,23 +6104,23 @@ class JobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set exactly when the job succeeded; its shape is that of the kind.
+    #: Set only if the job succeeded; its schema depends on the kind.
     result: t.Any
 
 
@@ -6000,11 +6131,11 @@ class Judgement(t.TypedDict):
     seq: int
     #: Time of the decision, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; `local` where none is asked for.
+    #: Name of the key; `local` without authentication.
     author: str
-    #: Id of the key; null where none is asked for.
+    #: Id of the key; null without authentication.
     key_id: t.Optional[str]
-    #: What was decided.
+    #: Decision.
     action: t.Literal["run", "backfill", "skip", "waive"]
     #: The schedule.
     schedule_id: str
@@ -6033,24 +6164,24 @@ class LadderCaps(t.TypedDict, total=False):
 
 
 class LaneHealth(t.TypedDict):
-    """How busy a queue is: what to scale workers by."""
+    """Load of a queue, for scaling the workers."""
 
-    #: Jobs that wait for a place.
+    #: Jobs that wait for a slot.
     waiting: int
-    #: Jobs that have one.
+    #: Running jobs.
     running: int
-    #: Jobs that all nodes run at once.
+    #: Maximum number of running jobs on all nodes.
     places: int
-    #: Time that the oldest job has waited; null where none waits.
+    #: Waiting time of the oldest job; null if none waits.
     oldest_wait_seconds: t.Optional[float]
 
 
 class LevelsView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Return variant.
     variant: t.Literal["price", "total", "net"]
@@ -6064,7 +6195,7 @@ class _LeverageOverlay(t.TypedDict):
     type: t.Literal["leverage"]
     #: Multiple of the daily return; negative is inverse.
     factor: float
-    #: Series of the store with the rate of borrowed money and of cash, percent a year; null for 0.
+    #: Series of the store with the interest rate of borrowings and cash, percent a year; null: 0.
     financing: t.Optional[str]
     #: Spread over the rate, basis points per year.
     spread_bps: float
@@ -6088,7 +6219,7 @@ class _LeverageOverlayInput(t.TypedDict):
 class LeverageOverlayInput(_LeverageOverlayInput, total=False):
     """A multiple of the daily return, reset every session; a negative one is inverse."""
 
-    #: Series of the store with the rate of borrowed money and of cash, percent a year; null for 0.
+    #: Series of the store with the interest rate of borrowings and cash, percent a year; null: 0.
     financing: t.Optional[str]
     #: Spread over the rate, basis points per year.
     spread_bps: float
@@ -6099,13 +6230,13 @@ class LeverageOverlayInput(_LeverageOverlayInput, total=False):
 
 
 class LimitBreach(t.TypedDict):
-    #: Row that is beyond its bound.
+    #: Row whose bound is exceeded.
     row: str
-    #: First session beyond the bound; it may lie before the window.
+    #: First session beyond the bound; it may precede the window.
     begin: str
     #: Last session beyond it; null while it lasts at the end of the window.
     end: t.Optional[str]
-    #: What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance.
+    #: Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance.
     cause: t.Literal["price", "action", "rebalance"]
     #: The date of least headroom, with value and bound.
     worst: LimitMeasure
@@ -6114,11 +6245,11 @@ class LimitBreach(t.TypedDict):
 class LimitDistance2(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Relative change of its price, the others unchanged: 0.1 is +10 %.
+    #: Relative change of its price, other prices unchanged: 0.1 is +10 %.
     move: float
 
 
-#: The least move of one name that passes a bound on the last date; null beyond one, or where no move passes one.
+#: The smallest move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.
 LimitDistance = t.Optional["LimitDistance2"]
 
 class LimitMeasure(t.TypedDict):
@@ -6126,20 +6257,20 @@ class LimitMeasure(t.TypedDict):
 
     #: The date.
     date: str
-    #: What the row measures.
+    #: Measured value of the row.
     value: float
     #: Its bound on that date.
     limit: float
 
 
 class LimitRowSummary(t.TypedDict):
-    #: Row of the rule, or class, id and side of a row of the request.
+    #: Row of the rule, or class, id and side of a requested row.
     row: str
     #: Bought or sold.
     side: t.Literal["lower", "upper"]
-    #: What the figure counts.
+    #: Unit of the figure.
     unit: t.Literal["fraction", "count", "value"]
-    #: Dates on which it is beyond its bound.
+    #: Dates on which the bound is exceeded.
     breached_sessions: int
     #: The date of least headroom, with value and bound.
     least: LimitMeasure
@@ -6148,16 +6279,16 @@ class LimitRowSummary(t.TypedDict):
 class LimitState(t.TypedDict):
     #: Effective dates of a custom schedule.
     dates: t.Sequence[str]
-    #: Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction.
+    #: Distance to the nearest bound in the unit of the row, a fraction for weights; negative beyond the bound, null if no row applies.
     headroom: t.Sequence[t.Optional[float]]
-    #: The name whose price comes nearest to a breach; null beyond a bound, or where no move of one name passes one.
+    #: The security whose price is nearest to causing a breach; null beyond a bound, or if no move of one security causes a breach.
     nearest: t.Sequence[t.Optional[str]]
-    #: The least relative change of that price behind which a bound is passed, the others unchanged.
+    #: The smallest relative change of that price that causes a breach, other prices unchanged.
     move: t.Sequence[t.Optional[float]]
 
 
 class Limits(t.TypedDict):
-    """What a client can meet, each a number in the unit that its name ends on."""
+    """Limits that apply to clients, each in the unit at the end of its name."""
 
     #: Rebalance snapshots served per book; 33 years of monthly rebalances.
     MAX_REBALANCES: float
@@ -6187,7 +6318,7 @@ class Limits(t.TypedDict):
     MAX_FRONTIER_DRAWS: float
     #: Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.
     MAX_HIERARCHY_SECURITIES: float
-    #: Trailing returns behind the risk model of a derived index.
+    #: Number of trailing returns of the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
     #: Plug-ins that one index document uses.
     MAX_PLUGINS: float
@@ -6211,9 +6342,8 @@ class Limits(t.TypedDict):
     MAX_COPIED_CONTENT_BYTES: float
     #: Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
     MAX_TOOL_ANSWER_BYTES: float
-    #: Answer of the MCP tool waitForJob: the figures of a result; other tools return its series.
     MAX_TOOL_JOB_BYTES: float
-    #: Longest wait of the MCP tool waitForJob: clients abandon a call after 60 s.
+    #: Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.
     MAX_TOOL_WAIT_SECONDS: float
     #: Concurrent MCP requests of one key: as many as streams of events.
     MAX_KEY_TOOL_CALLS: float
@@ -6249,9 +6379,9 @@ class Limits(t.TypedDict):
     MAX_ENDED_JOBS: float
     #: Jobs of one listing.
     MAX_LISTED_JOBS: float
-    #: Longest `wait` of a job's status.
+    #: Maximum `wait` of the status of a job.
     MAX_WAIT_SECONDS: float
-    #: Longest stream of the events of all jobs: a client reconnects for more.
+    #: Maximum duration of the stream of events of all jobs: a client reconnects for more.
     MAX_STREAM_SECONDS: float
     #: Concurrent streams of job events.
     MAX_EVENT_STREAMS: float
@@ -6281,7 +6411,7 @@ class Limits(t.TypedDict):
     MAX_SQL_LENGTH: float
     #: Sessions of a simulated path: ten years.
     MAX_SIMULATION_SESSIONS: float
-    #: Paths of a simulation: four numbers of each are stored.
+    #: Paths of a simulation: 28 bytes of each are stored until it ends.
     MAX_SIMULATION_PATHS: float
     #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float
@@ -6351,13 +6481,13 @@ class LimitsCheck(t.TypedDict):
     """The closing composition keeps limits of concentration and of the number of constituents."""
 
     check: t.Literal["limits"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
     #: Published rule of concentration.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Largest weight of a security.
     maximum_weight: t.Optional[float]
-    #: Least number of constituents.
+    #: Minimum number of constituents.
     minimum: t.Optional[int]
     #: Largest number of constituents.
     maximum: t.Optional[int]
@@ -6370,49 +6500,49 @@ class _LimitsCheckInput(t.TypedDict):
 class LimitsCheckInput(_LimitsCheckInput, total=False):
     """The closing composition keeps limits of concentration and of the number of constituents."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
     #: Published rule of concentration.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Largest weight of a security.
     maximum_weight: t.Optional[float]
-    #: Least number of constituents.
+    #: Minimum number of constituents.
     minimum: t.Optional[int]
     #: Largest number of constituents.
     maximum: t.Optional[int]
 
 
 class LimitsRequest(t.TypedDict):
-    #: Rows of the optimiser about holdings: bounds of names and groups, concentration, counts, exposures and averages.
+    #: Rows of the optimiser on holdings: bounds of securities and groups, concentration, counts, exposures and averages.
     rows: t.Sequence[ConstraintRowInput]
 
 
 class LimitsView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Null for rows of the request.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
-    #: Reference column whose values are the issuers, as known on each date; IDENTIFIER: names are.
+    #: Reference column whose values are the issuers, as known on each date; IDENTIFIER: each security is its own issuer.
     by: str
     #: Dates of the run in the window.
     sessions: int
-    #: Those on which a row is beyond its bound.
+    #: Dates on which a row is beyond its bound.
     breached_sessions: int
-    #: The nearest bound, date by date.
+    #: The nearest bound on each date.
     state: LimitState
     #: Each row over the window; the first 500.
     rows: t.Sequence[LimitRowSummary]
-    #: Rows there are.
+    #: Number of rows.
     rows_total: int
-    #: By begin; the first 10,000.
+    #: By first session; the first 10,000.
     breaches: t.Sequence[LimitBreach]
-    #: Breaches there are.
+    #: Number of breaches.
     breaches_total: int
-    #: The nearest breach by a move of one name; null beyond a bound, or where no move passes one.
+    #: The nearest breach by a price move of one security; null beyond a bound, or if no move causes a breach.
     distance: LimitDistance
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -6528,13 +6658,15 @@ class LoadJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["load"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -6542,23 +6674,23 @@ class LoadJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[DataStore]
 
 
@@ -6621,7 +6753,7 @@ class MailTargetInput(_MailTargetInput, total=False):
 class Mapping(t.TypedDict):
     """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -6656,9 +6788,9 @@ class Mapping(t.TypedDict):
 
 
 class MappingAnswers(t.TypedDict, total=False):
-    """Members of a mapping, and the adjustment, that are said beforehand: they are not asked."""
+    """Given members of a mapping, and the adjustment; no question is asked about them."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -6697,7 +6829,7 @@ class MappingAnswers(t.TypedDict, total=False):
 class MappingChange(t.TypedDict, total=False):
     """Members of a mapping to change; the others stay unchanged. A member is replaced as a whole."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -6734,7 +6866,7 @@ class MappingChange(t.TypedDict, total=False):
 class MappingInput(t.TypedDict, total=False):
     """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -6771,33 +6903,33 @@ class MappingInput(t.TypedDict, total=False):
 class MappingQuestionConflicts(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Rows that differ from the first of their date.
+    #: Number of rows that differ from the first row of their date.
     rows: int
-    #: Date of the first of them.
+    #: Date of the first of these.
     date: str
-    #: The first value there that differs.
+    #: Column of the first value that differs.
     column: str
-    #: That of the first row.
+    #: Value of the first row.
     first: t.Optional[float]
-    #: That of the later row.
+    #: Value of the later row.
     other: t.Optional[float]
 
 
 class _MappingQuestion(t.TypedDict):
-    #: Field of the mapping that says it, or the adjustment.
+    #: Field of the mapping, or the adjustment, that the answer sets.
     field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
-    #: What the data does not say.
+    #: Question that the data does not answer.
     question: str
-    #: Value used without an answer.
+    #: Default value without an answer.
     taken: t.Optional[str]
     #: Other known possibilities.
     others: t.Sequence[str]
-    #: Whether the answer is needed before the data is read.
+    #: True if the answer is required before the data is read.
     required: bool
 
 
 class MappingQuestion(_MappingQuestion, total=False):
-    #: Of on_duplicate: the securities whose rows of one date differ, at most 1000.
+    #: For on_duplicate: securities with different rows on one date, at most 1000.
     conflicts: t.Sequence[MappingQuestionConflicts]
 
 
@@ -6904,19 +7036,19 @@ class McpMessage(t.TypedDict):
 
 
 class MeasuringRisk(t.TypedDict):
-    """What the risk of an optimisation was measured by."""
+    """Risk model of an optimisation."""
 
-    #: The stored risk model; null of an estimate of the run.
+    #: The stored risk model; null for an estimate of the run.
     model_id: t.Optional[str]
-    #: By which the covariance was estimated; `imported` of a model from outside.
+    #: Estimator of the covariance; `imported` for an imported model.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles", "imported"]
-    #: Those that the estimator reads, as asked for or by default.
+    #: Parameters of the estimator, as requested or by default.
     settings: t.Mapping[str, t.Optional[t.Union[str, float]]]
     #: Date of the first return.
     start: str
     #: Date of the last return.
     end: str
-    #: Returns: sessions on which every name has one.
+    #: Number of returns: sessions on which every security has one.
     sessions: int
 
 
@@ -6927,24 +7059,24 @@ class _MemberSpec(t.TypedDict):
     label: str
     #: Class name.
     type: t.Literal["number", "integer", "boolean", "string", "json"]
-    #: Whether the call is rejected without it.
+    #: True if the parameter is required.
     required: bool
     #: Position in a form.
     order: int
-    #: Accepted values; null means any of the type.
+    #: Accepted values; null: any value of the type.
     choices: t.Optional[t.Sequence[str]]
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: t.Optional[str]
-    #: Component schema the value must satisfy.
+    #: Schema of the value.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
-    #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
+    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
+    #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
 
 class MemberSpec(_MemberSpec, total=False):
-    #: Value used when omitted.
+    #: Default value.
     default: t.Any
 
 
@@ -6976,18 +7108,18 @@ class MembershipFilterRule(_MembershipFilterRule, total=False):
 
 
 class MethodologySentences(t.TypedDict):
-    #: Counts the sentences.
+    #: Number of the sentence.
     number: int
     #: The sentence.
     text: str
 
 
 class Methodology(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Display name.
     name: str
-    #: In the order in which they are applied.
+    #: In the order of application.
     sentences: t.Sequence[MethodologySentences]
 
 
@@ -7021,47 +7153,47 @@ class MethodologyTemplateCollection(t.TypedDict):
 
 
 class MethodologyTemplateDetail(t.TypedDict):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Id: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Title in words.
+    #: Title.
     title: str
-    #: The published index that it resembles.
+    #: Published index with a similar methodology.
     style: str
-    #: The public document that is followed.
+    #: Public document that the template follows.
     source: TemplateSource
-    #: Columns, series and universes that it reads in addition to closes.
+    #: Columns, series and universes that it requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: Whether the served store has all that it reads; null where none is served.
+    #: True if the served store has all required data; null if no store is served.
     can_run: t.Optional[bool]
     #: Ids of its documents, in the order in which they are stored.
     index_ids: t.Sequence[str]
-    #: Where the public document leaves room or asks for more, and what was chosen.
+    #: Choices where the public document is not specific, and deviations from it.
     choices: t.Sequence[str]
-    #: Bodies as PUT accepts them, those beneath others first.
+    #: Bodies in the form that PUT accepts, underlying indices first.
     documents: t.Sequence[t.Mapping[str, t.Any]]
-    #: What else the served store lacks, such as exchange rates.
+    #: Other missing data of the served store, such as exchange rates.
     findings: t.Sequence[Finding]
 
 
 class MethodologyTemplateLevel(t.TypedDict):
-    #: Document whose level it is: the last of the template.
+    #: Document of the level: the last of the template.
     index_id: str
     #: Level on a few sessions of the last three years of the served store.
     level: SeriesPayload
 
 
 class MethodologyTemplateSummary(t.TypedDict):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Id: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Title in words.
+    #: Title.
     title: str
-    #: The published index that it resembles.
+    #: Published index with a similar methodology.
     style: str
-    #: The public document that is followed.
+    #: Public document that the template follows.
     source: TemplateSource
-    #: Columns, series and universes that it reads in addition to closes.
+    #: Columns, series and universes that it requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: Whether the served store has all that it reads; null where none is served.
+    #: True if the served store has all required data; null if no store is served.
     can_run: t.Optional[bool]
     #: Ids of its documents, in the order in which they are stored.
     index_ids: t.Sequence[str]
@@ -7143,7 +7275,7 @@ class MinimumHoldingRow(_MinimumHoldingRow, total=False):
 class MinimumVarianceWeightParams(t.TypedDict, total=False):
     """Long-only weights of least variance."""
 
-    #: Trailing returns behind the covariance. Unit: sessions.
+    #: Number of trailing returns of the covariance. Unit: sessions.
     window: int
     #: Structure the sample covariance is shrunk towards.
     target: t.Literal["constant_correlation", "scaled_identity"]
@@ -7181,7 +7313,7 @@ class MomentumFilterParams(t.TypedDict, total=False):
     window: int
     #: Latest sessions left out. Unit: sessions.
     skip: int
-    #: Least return over the window. Unit: fraction.
+    #: Minimum return over the window. Unit: fraction.
     minimum: float
     #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
@@ -7200,11 +7332,18 @@ class MomentumFilterRule(_MomentumFilterRule, total=False):
     fallback: t.Sequence[RuleFallback]
 
 
+class MovedDate(t.TypedDict):
+    #: Effective date.
+    date: str
+    #: Session of its announcement; the date itself without a notice.
+    announcement: str
+
+
 class MovesCheck(t.TypedDict):
     """Large moves of constituents have a corporate action."""
 
     check: t.Literal["moves"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest move without a corporate action, a fraction.
     limit: float
@@ -7217,14 +7356,14 @@ class _MovesCheckInput(t.TypedDict):
 class MovesCheckInput(_MovesCheckInput, total=False):
     """Large moves of constituents have a corporate action."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest move without a corporate action, a fraction.
     limit: float
 
 
 class NameSolve(t.TypedDict):
-    """Where the solver left the name: at rest between the forces on it, or held by a bound."""
+    """Solved weight of the security as a balance of forces, or held by a bound."""
 
     #: Every constraint of the security, binding or not, in row order, lower before upper.
     rows: t.Sequence[SolvedRow]
@@ -7232,40 +7371,40 @@ class NameSolve(t.TypedDict):
     lower: t.Optional[float]
     #: Maximum feasible weight of the security, including selection constraints; null if there is no maximum.
     upper: t.Optional[float]
-    #: What the objective measures the weight from: source_weight for the tracking error, else 0.
+    #: Reference weight of the objective: source_weight for the tracking error, otherwise 0.
     centre: float
-    #: Second derivative of the objective by the weight: for the tracking error twice the variance of the name and the tie-breaking term.
+    #: Second derivative of the objective by the weight: for the tracking error twice the sum of the variance of the security and the tie-breaking term.
     stiffness: float
-    #: What all else of the objective does: for the tracking error twice the sum of its covariances with the active weights of the other names.
+    #: Derivative from the other terms of the objective: for the tracking error twice the sum of its covariances with the active weights of the other securities.
     pull: float
-    #: Sum of the forces of all rows and of a choice of names.
+    #: Sum of the forces of all rows and of a choice of securities.
     force: float
-    #: centre - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move.
+    #: centre - (pull + force) / stiffness: weight without bounds; null if stiffness is 0.
     free_weight: t.Optional[float]
-    #: `free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound.
+    #: `free`: at free_weight. `lower`, `upper`, `fixed`: at a bound. `kink`: at the weight before trading, or at a soft bound.
     held_by: t.Literal["free", "lower", "upper", "fixed", "kink"]
-    #: The bound or kink that holds it; null when free.
+    #: The bound or kink; null if free.
     held_at: t.Optional[float]
     #: free_weight or held_at.
     solved_weight: float
-    #: What weights taken out as zero but for rounding left to the others; 1 where there were none.
+    #: Scaling after the removal of weights that are zero up to rounding; 1 if there were none.
     scale: float
 
 
 class NextName(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Change of objective_value per unit of weight in the name.
+    #: Change of objective_value per unit of weight of the security.
     marginal: float
     #: Annualised, by the model of the run.
     expected_return: t.Optional[float]
-    #: Expected return from which on it is held, others as they are; null for an objective without expected returns.
+    #: Minimum expected return at which the security is held, others unchanged; null for an objective without expected returns.
     entry_return: t.Optional[float]
 
 
 class _NotNode(t.TypedDict):
     node: t.Literal["not"]
-    #: What must not be true.
+    #: Condition that must be false.
     operand: ExpressionNode
 
 
@@ -7278,7 +7417,7 @@ class NotNode(_NotNode, total=False):
 
 class _NotNodeInput(t.TypedDict):
     node: t.Literal["not"]
-    #: What must not be true.
+    #: Condition that must be false.
     operand: ExpressionNodeInput
 
 
@@ -7295,9 +7434,9 @@ Objective = t.Union[t.Literal["min_tracking_error", "min_variance", "max_utility
 class ObjectiveMeasure(t.TypedDict):
     """The figure in which a run reports the objective and changes of it."""
 
-    #: As in the sentences of a run.
+    #: Term used in the sentences of a run.
     name: str
-    #: What the figure is of `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit.
+    #: Relation of the figure to `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit.
     form: t.Literal["root", "return", "loss", "number"]
 
 
@@ -7306,26 +7445,26 @@ class ObjectiveTypeSpec(t.TypedDict):
     type: str
     #: Human-readable name.
     label: str
-    #: Which catalogue the class belongs to.
+    #: Catalogue of the class.
     category: t.Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: t.Optional[str]
     #: Its parameters in form order.
     parameters: t.Sequence[ParameterSpec]
-    #: What the figure counts.
+    #: Unit of the figure.
     unit: t.Optional[t.Literal["fraction", "count", "value"]]
     #: Kind of the object.
     kind: t.Optional[t.Literal["eq", "ineq"]]
-    #: False marks the classes that make a result heuristic.
+    #: False for classes that make a result heuristic.
     convex: t.Optional[bool]
     #: A complete valid row.
     example: t.Optional[t.Mapping[str, t.Any]]
-    #: In what a run reports the objective and changes of it.
+    #: Figure in which a run reports the objective and its changes.
     measure: ObjectiveMeasure
 
 
 class ObjectiveTypes(t.TypedDict):
-    #: What weights can be chosen for.
+    #: Objectives of an optimisation.
     objectives: t.Sequence[ObjectiveTypeSpec]
     #: Models of expected returns.
     expected_returns: t.Sequence[TypeSpec]
@@ -7364,13 +7503,15 @@ class OptimisationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["optimise"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -7378,23 +7519,23 @@ class OptimisationJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[OptimisationRunResult]
 
 
@@ -7404,13 +7545,13 @@ class _OptimisationPreviewRequest(t.TypedDict):
 
 
 class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: Objective
-    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    #: Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
@@ -7434,13 +7575,13 @@ class _OptimisationRunRequest(t.TypedDict):
 
 
 class OptimisationRunRequest(_OptimisationRunRequest, total=False):
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: Objective
-    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    #: Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
@@ -7454,58 +7595,58 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     end: t.Optional[Date]
     #: Annual rate for the frontier's tangency point.
     risk_free_rate: float
-    #: A frontier averaged over draws; null traces the frontier of the estimates only.
+    #: A frontier averaged over draws; null: only the frontier of the estimates.
     resampling: t.Optional[Resampling]
 
 
 class _OptimisationRunResult(t.TypedDict):
     #: The optimisation run.
     run_id: str
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: The constraint set.
     constraint_set_id: str
-    #: First date the price frame of the constituents carries.
+    #: First date of the prices of the constituents.
     start: str
-    #: Last date the price frame of the constituents carries.
+    #: Last date of the prices of the constituents.
     end: str
     #: Rebalance whose weights are the target.
     rebalance_date: str
-    #: Whether the conditions of optimality hold on the original rows.
+    #: True if the optimality conditions hold for the original rows.
     converged: bool
-    #: A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.
+    #: True if a non-convex constraint required a restricted second solve: feasible, but not proven optimal.
     heuristic: bool
     #: Securities with a weight above 0.
     holdings: int
-    #: Steps of the solver.
+    #: Number of solver iterations.
     iterations: int
     #: Type of the objective.
     objective_type: str
-    #: The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
+    #: The objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
     objective_value: float
-    #: Annualised variance of the active weights, whatever the objective: the square of tracking_error. The run optimised objective_value.
+    #: Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value.
     objective: float
-    #: What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open.
+    #: Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail.
     bound: t.Optional[float]
     #: Distance of the value from the bound, relative to the value.
     gap: t.Optional[float]
-    #: Annualised, before costs; null without expected returns.
+    #: Annualised expected return before costs; null without expected returns.
     expected_return: t.Optional[float]
     #: Annualised, by the risk model of the run.
     volatility: float
-    #: Of the trades, as a fraction of value; null where none were asked for.
+    #: Trading costs as a fraction of value; null if no costs were requested.
     costs: t.Optional[float]
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: One-way, against the index weights.
+    #: One-way turnover against the index weights.
     turnover: float
     #: Sum of active weights; zero under full investment.
     active_sum: float
-    #: How the solver ended.
+    #: Status of the solver.
     solver_message: str
-    #: Every name, largest active position first.
+    #: Every security, largest active position first.
     weights: t.Sequence[WeightRow]
-    #: Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text.
+    #: Binding constraints: id, index, type, label, side, unit and shadow_price as text.
     binding: t.Sequence[t.Optional[t.Mapping[str, str]]]
     #: Efficient frontier within the constraints.
     frontier: t.Optional[FrontierPayload]
@@ -7514,21 +7655,21 @@ class _OptimisationRunResult(t.TypedDict):
 
 
 class OptimisationRunResult(_OptimisationRunResult, total=False):
-    #: What objective, rows and results were measured by. Absent in runs of earlier versions.
+    #: Risk model of objective, rows and results. Absent in runs of earlier versions.
     risk_model: MeasuringRisk
     #: Securities with a position, long or short. Absent from results of earlier versions.
     gross_holdings: int
-    #: Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
+    #: Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
-    #: With `uncertainty`; null without, absent in runs of earlier versions.
+    #: Figures for `uncertainty`; otherwise null, absent in runs of earlier versions.
     worst_case: t.Optional[WorstCase]
     #: Figures of the index weights. Absent in runs of earlier versions.
     before: WeightFigures
     #: Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.
     sensitivities: t.Sequence[SensitivityRow]
-    #: What each of the client's first 20 rows costs.
+    #: Cost of each of the client's first 20 rows.
     constraint_costs: t.Sequence[ConstraintCost]
-    #: At most 10 names that nothing but their lower bound of 0 keeps out, those nearest to a weight first.
+    #: At most 10 securities excluded only by their lower bound of 0, those nearest to a positive weight first.
     next_names: t.Sequence[NextName]
 
 
@@ -7542,13 +7683,13 @@ class _OptimiseRequest(t.TypedDict):
 class OptimiseRequest(_OptimiseRequest, total=False):
     #: Null inherits nothing from the parent.
     description: t.Optional[str]
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: Objective
-    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    #: Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
@@ -7561,12 +7702,12 @@ class OptimiseRequest(_OptimiseRequest, total=False):
 class OtherAdjustment(t.TypedDict):
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: What it would say.
+    #: Alternative value.
     meaning: str
 
 
 class OverlayPart(t.TypedDict):
-    #: The overlay that it is of, itself or one beneath it.
+    #: The overlay of the part: this overlay or an underlying one.
     index_id: str
     #: Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
     part: t.Literal["cash", "costs", "currency", "decrement", "fee", "financing", "hedge"]
@@ -7583,11 +7724,11 @@ class OverlayTypeSpec(t.TypedDict):
     type: str
     #: Human-readable name.
     label: str
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: str
-    #: Level of a session t from the one before; g is the growth of the index.
+    #: Level of session t from the previous one; g is the growth of the index.
     formula: str
-    #: Where the formula is published.
+    #: Publication of the formula.
     reference: str
     #: Its parameters in form order.
     parameters: t.Sequence[ParameterSpec]
@@ -7596,26 +7737,26 @@ class OverlayTypeSpec(t.TypedDict):
 
 
 class OverlayTypes(t.TypedDict):
-    #: In the order of forms.
+    #: In the order of a form.
     overlays: t.Sequence[OverlayTypeSpec]
 
 
 class _OverviewView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Display name.
     name: str
-    #: How the weights are concentrated.
+    #: Concentration of the weights.
     concentration: ConcentrationPayload
     #: The level, 100 at the start.
     level: SeriesPayload
     #: Figures of the run.
     metrics: BacktestMetrics
-    #: Dates used.
+    #: Number of dates used.
     observations: int
     #: Number of rebalances in the run.
     rebalances: int
@@ -7632,7 +7773,7 @@ class OverviewView(_OverviewView, total=False):
     exposure: ExposurePayload
     #: Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.
     parent: ParentPayload
-    #: Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.
+    #: Return variant of the levels: total on prices that include dividends, whatever the treatment. Absent in runs of earlier versions.
     return_variant: t.Literal["price", "total", "net"]
 
 
@@ -7672,7 +7813,7 @@ class PackReconciliation(t.TypedDict):
 
     #: Session of the announcement, whose closes price its orders.
     announced: str
-    #: As those of the pack.
+    #: Accounts as in the pack.
     accounts: t.Sequence[ReconciledAccount]
 
 
@@ -7687,13 +7828,13 @@ class PackTrade(t.TypedDict):
     price: float
     #: The value.
     value: float
-    #: Of the value before the trades.
+    #: Fraction of the value before the trades.
     weight_before: float
     #: Weight of the index.
     weight_target: float
-    #: Of the value behind trades and costs.
+    #: Fraction of the value after trades and costs.
     weight_after: float
-    #: Mean volume; null where none is known.
+    #: Mean volume; null if unknown.
     adv_shares: t.Optional[float]
     #: shares / adv_shares: 1 is a whole day.
     adv_share: t.Optional[float]
@@ -7710,13 +7851,13 @@ class PackedAccount(t.TypedDict):
     name: str
     #: Cash and holdings before the trades, in the currency of the index, as all money here.
     value: float
-    #: Cash behind trades and costs.
+    #: Cash after trades and costs.
     cash_after: float
-    #: Half the value traded over the value.
+    #: Half the traded value divided by the value.
     turnover: float
     #: Expected cost of the trades.
     cost: float
-    #: Half the sum of the differences between weights reached and wanted: what lots leave.
+    #: Half the sum of the absolute differences between achieved and target weights, due to lots.
     drift_after: float
     #: By identifier.
     trades: t.Sequence[PackTrade]
@@ -7729,33 +7870,33 @@ class _ParameterSpec(t.TypedDict):
     label: str
     #: Class name.
     type: t.Literal["number", "integer", "boolean", "string", "json"]
-    #: Whether the call is rejected without it.
+    #: True if the parameter is required.
     required: bool
     #: Position in a form.
     order: int
-    #: Accepted values; null means any of the type.
+    #: Accepted values; null: any value of the type.
     choices: t.Optional[t.Sequence[str]]
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: t.Optional[str]
-    #: Component schema the value must satisfy.
+    #: Schema of the value.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
-    #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
+    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
+    #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
     #: Members of an object, or of each entry of a list of objects; null of other values.
     fields: t.Optional[t.Sequence[MemberSpec]]
 
 
 class ParameterSpec(_ParameterSpec, total=False):
-    #: Value used when omitted.
+    #: Default value.
     default: t.Any
 
 
 class _ParentPayload(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Dates that the run and the parent share.
+    #: Number of dates in both the run and the parent.
     observations: int
     #: Of the parent over the shared dates. A fraction.
     total_return: float
@@ -7766,54 +7907,54 @@ class _ParentPayload(t.TypedDict):
 
 
 class ParentPayload(_ParentPayload, total=False):
-    #: Realised against forecast tracking error. Absent where no rebalance had a risk model, and from runs of earlier versions.
+    #: Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.
     forecast: TrackingForecastPayload
 
 
 class PerformanceView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: What every figure is of: the portfolio after costs, or the index that it tracks.
+    #: Subject of every figure: the portfolio after costs, or the index that it tracks.
     of: t.Literal["portfolio", "index"]
     #: Return that is measured.
     return_variant: t.Literal["price", "total", "net"]
-    #: The query, echoed; the first date of the run when omitted.
+    #: Value of the query; the first date of the run if omitted.
     requested_start: str
-    #: The query, echoed; the last date of the run when omitted.
+    #: Value of the query; the last date of the run if omitted.
     requested_end: str
     #: First date of the run in the window.
     start: str
     #: Last date of the run in the window.
     end: str
-    #: Dates used.
+    #: Number of dates used.
     observations: int
-    #: What is measured, 100 at the first date.
+    #: Level that is measured, 100 at the first date.
     level: SeriesPayload
-    #: The tracked index in its own return, 100 at the first date.
+    #: The tracked index in its return variant, 100 at the first date.
     index_level: SeriesPayload
     #: Benchmark of the run; null if there is none.
     benchmark: t.Optional[str]
-    #: Return of the benchmark, raw for levels taken as they stand; null if there is none, and of runs of earlier versions.
+    #: Return variant of the benchmark, raw for unadjusted levels; null if there is none, and in runs of earlier versions.
     benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
-    #: The benchmark, 100 at the first date that both have in the window; null where they have none.
+    #: The benchmark, 100 at the first shared date of the window; null if there is none.
     benchmark_level: t.Optional[SeriesPayload]
     #: Level against its peak in the window; 0 at a high.
     drawdown: SeriesPayload
     #: Figures of the window.
     metrics: BacktestMetrics
-    #: How the returns of the window are distributed.
+    #: Distribution of the returns of the window.
     statistics: ReturnStatistics
-    #: Against the benchmark on the dates that both have in the window; null with fewer than three.
+    #: Comparison with the benchmark on the shared dates of the window; null with fewer than three.
     benchmark_statistics: t.Optional[BenchmarkStatistics]
     #: The ten deepest falls of the window, the deepest first.
     drawdowns: t.Sequence[DrawdownRow]
-    #: Calendar year to its return within the window; they compound to the total.
+    #: Return of each calendar year within the window; they compound to the total.
     annual_returns: t.Mapping[str, float]
-    #: Month YYYY-MM to its return within the window; they compound to the total.
+    #: Return of each month (YYYY-MM) within the window; they compound to the total.
     monthly_returns: t.Mapping[str, float]
 
 
@@ -7839,23 +7980,23 @@ class PhaseSpec(t.TypedDict, total=False):
 
 
 class _PipelineBody(t.TypedDict):
-    #: How survivors are weighted.
+    #: Weighting of the selected securities.
     weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting, HierarchicalRiskParityWeightWeighting, PluginWeightWeighting]
 
 
 class PipelineBody(_PipelineBody, total=False):
-    #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
+    #: Rules in order, each applied to the securities that the previous rule kept. Without rules, the whole universe is kept.
     selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule, MembershipFilterRule, QuotaRule, PluginFilterRule]]
-    #: What happens at events and gaps.
+    #: Treatment of events and gaps in prices.
     treatment: TreatmentSpecInput
 
 
 class PipelineSpec(t.TypedDict):
-    #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
+    #: Rules in order, each applied to the securities that the previous rule kept. Without rules, the whole universe is kept.
     selection: t.Sequence[RuleSpec]
-    #: What happens at events and gaps.
+    #: Treatment of events and gaps in prices.
     treatment: TreatmentSpec
-    #: How survivors are weighted.
+    #: Weighting of the selected securities.
     weighting: WeightingSpec
 
 
@@ -7867,13 +8008,13 @@ class PluginInputs(t.TypedDict):
 
 
 class PluginParameters(t.TypedDict):
-    #: Value used when omitted.
+    #: Default value.
     default: t.Union[float, str, bool]
     #: Least.
     minimum: t.Optional[float]
     #: Greatest.
     maximum: t.Optional[float]
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: t.Optional[str]
 
 
@@ -7901,9 +8042,9 @@ class Plugin(t.TypedDict):
 class PluginCollection(t.TypedDict):
     #: Plug-ins by id.
     plugins: t.Sequence[Plugin]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -7943,7 +8084,7 @@ class PluginUpsertInputs(_PluginUpsertInputs, total=False):
 
 
 class _PluginUpsertParameters(t.TypedDict):
-    #: Value used when omitted.
+    #: Default value.
     default: t.Union[float, str, bool]
 
 
@@ -7952,7 +8093,7 @@ class PluginUpsertParameters(_PluginUpsertParameters, total=False):
     minimum: t.Optional[float]
     #: Greatest.
     maximum: t.Optional[float]
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: t.Optional[str]
 
 
@@ -7961,7 +8102,7 @@ class _PluginUpsert(t.TypedDict):
     name: str
     #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last.
+    #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
     #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.
     source: str
@@ -8003,9 +8144,9 @@ class PluginWeightWeighting(_PluginWeightWeighting, total=False):
 
 
 class PortfolioBookPayload(t.TypedDict):
-    #: Money not invested, after each close.
+    #: Cash after each close.
     cash: SeriesPayload
-    #: Money the portfolio started with.
+    #: Initial capital of the portfolio.
     initial_capital: float
     #: Value after each close, preceded by a day-zero row with the initial capital.
     nav: SeriesPayload
@@ -8017,9 +8158,9 @@ class PortfolioBookPayload(t.TypedDict):
     positions_total: int
     #: Every trade, in long form.
     transactions: TableFrame
-    #: Rows of the whole table: more than served only beyond a million, the most recent being served.
+    #: Rows of the whole table. Beyond a million, only the latest are returned.
     transactions_total: int
-    #: Held after each close, dates by name; the most recent dates.
+    #: Weights held after each close, dates by security; the latest dates.
     weights: TableFrame
     #: Dates of the whole panel.
     weights_dates_total: int
@@ -8032,7 +8173,7 @@ class PositionBoundsParams(t.TypedDict, total=False):
     lower: float
     #: Largest weight. Unit: fraction.
     upper: float
-    #: Names the row covers; without any all of them.
+    #: Securities of the row. Default: all.
     identifiers: t.Optional[t.Sequence[str]]
     #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
@@ -8054,17 +8195,17 @@ class PositionBoundsRow(_PositionBoundsRow, total=False):
 class PreviewAsset(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Reached the final index.
+    #: True if the security is in the index.
     included: bool
-    #: Final fraction; null when not held.
+    #: Final weight; null if not held.
     weight: t.Optional[float]
-    #: Id of the first excluding rule; null for a survivor without a weight, and on a derived index.
+    #: Id of the first excluding rule; null for a selected security without a weight, and for a derived index.
     excluded_by: t.Optional[str]
-    #: Waterfall position of the exclusion; the number of steps for a survivor without a weight.
+    #: Waterfall position of the exclusion; the number of steps for a selected security without a weight.
     excluded_at: t.Optional[int]
-    #: Set when the cap bound the name.
+    #: Set if the cap applied to the security.
     uncapped_weight: t.Optional[float]
-    #: Whether the name was cut to the cap.
+    #: True if the cap applied to the security.
     capped: bool
     #: The parent's weight; derived indices only.
     source_weight: t.Optional[float]
@@ -8079,11 +8220,11 @@ class PreviewConstraint(t.TypedDict):
     label: str
     #: Kind of the object.
     kind: t.Literal["eq", "ineq"]
-    #: Whether the solution sits on the boundary.
+    #: True if the bound is binding.
     binding: bool
     #: Distance to the boundary in `unit`.
     slack: float
-    #: What the figure counts.
+    #: Unit of the figure.
     unit: t.Literal["fraction", "count", "value"]
     #: Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated.
     relaxed_by: t.Optional[float]
@@ -8095,7 +8236,7 @@ class _PreviewDocumentRequest(t.TypedDict):
 
 
 class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
-    #: Decision date; default the base date of the document, or the first rebalance of a derived one.
+    #: Decision date. Default: the base date of the document, or the first rebalance of a derived index.
     as_of: t.Optional[Date]
     #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
@@ -8104,18 +8245,18 @@ class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
 class PreviewLimits(t.TypedDict):
     #: Published rule of concentration.
     rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
-    #: Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing.
+    #: Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance.
     headroom: float
 
 
 class PreviewOverlayExposure(t.TypedDict):
     #: After the close of resolved_date.
     exposure: float
-    #: Exposure that it aims at.
+    #: Target exposure.
     target: float
-    #: After the close before; null on the first session.
+    #: After the previous close; null on the first session.
     before: t.Optional[float]
-    #: Volatility a year behind the target; null before the first return is known.
+    #: Annual volatility from which the target was computed; null before the first return.
     volatility: t.Optional[float]
     #: target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is not a review
     reason: t.Literal["target", "max_change", "within_tolerance", "no_review"]
@@ -8124,64 +8265,64 @@ class PreviewOverlayExposure(t.TypedDict):
 class _PreviewOverlay(t.TypedDict):
     #: Type of the overlay.
     type: str
-    #: Indices beneath it.
+    #: Underlying indices.
     index_ids: t.Sequence[str]
 
 
 class PreviewOverlay(_PreviewOverlay, total=False):
-    #: How a risk control came to its exposure; absent of other types.
+    #: Derivation of the exposure of a risk control; absent for other types.
     exposure: PreviewOverlayExposure
 
 
 class PreviewRequest(t.TypedDict, total=False):
-    #: Decision date; default the base date of the index, or the first rebalance of a derived one.
+    #: Decision date. Default: the base date of the index, or the first rebalance of a derived index.
     as_of: t.Optional[Date]
     #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored.
+    #: Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.
     run_id: str
 
 
 class _PreviewResponse(t.TypedDict):
-    #: Version of the stored index that was decided; null of a document of the request.
+    #: Version of the stored index; null for a document of the request.
     index_version: t.Optional[int]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Date asked for, echoed unchanged.
+    #: Requested date, unchanged.
     as_of: str
     #: Latest session with data on or before as_of; null before the first market date of the store.
     resolved_date: t.Optional[str]
-    #: One row per name: included by weight, then excluded by step.
+    #: One row per security: included by weight, then excluded by step.
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay holds less or more of the securities beneath.
+    #: Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has another exposure to its underlying securities.
     total_weight: float
-    #: Effective cap; always null on a derived index.
+    #: Effective cap; always null for a derived index.
     cap: t.Optional[float]
-    #: Weight moved off capped names.
+    #: Weight moved away from capped securities.
     cap_redistributed: float
-    #: The waterfall; null on a derived index and an overlay.
+    #: The waterfall; null for a derived index and an overlay.
     steps: t.Optional[t.Sequence[PreviewStep]]
-    #: The optimisation; null on a rule-driven index and an overlay.
+    #: The optimisation; null for a rule-driven index and an overlay.
     solve: t.Optional[PreviewSolve]
-    #: Warnings, as of survivors without a weight.
+    #: Warnings, for example about selected securities without a weight.
     findings: t.Sequence[Finding]
 
 
 class PreviewResponse(_PreviewResponse, total=False):
-    #: Of an overlay, which decides nothing: assets and weights are what it holds after the close of resolved_date, by way of the indices beneath. `steps` and `solve` are null.
+    #: State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null.
     overlay: PreviewOverlay
-    #: Of an index that rebalances on breaches: the rule that is watched.
+    #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
-    #: Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide.
+    #: Changes of constituents between reviews (`events`) that were decided on resolved_date. Assets and weights are the result of the rules.
     replacements: t.Sequence[Replacement]
 
 
 class PreviewSolve(t.TypedDict):
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
-    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: str
     #: Latest parent rebalance on or before as_of.
     rebalance_date: str
@@ -8198,7 +8339,7 @@ class PreviewSolve(t.TypedDict):
 class PreviewStep(t.TypedDict):
     #: 0 is the universe; rules follow in order.
     position: int
-    #: Survivors after the step.
+    #: Securities left after the step.
     remaining: int
     #: Removed by this step; empty for the universe.
     excluded: t.Sequence[str]
@@ -8235,7 +8376,7 @@ class PriceFilterRule(_PriceFilterRule, total=False):
 class PriceGapPayload(t.TypedDict):
     #: Asset identifier.
     asset_id: str
-    #: Simulated session whose bar was missing.
+    #: Simulated session without a bar.
     date: str
     #: Session of the carried-forward price.
     priced_from: str
@@ -8276,14 +8417,14 @@ class PricesResponse(t.TypedDict):
     identifier: str
     #: Resolution served.
     interval: t.Literal["native", "weekly", "monthly"]
-    #: Date-indexed market data; null where there is no value.
+    #: Market data by date; null if there is no value.
     prices: TableFrame
 
 
 class PrincipalView(t.TypedDict):
     #: Id of the key, or `sub:` and the subject of the token; null without authentication.
     key_id: t.Optional[str]
-    #: What it may do; admin may do everything.
+    #: Permissions; admin includes all others.
     scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
 
 
@@ -8309,9 +8450,9 @@ class Procedure(t.TypedDict):
 class ProcedureCollection(t.TypedDict):
     #: Procedures by id.
     procedures: t.Sequence[Procedure]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -8353,9 +8494,9 @@ class PublicKey(t.TypedDict):
 class PublicKeys(t.TypedDict):
     #: Oldest first.
     keys: t.Sequence[PublicKey]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -8364,22 +8505,22 @@ class Publication(t.TypedDict):
     published: int
     #: Closes published again.
     restated: int
-    #: Last published date; null where nothing ever was.
+    #: Last published date; null if there is none.
     through: t.Optional[str]
-    #: Hash of the last entry; 64 zeros of an empty log.
+    #: Hash of the last entry; 64 zeros for an empty log.
     head: str
-    #: Run whose closes they are.
+    #: Run of these closes.
     run_id: str
     #: The error.
     error: DecidedError
-    #: How the run differs from what a run of its request would give now; null of a current one.
+    #: Differences between the run and a new run of its request; null if it is current.
     stale: t.Optional[StaleState]
 
 
-class PublicationEntry(t.TypedDict):
+class _PublicationEntry(t.TypedDict):
     #: From 1, without a gap.
     seq: int
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Session of the close.
     date: str
@@ -8417,12 +8558,17 @@ class PublicationEntry(t.TypedDict):
     signature: str
 
 
+class PublicationEntry(_PublicationEntry, total=False):
+    #: Version of the recorded changes of its calendar that the run used; absent if there were none.
+    calendar_version: int
+
+
 class PublishRequest(t.TypedDict, total=False):
     #: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
     run_id: str
     #: Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.
     through: Date
-    #: Whether closes that differ are published again.
+    #: True: publish changed closes again.
     restate: bool
     #: Reason for the log; a restatement requires one.
     reason: str
@@ -8459,7 +8605,7 @@ class PublishedCheck(t.TypedDict):
     """The run gives the published levels again."""
 
     check: t.Literal["published"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
@@ -8472,7 +8618,7 @@ class _PublishedCheckInput(t.TypedDict):
 class PublishedCheckInput(_PublishedCheckInput, total=False):
     """The run gives the published levels again."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
@@ -8498,7 +8644,7 @@ class PublishedError(t.TypedDict):
 
     #: From 1, without a gap, by index.
     seq: int
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Time of the decision, ISO-8601 UTC with offset.
     at: str
@@ -8620,7 +8766,7 @@ class RankWeightParams(_RankWeightParams, total=False):
 
     #: Smallest values first.
     ascending: bool
-    #: linear: count + 1 - rank; reciprocal: 1 / rank.
+    #: `linear`: count + 1 - rank; `reciprocal`: 1 / rank.
     scheme: t.Literal["linear", "reciprocal"]
 
 
@@ -8649,61 +8795,61 @@ class Readiness(t.TypedDict):
     """Every check passes and the service is not stopping."""
 
     status: t.Literal["ready"]
-    #: What was looked at.
+    #: Checks with their results.
     checks: t.Sequence[HealthCheck]
 
 
 class RebalanceList(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: In date order, the one in force at the start first.
+    #: By date, beginning with the composition in force at the start.
     rebalances: t.Sequence[RebalanceRow]
 
 
 class RebalancePackLiquidation(t.TypedDict):
     #: Trading days.
     days: int
-    #: Share of the value held that is sold by then.
+    #: Share of the holdings that is sold by then.
     share: float
 
 
 class RebalancePackCapacity(t.TypedDict):
     #: Trading days.
     days: int
-    #: Most assets under management; null where a name has no volume.
+    #: Maximum assets under management; null if a security has no volume.
     aum: t.Optional[float]
 
 
 class RebalancePack(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Version of the definition; null of one without versions.
+    #: Version of the definition; null if it has no versions.
     index_version: t.Optional[int]
-    #: The date of the request; null when omitted.
+    #: The date of the request; null if omitted.
     requested_as_of: t.Optional[str]
-    #: Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.
+    #: Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session.
     as_of: str
-    #: Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.
+    #: Effective date of the next rebalance or change of constituents; null if the calendar has none.
     effective: t.Optional[str]
-    #: Session on which the weights were decided.
+    #: Session of the decision.
     decision: str
-    #: Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index.
+    #: Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index.
     basis: t.Literal["announced", "indicative", "in_force"]
     #: Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.
     replacements: t.Sequence[Replacement]
-    #: The accounts in the order of the request, that of `aum` last.
+    #: Accounts in the order of the request; the account of `aum` is the last.
     accounts: t.Sequence[PackedAccount]
-    #: Days that the orders take, over the names traded.
+    #: Days that the orders take, over the traded securities.
     days_to_trade: DaysToTrade
-    #: Share of the value held by all accounts before their orders that is sold within some days; empty where they hold nothing.
+    #: Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing.
     liquidation: t.Sequence[RebalancePackLiquidation]
     #: Largest AUM that can be invested within this number of days; null if a security has no volume.
     capacity: t.Sequence[RebalancePackCapacity]
-    #: What has changed since the announcement; null before it and on it.
+    #: Changes since the announcement; null up to its date.
     reconciliation: t.Optional[PackReconciliation]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -8712,7 +8858,7 @@ class RebalancePack(t.TypedDict):
 class RebalancePackRequest(t.TypedDict, total=False):
     #: Session whose close prices the orders. Default: the latest date of the data.
     as_of: t.Optional[Date]
-    #: Accounts to be brought to the index.
+    #: Accounts to align with the index.
     accounts: t.Sequence[PackAccount]
     #: Adds the account AUM with this amount of cash, for a purchase of the whole index.
     aum: t.Optional[float]
@@ -8722,90 +8868,90 @@ class RebalancePackRequest(t.TypedDict, total=False):
     participation: float
     #: Number of sessions with a price bar in the mean volume.
     adv_sessions: int
-    #: What trades cost.
+    #: Trading costs.
     cost: PackCost
 
 
 class RebalancePricingPayload(t.TypedDict):
     #: Rebalance date by the schedule.
     date: str
-    #: Session the prices were read from.
+    #: Session of the prices.
     priced_from: str
 
 
 class RebalanceRow(t.TypedDict):
     #: Date the weights took effect.
     date: str
-    #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
+    #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
+    #: Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it.
     review: t.Optional[str]
-    #: Fraction of the rebalance that is done after this close; null where the run does not store it.
+    #: Completed fraction of the rebalance after this close; null if the run does not store it.
     phase: t.Optional[float]
-    #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
+    #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
     schedule_dates: t.Sequence[str]
-    #: Names traded at the price of an earlier session.
+    #: Securities traded at the price of an earlier session.
     stale_fills: t.Sequence[StaleFillPayload]
-    #: Session whose data decided the weights; null where the run does not store it.
+    #: Session whose data decided the weights; null if the run does not store it.
     decision_date: t.Optional[str]
-    #: Session of the trades; null of a composition that was in force before the run.
+    #: Session of the trades; null for a composition that was in force before the run.
     traded_on: t.Optional[str]
     #: Securities with a weight above 0.
     constituents: int
     #: Securities with a position, long or short.
     gross_constituents: int
-    #: Of them not held just before; all at the first rebalance.
+    #: Number of these that were not held before; all at the first rebalance.
     added: int
-    #: Names held just before and no more.
+    #: Securities held before and not afterwards.
     removed: int
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Names held at the cap.
+    #: Securities held at the cap.
     capped: int
-    #: Weight moved off capped names.
+    #: Weight moved away from capped securities.
     redistributed: float
-    #: One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run.
+    #: One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run.
     turnover: t.Optional[float]
-    #: Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date.
+    #: Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date.
     cost_fraction: t.Optional[float]
 
 
 class RebalanceSnapshot(t.TypedDict):
     #: Date the weights took effect.
     date: str
-    #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
+    #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
     schedule_dates: t.Sequence[str]
     #: Applied weights, summing to 1.
     weights: t.Mapping[str, float]
-    #: Weights before capping; equal to weights where no cap was applied.
+    #: Weights before capping; equal to weights if no cap was applied.
     uncapped_weights: t.Mapping[str, float]
     #: Effective maximum single weight, if one applies.
     cap: t.Optional[float]
-    #: Names held at the cap.
+    #: Securities held at the cap.
     capped: t.Sequence[str]
-    #: Weight moved off capped names.
+    #: Weight moved away from capped securities.
     redistributed: float
-    #: Names traded at the price of an earlier session, up to max_stale_sessions old.
+    #: Securities traded at the price of an earlier session, up to max_stale_sessions old.
     stale_fills: t.Sequence[StaleFillPayload]
-    #: When the composition was published, if earlier than date.
+    #: Publication date of the composition, if earlier than date.
     announced: t.Optional[str]
-    #: Weights decided from data up to reference_date; null where they are the weights, and in runs stored before they were recorded.
+    #: Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded.
     target_weights: t.Optional[t.Mapping[str, float]]
-    #: Selection and weighting read data up to this date; null in runs stored before it was recorded.
+    #: Last date of the data that selection and weighting read; null in runs stored before it was recorded.
     reference_date: t.Optional[str]
     #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
     pricing_date: t.Optional[str]
-    #: Review that decided it, the first where several ran on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.
+    #: Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.
     review: t.Optional[str]
     #: Every review that ran on the date, in order; null in runs stored before they were recorded.
     reviews: t.Optional[t.Sequence[str]]
-    #: Fraction of the rebalance that is done after this close: 1 of a rebalance that takes effect at once; null in runs stored before it was recorded.
+    #: Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded.
     phase: t.Optional[float]
     #: Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
     index_shares: t.Optional[t.Mapping[str, float]]
     #: Index shares over float-adjusted shares; null for a security without a share count.
     weighting_factor: t.Optional[t.Mapping[str, t.Optional[float]]]
-    #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null in runs stored before it was recorded.
+    #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded.
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
 
 
@@ -8875,53 +9021,53 @@ class RebalanceSpecInput(t.TypedDict, total=False):
 
 
 class RebalanceView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: The date asked for.
+    #: The requested date.
     requested_date: str
     #: Date the weights took effect.
     date: str
-    #: What called for it: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`.
+    #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided it, in their order, separated by commas; null for a change between reviews and where the run does not store it.
+    #: Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it.
     review: t.Optional[str]
-    #: Fraction of the rebalance that is done after this close; null where the run does not store it.
+    #: Completed fraction of the rebalance after this close; null if the run does not store it.
     phase: t.Optional[float]
-    #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
+    #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
     schedule_dates: t.Sequence[str]
-    #: Names traded at the price of an earlier session.
+    #: Securities traded at the price of an earlier session.
     stale_fills: t.Sequence[StaleFillPayload]
-    #: Session whose data decided the weights; null where the run does not store it.
+    #: Session whose data decided the weights; null if the run does not store it.
     decision_date: t.Optional[str]
-    #: Session of the trades; null of a composition that was in force before the run.
+    #: Session of the trades; null for a composition that was in force before the run.
     traded_on: t.Optional[str]
     #: Securities with a weight above 0.
     constituents: int
     #: Securities with a position, long or short.
     gross_constituents: int
-    #: Of them not held just before; all at the first rebalance.
+    #: Number of these that were not held before; all at the first rebalance.
     added: int
-    #: Names held just before and no more.
+    #: Securities held before and not afterwards.
     removed: int
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Names held at the cap.
+    #: Securities held at the cap.
     capped: int
-    #: Weight moved off capped names.
+    #: Weight moved away from capped securities.
     redistributed: float
-    #: One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run.
+    #: One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run.
     turnover: t.Optional[float]
-    #: Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date.
+    #: Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date.
     cost_fraction: t.Optional[float]
-    #: Date of the rebalance before; null at the first.
+    #: Date of the previous rebalance; null for the first.
     previous: t.Optional[str]
-    #: Date of the rebalance after; null at the last.
+    #: Date of the next rebalance; null for the last.
     next: t.Optional[str]
-    #: Names held before or after, by weight, then identifier.
+    #: Securities held before or after, by weight, then identifier.
     names: t.Sequence[RebalancedName]
     #: Orders of the session that could not be filled.
     unfilled: t.Sequence[UnfilledOrderPayload]
@@ -8934,15 +9080,15 @@ class RebalancedName(t.TypedDict):
     before: t.Optional[float]
     #: Weight after the close.
     after: float
-    #: Weight after the close less that before the trades.
+    #: Weight after the close less weight before the trades.
     change: t.Optional[float]
-    #: Weight that was decided.
+    #: Decided weight.
     target: float
     #: Weight before capping.
     uncapped: float
-    #: Whether the name was cut to the cap.
+    #: True if the cap applied to the security.
     capped: bool
-    #: Money bought, negative for a sale; null where the run does not store it, 0 without a trade.
+    #: Value bought, negative for a sale; 0 without a trade, null if the run does not store it.
     trade: t.Optional[float]
     #: Price of the trade; null if there is none.
     price: t.Optional[float]
@@ -8951,7 +9097,7 @@ class RebalancedName(t.TypedDict):
 class ReceivedShares(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Shares for one held before.
+    #: Shares received for each share held before.
     ratio: float
     #: In addition to the previous holding of that security.
     weight: float
@@ -8962,18 +9108,18 @@ class ReconciledAccount(t.TypedDict):
     name: str
     #: Cash and holdings at the closes of the announcement.
     value_announced: float
-    #: By identifier: every name ordered at either date.
+    #: By identifier: every security ordered on either date.
     orders: t.Sequence[ReconciledOrder]
 
 
 class ReconciledOrder(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Ordered at the announcement; negative for a sale.
+    #: Shares ordered at the announcement; negative for a sale.
     shares_announced: float
-    #: Ordered now.
+    #: Shares ordered now.
     shares: float
-    #: What was not ordered then.
+    #: Shares not ordered at the announcement.
     change: float
     #: Close of the announcement, on the share basis of as_of.
     price_announced: float
@@ -8984,50 +9130,67 @@ class ReconciledOrder(t.TypedDict):
 class ReconciliationCheck(t.TypedDict):
     #: Display name.
     name: str
-    #: What must hold.
+    #: Identity that must hold.
     meaning: str
-    #: The side that was computed again; null where bytes are compared.
+    #: The recomputed side; null for a comparison of bytes.
     left: t.Optional[float]
-    #: Right side, computed again.
+    #: Recomputed right side.
     right: t.Optional[float]
-    #: What is left over, at the size of rounding.
+    #: Residual, of the size of rounding errors.
     residual: float
-    #: Relative to the larger side, at least to 1.
+    #: Relative to the larger side, or to 1 if both are smaller.
     tolerance: float
-    #: Whether both sides agree within the tolerance.
+    #: True if both sides agree within the tolerance.
     holds: bool
 
 
 class ReconciliationView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Whether every check holds.
+    #: True if every check holds.
     reconciles: bool
-    #: What was looked at.
+    #: Checks with their results.
     checks: t.Sequence[ReconciliationCheck]
-    #: What runs of earlier versions do not store, so that no check is about it, a sentence each.
+    #: Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each.
     not_compared: t.Sequence[str]
+
+
+class RecordedCalendarClosures(t.TypedDict):
+    #: Code of the calendar.
+    calendar: str
+    #: Name of the exchange.
+    name: str
+    #: Newest version of the changes; 0 if none were ever recorded.
+    version: int
+    #: Time of the last write.
+    updated_at: t.Optional[str]
+    #: Recorded changes by date.
+    changes: t.Sequence[SessionChange]
+    #: True if nothing was stored.
+    dry_run: bool
+    #: Differences that the changes make.
+    effect: ClosureEffect
 
 
 class ReferenceEntry(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: False leaves fields empty without failing the batch.
+    #: False if the identifier is unknown: its fields are empty, and the batch does not fail.
     found: bool
-    #: Requested columns; a column held without a value for the name is null.
+    #: Requested columns; null if the security has no value.
     fields: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
 
 
 class ReferenceResponse(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Every reference column the store holds, as known on as_of.
+    #: Every reference column of the store, as known on as_of.
     fields: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
-    #: Universes that contain the name.
+    #: Universes that contain the security.
     universes: t.Sequence[UniverseMembership]
 
 
@@ -9035,13 +9198,15 @@ class RefreshJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["refresh"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -9049,28 +9214,28 @@ class RefreshJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
 
 
 class RefreshRequest(t.TypedDict, total=False):
-    #: Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.
+    #: Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full.
     until: t.Optional[Date]
     #: Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.
     full: bool
@@ -9083,14 +9248,14 @@ class RefreshRequest(t.TypedDict, total=False):
 class RefreshResultDatasets(t.TypedDict):
     #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
     added: int
-    #: Rows held whose values are others now.
+    #: Number of rows in the store whose values have changed.
     changed: int
-    #: Rows held that the source has no more.
+    #: Number of rows in the store that the source no longer has.
     removed: int
 
 
 class RefreshResultRestatements(t.TypedDict):
-    #: Which table.
+    #: Name of the table.
     dataset: t.Literal["market", "reference", "corporate_actions", "universes", "series"]
     #: Asset identifier.
     identifier: str
@@ -9107,15 +9272,15 @@ class RefreshResultRestatements(t.TypedDict):
 class RefreshResultLeftOut(t.TypedDict):
     #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
     added: int
-    #: Rows held whose values are others now.
+    #: Number of rows in the store whose values have changed.
     changed: int
-    #: Rows held that the source has no more.
+    #: Number of rows in the store that the source no longer has.
     removed: int
-    #: Columns with values of dates that are held, which are not held themselves.
+    #: New columns with values on dates that the store already has.
     columns: t.Sequence[str]
-    #: Names with bars of those dates that are not held, at most 20.
+    #: New securities with bars on these dates, at most 20.
     identifiers: t.Sequence[str]
-    #: All of them.
+    #: Total number.
     identifiers_total: int
 
 
@@ -9124,30 +9289,30 @@ class RefreshResultSplitRestatements(t.TypedDict):
     identifier: str
     #: Shares after the split for one before it.
     ratio: float
-    #: First date whose prices are not divided; null where there is none yet.
+    #: First date whose prices are not divided; null if there is none yet.
     date: t.Optional[str]
 
 
 class RefreshResultRejectedBars(t.TypedDict):
     #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
     added: int
-    #: Rows held whose values are others now.
+    #: Number of rows in the store whose values have changed.
     changed: int
-    #: Rows held that the source has no more.
+    #: Number of rows in the store that the source no longer has.
     removed: int
 
 
 class RefreshResultRejectedCorporateActions(t.TypedDict):
     #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
     added: int
-    #: Rows held whose values are others now.
+    #: Number of rows in the store whose values have changed.
     changed: int
-    #: Rows held that the source has no more.
+    #: Number of rows in the store that the source no longer has.
     removed: int
 
 
 class RefreshResultRejectedFirst(t.TypedDict):
-    #: Which table.
+    #: Name of the table.
     dataset: t.Literal["market", "reference", "corporate_actions", "universes", "series"]
     #: Asset identifier.
     identifier: str
@@ -9168,7 +9333,7 @@ class RefreshResultRejected(t.TypedDict):
     bars: RefreshResultRejectedBars
     #: Corporate actions of its history that differ in the source.
     corporate_actions: RefreshResultRejectedCorporateActions
-    #: Later bars that are not taken either.
+    #: Number of later bars that are not accepted either.
     held_back: int
     #: The first differences, at most 3.
     first: t.Sequence[RefreshResultRejectedFirst]
@@ -9177,15 +9342,15 @@ class RefreshResultRejected(t.TypedDict):
 class RefreshResult(t.TypedDict):
     #: The data store.
     store_id: str
-    #: Rows of all datasets that were not held.
+    #: Number of new rows of all datasets.
     rows_added: int
-    #: Rows of all datasets that were held and that the source has changed or removed.
+    #: Number of rows of all datasets that the source has changed or removed.
     rows_changed: int
-    #: What was taken, by dataset.
+    #: Accepted changes, by dataset.
     datasets: t.Mapping[str, RefreshResultDatasets]
-    #: Dates that were not held before.
+    #: Number of new dates.
     dates_added: int
-    #: Names that were not held before.
+    #: Number of new securities.
     identifiers_added: int
     #: First date.
     start: str
@@ -9193,28 +9358,33 @@ class RefreshResult(t.TypedDict):
     end: str
     #: Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.
     restatements: t.Sequence[RefreshResultRestatements]
-    #: Values that are others than before.
+    #: Number of changed values.
     restatements_total: int
-    #: Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.
+    #: Differences of bars on dates that the store already has; null if there are none, or with full.
     left_out: t.Optional[RefreshResultLeftOut]
-    #: Securities whose history was restated for a split: their bars and actions are taken.
+    #: Securities whose history was restated for a split: their bars and actions are accepted.
     split_restatements: t.Sequence[RefreshResultSplitRestatements]
     #: Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.
     rejected: t.Sequence[RefreshResultRejected]
-    #: All of them.
+    #: Total number.
     rejected_total: int
     #: Nothing was stored or served.
     dry_run: bool
-    #: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a hole of the whole market before them.
+    #: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.
     findings: t.Sequence[Finding]
 
 
-class RefreshStep(t.TypedDict):
-    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
-
+class _RefreshStep(t.TypedDict):
     type: t.Literal["refresh"]
     #: Finding codes that reject the whole refresh.
     fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
+class RefreshStep(_RefreshStep, total=False):
+    """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
+
+    #: Data store. Default: the active one.
+    store_id: t.Optional[str]
 
 
 class _RefreshStepInput(t.TypedDict):
@@ -9222,16 +9392,18 @@ class _RefreshStepInput(t.TypedDict):
 
 
 class RefreshStepInput(_RefreshStepInput, total=False):
-    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+    """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
 
+    #: Data store. Default: the active one.
+    store_id: t.Optional[str]
     #: Finding codes that reject the whole refresh.
     fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
 
 
 class RelativeMetricsPayload(t.TypedDict):
-    #: The benchmark as it was named.
+    #: The benchmark as written in the request.
     reference: BenchmarkRef
-    #: First date both series share, full timestamp.
+    #: First shared date, full timestamp.
     start: str
     #: Last shared date, full timestamp.
     end: str
@@ -9243,15 +9415,15 @@ class RelativeMetricsPayload(t.TypedDict):
     benchmark_return: float
     #: Last level over the first, less 1.
     total_return: float
-    #: Portfolio less benchmark.
+    #: Return of the portfolio less that of the benchmark.
     excess_return: float
-    #: Covariance of the returns over the variance of those compared with.
+    #: Covariance of the returns divided by the variance of the other returns.
     beta: float
-    #: Of the returns.
+    #: Correlation of the returns.
     correlation: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: How the benchmark was read: its return variant, or raw for a column other than CLOSE.
+    #: Return variant of the benchmark, or raw for a column other than CLOSE.
     return_variant: t.Literal["price", "total", "net", "raw"]
 
 
@@ -9265,7 +9437,7 @@ class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
 
     #: Smallest multiple of the index weight. Unit: multiple.
     lower: float
-    #: Names the row covers; without any all of them.
+    #: Securities of the row. Default: all.
     identifiers: t.Optional[t.Sequence[str]]
     #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
@@ -9296,11 +9468,11 @@ class RelaxEntry(t.TypedDict):
 class RenderCollection(t.TypedDict):
     #: Finished renders, newest first.
     renders: t.Sequence[RenderResult]
-    #: Renders of the filters, on all pages.
+    #: Number of renders that match, on all pages.
     total: int
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -9308,13 +9480,15 @@ class RenderJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["render"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -9322,23 +9496,23 @@ class RenderJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RenderResult]
 
 
@@ -9350,9 +9524,9 @@ class _RenderRequest(t.TypedDict):
 class RenderRequest(_RenderRequest, total=False):
     #: Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.
     index_id: t.Optional[str]
-    #: Several of them in one document, each from a new page; instead of index_id.
+    #: Several indices in one document, each on a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]
-    #: By index or strategy of the report, the run that is shown; the newest of those not named.
+    #: Run of each index or strategy of the report. Default: the newest.
     run_ids: t.Optional[t.Mapping[str, str]]
 
 
@@ -9363,7 +9537,7 @@ class RenderResult(t.TypedDict):
     template_id: str
     #: Display name.
     name: str
-    #: As asked for; null of several and of a template that names its own.
+    #: Requested index; null for several indices and for a template that names its index.
     index_id: t.Optional[str]
     #: Number of blocks.
     blocks: int
@@ -9408,7 +9582,7 @@ class _RepairRequest(t.TypedDict):
 
 
 class RepairRequest(_RepairRequest, total=False):
-    #: Id of the new store; default {store_id}-repaired-{n}.
+    #: Id of the new store. Default: {store_id}-repaired-{n}.
     store_id: str
     #: Display name.
     name: str
@@ -9417,7 +9591,7 @@ class RepairRequest(_RepairRequest, total=False):
 
 
 class Replacement(t.TypedDict):
-    #: Effective date: it takes effect at the close.
+    #: Effective date, at the close.
     date: str
     #: `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough.
     rule: t.Literal["next_ranked", "reserve", "fast_exit", "fast_entry"]
@@ -9425,13 +9599,13 @@ class Replacement(t.TypedDict):
     entered: str
     #: Constituent that it replaced.
     left: str
-    #: Session whose data decided it.
+    #: Session whose data was used.
     decision_date: str
-    #: Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list.
+    #: Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list.
     ranked_on: t.Optional[str]
-    #: Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule.
+    #: Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule.
     rank: int
-    #: Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value.
+    #: Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value.
     left_rank: t.Optional[int]
 
 
@@ -9439,13 +9613,15 @@ class ReplayJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["replay"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -9453,48 +9629,48 @@ class ReplayJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[ReplayView]
 
 
 class ReplayView(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Whether everything that is stored of the run came out again, bit for bit.
+    #: True if everything that is stored of the run was reproduced bit for bit.
     equal: bool
-    #: Where the two part first; null when they are equal.
+    #: First difference; null if they are equal.
     first_difference: t.Optional[RunDifference]
-    #: Whether both runs have the same run_hash.
+    #: True if both runs have the same run_hash.
     inputs_equal: bool
-    #: Of the stored run.
+    #: Hash of the stored run.
     stored_run_hash: str
-    #: Of the run made now.
+    #: Hash of the new run.
     replayed_run_hash: str
     #: Engine of the stored run.
     stored_engine_version: str
-    #: Engine that runs now.
+    #: Running engine.
     replayed_engine_version: str
-    #: Hash of the store the run was made on.
+    #: Hash of the store of the run.
     stored_content_hash: str
-    #: Hash of the store that is served now.
+    #: Hash of the store that is served.
     replayed_content_hash: str
-    #: Whether what is stored under the id would be run differently today; the replay runs what was run.
+    #: True if the stored definition has changed since; the replay uses the definition of the run.
     definition_changed: bool
     #: Capture time of the stored run.
     run_at: t.Optional[str]
@@ -9527,11 +9703,11 @@ class ReportPageInput(t.TypedDict, total=False):
 class ReportTemplateCollection(t.TypedDict):
     #: Stored templates by id.
     templates: t.Sequence[ReportTemplateDocument]
-    #: Templates generated from a run: renderable but not editable.
+    #: Templates generated from a run; they cannot be edited.
     built_in: t.Sequence[str]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -9564,13 +9740,15 @@ class RerunJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["rerun"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -9578,35 +9756,35 @@ class RerunJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RerunView]
 
 
 class RerunRequest(t.TypedDict, total=False):
     #: Id of the rerun. Default: a generated one.
     rerun_id: t.Optional[str]
-    #: Indices and strategies, at most 10000; an id that is named twice counts once. Null: all that have a stored run.
+    #: Indices and strategies, at most 10000; duplicates count once. Null: all with a stored run.
     ids: t.Optional[t.Sequence[str]]
 
 
 class RerunRow(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays.
     outcome: t.Literal["stored", "current", "refused"]
@@ -9616,11 +9794,11 @@ class RerunRow(t.TypedDict):
     previous_run_id: t.Optional[str]
     #: Last date of its run; null if it was refused.
     end: t.Optional[str]
-    #: Last date that was taken over from the stale run; null if all of it was computed.
+    #: Last date that was reused from the stale run; null if everything was computed.
     extended_from: t.Optional[str]
     #: Why the stale run was not extended; null if it was, or if it was not run again.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
-    #: Set exactly when refused: the error that its backtest has.
+    #: Set only if refused: the error of its backtest.
     error: t.Optional[ErrorDetail]
 
 
@@ -9629,7 +9807,7 @@ class RerunRows(t.TypedDict):
     rerun_id: str
     #: Rows of all blocks.
     count: int
-    #: Which block, counted from 0.
+    #: Number of the block, from 0.
     block: int
     #: Number of blocks.
     blocks: int
@@ -9640,15 +9818,15 @@ class RerunRows(t.TypedDict):
 class RerunView(t.TypedDict):
     #: The rerun.
     rerun_id: str
-    #: Indices and strategies that were looked at.
+    #: Number of checked indices and strategies.
     indices: int
-    #: Of these, those with a new run.
+    #: Number of these with a new run.
     stored: int
-    #: Those whose stored run is not stale.
+    #: Number of these whose stored run is not stale.
     current: int
-    #: Those that cannot be run.
+    #: Number of these that cannot be run.
     refused: int
-    #: In the order of the ids: the first 2000. All are read in blocks by GET /analytics/reruns/{rerun_id}/rows.
+    #: In the order of the ids: the first 2000. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.
     rows: t.Sequence[RerunRow]
     #: Version of the engine that computed it.
     engine_version: str
@@ -9661,14 +9839,14 @@ class ResampledFrontierPoints(t.TypedDict):
     volatility: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Means over the draws, of names with one.
+    #: Means over the draws, of securities with a weight.
     weights: t.Mapping[str, float]
-    #: Standard deviations of the weights over the draws, of the same names.
+    #: Standard deviations of the weights over the draws, of these securities.
     spread: t.Mapping[str, float]
 
 
 class ResampledFrontier(t.TypedDict):
-    #: Draws that have a frontier.
+    #: Number of draws with a frontier.
     draws: int
     #: By expiry.
     points: t.Sequence[ResampledFrontierPoints]
@@ -9771,7 +9949,7 @@ class _RiskControlOverlay(t.TypedDict):
     max_leverage: float
     #: Number of sessions from the last return used to the exposure.
     lag: int
-    #: Series of the store with the rate that cash earns, percent a year; null if cash earns nothing.
+    #: Series of the store with the interest rate of cash, percent a year; null: no interest.
     cash: t.Optional[str]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -9817,7 +9995,7 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     max_change: float
     #: Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily.
     review: t.Literal["daily", "monthly"]
-    #: Series of the store with the rate that cash earns, percent a year; null if cash earns nothing.
+    #: Series of the store with the interest rate of cash, percent a year; null: no interest.
     cash: t.Optional[str]
     #: Spread over the rate, for borrowing at an exposure above 1. Default: 0.
     spread_bps: float
@@ -9830,56 +10008,56 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
 
 
 class RiskDecomposition(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: Share of each factor in the factor variance; may be negative.
     contributions: t.Mapping[str, float]
     #: Share of the factors in the total variance.
     factor_share: float
-    #: Variance that the factors explain.
+    #: Variance explained by the factors.
     factor_variance: float
-    #: Variance of the names themselves.
+    #: Specific variance of the securities.
     specific_variance: float
-    #: Sum of both.
+    #: Total variance.
     total_variance: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: What is left over, at the size of rounding.
+    #: Residual, of the size of rounding errors.
     residual: float
-    #: Whether the residual is within its tolerance.
+    #: True if the residual is within its tolerance.
     reconciles: bool
-    #: Whose factors; of a stored model its estimator, or imported.
+    #: Source of the factors; for a stored model its estimator, or imported.
     model: t.Literal["market_sector", "statistical", "industries", "styles", "imported"]
     #: Its factors.
     factors: t.Sequence[str]
     #: Active exposure to each factor.
     exposures: t.Mapping[str, float]
-    #: Index or identifier compared with.
+    #: Index or identifier of the comparison.
     benchmark: str
-    #: The query, echoed; null when omitted.
+    #: Value of the query; null if omitted.
     requested_as_of: t.Optional[str]
     #: Date of the weights.
     as_of: str
-    #: Share of the gross active weight that the figures speak for.
+    #: Share of the gross active weight that the figures cover.
     covered_weight: float
-    #: Stored model that it is measured by; null for one estimated over the window of the run.
+    #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
-    #: Estimator that was asked for; null for `model`, or a stored model.
+    #: Requested estimator; null for `model` or a stored model.
     risk_estimator: t.Optional[t.Literal["statistical", "industries", "styles"]]
-    #: Names without an estimate.
+    #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels: the span given to the estimate.
+    #: First date of the run's levels, which begin the span of the estimate.
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
-    #: `LOOK_AHEAD`: the estimate uses returns after as_of; `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities; `NO_EFFECT`: `factors` with a model that does not read it.
+    #: `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it.
     findings: t.Sequence[Finding]
 
 
 class RiskDiagnosticsPayload(t.TypedDict):
-    #: Number of names.
+    #: Number of securities.
     assets: int
     #: Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model.
     observations: int
@@ -9889,18 +10067,18 @@ class RiskDiagnosticsPayload(t.TypedDict):
     condition_number: float
     #: Weight on the target; 0 is the sample covariance, null without a target.
     intensity: t.Optional[float]
-    #: By its eigenvalues.
+    #: True if no eigenvalue is negative.
     positive_semi_definite: bool
-    #: Whether negative eigenvalues were clipped.
+    #: True if negative eigenvalues were clipped.
     repaired: bool
-    #: Of the matrix as served.
+    #: Smallest eigenvalue of the matrix in the response.
     smallest_eigenvalue: float
     #: Structured target of the shrinkage.
     target: t.Optional[t.Literal["constant_correlation", "scaled_identity"]]
 
 
 class _RiskEstimator(t.TypedDict):
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
@@ -9910,7 +10088,7 @@ class _RiskEstimator(t.TypedDict):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
@@ -9930,7 +10108,7 @@ class RiskEstimator(_RiskEstimator, total=False):
 class RiskEstimatorInput(t.TypedDict, total=False):
     """Settings of a risk model, as in an estimate request."""
 
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
@@ -9944,7 +10122,7 @@ class RiskEstimatorInput(t.TypedDict, total=False):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
@@ -9955,9 +10133,9 @@ class RiskEstimatorInput(t.TypedDict, total=False):
 class RiskModelCollection(t.TypedDict):
     #: Summaries by id.
     risk_models: t.Sequence[RiskModelSummary]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -9991,11 +10169,11 @@ class RiskModelImportResult(t.TypedDict):
     model_id: str
     #: Securities of all dates.
     assets: int
-    #: In the order of the model; empty of covariances.
+    #: In the order of the model; empty for covariances.
     factors: t.Sequence[str]
     #: Terms and dates.
     imported: ImportedModelPayload
-    #: SHA-256 over securities, dates and matrices.
+    #: SHA-256 of securities, dates and matrices.
     content_hash: str
     #: Warnings, which do not block an import.
     findings: t.Sequence[Finding]
@@ -10005,13 +10183,15 @@ class RiskModelJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["risk"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -10019,23 +10199,23 @@ class RiskModelJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RiskModelView]
 
 
@@ -10050,7 +10230,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     end: t.Optional[Date]
     #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
@@ -10066,7 +10246,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
     repair: bool
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
@@ -10077,22 +10257,22 @@ class RiskModelRequest(t.TypedDict, total=False):
 class RiskModelSummary(t.TypedDict):
     #: The risk model.
     model_id: str
-    #: That it was estimated by; `imported` of a model from outside.
+    #: Estimator; `imported` for an imported model.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles", "imported"]
-    #: Number of names.
+    #: Number of securities.
     assets: int
-    #: Mean off-diagonal correlation; 0 of one name.
+    #: Mean off-diagonal correlation; 0 for one security.
     average_correlation: float
-    #: Dates used.
+    #: Number of dates used.
     observations: int
-    #: By its eigenvalues.
+    #: True if no eigenvalue is negative.
     positive_semi_definite: bool
 
 
 class _RiskModelView(t.TypedDict):
     #: The risk model.
     model_id: str
-    #: Names estimated, ascending: the order of the frames.
+    #: Securities with an estimate, ascending: the order of the frames.
     asset_ids: t.Sequence[str]
     #: Symmetric, unit diagonal.
     correlation: TableFrame
@@ -10100,32 +10280,32 @@ class _RiskModelView(t.TypedDict):
     covariance: TableFrame
     #: Annualised square roots of the covariance diagonal.
     volatilities: t.Mapping[str, float]
-    #: What the estimate says about itself.
+    #: Diagnostics of the estimate.
     diagnostics: RiskDiagnosticsPayload
-    #: The request's bound, echoed.
+    #: Bound of the request.
     start: t.Optional[str]
-    #: The request's bound, echoed.
+    #: Bound of the request.
     end: t.Optional[str]
-    #: Names left out, with the reason.
+    #: Excluded securities, with the reason.
     excluded: t.Mapping[str, str]
-    #: Settings of the request that nothing read (`NO_EFFECT`), and warnings of an import.
+    #: Unused settings of the request (`NO_EFFECT`), and warnings of an import.
     findings: t.Sequence[Finding]
     #: First date of the returns used, or of an imported model.
     observed_start: str
     #: Last date of the returns used, or of an imported model.
     observed_end: str
-    #: SHA-256 over names and matrix.
+    #: SHA-256 of securities and matrix.
     content_hash: str
-    #: Of the covariance product: float32 on the tensorflow engine.
+    #: Precision of the covariance product: float32 on the tensorflow engine.
     precision: t.Literal["float64", "float32"]
 
 
 class RiskModelView(_RiskModelView, total=False):
-    #: Factors of the estimators statistical, industries and styles; absent of others.
+    #: Factors of the estimators statistical, industries and styles; otherwise absent.
     factor_model: FactorModelPayload
-    #: Terms and dates of an imported model; absent of others.
+    #: Terms and dates of an imported model; otherwise absent.
     imported: ImportedModelPayload
-    #: Date of the model that is served; absent of an estimated one.
+    #: Date of the returned model; absent for an estimated model.
     date: str
 
 
@@ -10145,15 +10325,15 @@ class RiskParityObjective(_RiskParityObjective, total=False):
 class RiskPayload(t.TypedDict):
     #: Annualised standard deviation of returns.
     volatility: float
-    #: Share of the weights that the estimate speaks for.
+    #: Share of the weights that the estimate covers.
     covered_weight: float
-    #: Stored model that it is measured by; null for one estimated over the window of the run.
+    #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
-    #: Estimator that was asked for; null for the sample covariance, or a stored model.
+    #: Requested estimator; null for the sample covariance or a stored model.
     risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
-    #: Names without an estimate.
+    #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels: the span given to the estimate.
+    #: First date of the run's levels, which begin the span of the estimate.
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
@@ -10163,13 +10343,15 @@ class RiskValidationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["validate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -10177,23 +10359,23 @@ class RiskValidationJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RiskValidationView]
 
 
@@ -10217,7 +10399,7 @@ class RiskValidationRequest(t.TypedDict, total=False):
 
 
 class _RiskValidationViewSettings(t.TypedDict):
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
@@ -10227,7 +10409,7 @@ class _RiskValidationViewSettings(t.TypedDict):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
@@ -10243,9 +10425,9 @@ class RiskValidationViewSettings(_RiskValidationViewSettings, total=False):
 class RiskValidationView(t.TypedDict):
     #: The risk model.
     model_id: str
-    #: How every forecast was estimated.
+    #: Estimator of every forecast.
     settings: RiskValidationViewSettings
-    #: Returns behind each forecast.
+    #: Number of returns of each forecast.
     sessions: int
     #: Sessions of an outcome.
     horizon: int
@@ -10255,28 +10437,28 @@ class RiskValidationView(t.TypedDict):
     start: str
     #: Last day of the last outcome.
     end: str
-    #: Days that forecasts were made on.
+    #: Number of days with forecasts.
     forecasts: int
-    #: Days on which too little was known for an estimate.
+    #: Number of days with too little data for an estimate.
     skipped: int
     #: Means over the portfolios of each family.
     families: t.Sequence[ValidatedFamily]
     #: Each portfolio over all of its forecasts.
     portfolios: t.Sequence[ValidatedPortfolio]
-    #: By day of the forecast: names with an estimate; forecast volatility and outcome, over the horizon, of the equally weighted portfolio and of the index; and the root mean square of the standardised outcomes of each family.
+    #: By day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; and the root mean square of the standardised outcomes of each family.
     by_date: TableFrame
 
 
 class RollResponse(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: The resolved date.
     as_of: str
     #: Level of the underlying.
     spot: float
-    #: Expiry rolled out of.
+    #: Expiry of the contract that is sold.
     front_expiry: str
-    #: Expiry rolled into.
+    #: Expiry of the contract that is bought.
     back_expiry: str
     #: Theoretical price of the front contract.
     front_price: float
@@ -10293,13 +10475,13 @@ class RollResponse(t.TypedDict):
 
 
 class RollingRiskView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Returns of a window; null with a half-life.
+    #: Number of returns of a window; null with a half-life.
     window: t.Optional[int]
     #: Sessions after which the weight of a return halves; null with a window.
     half_life: t.Optional[float]
@@ -10369,19 +10551,19 @@ class RuleTypes(t.TypedDict):
 
 
 class RunDifference(t.TypedDict):
-    #: What differs: a series, the weights, the names, a field of the record (record.portfolio.cash), or result and overview.
+    #: Part that differs: a series, the weights, the securities, a field of the record (record.portfolio.cash), or result and overview.
     part: str
-    #: Earliest date on which it does; null for what has none.
+    #: First date of the difference; null if the part has no dates.
     date: t.Optional[str]
-    #: First name on that date, for what has one value a name.
+    #: First security on that date, for parts with one value per security.
     name: t.Optional[str]
-    #: What is stored.
+    #: Stored value.
     stored: t.Optional[t.Union[float, str]]
-    #: What came out now.
+    #: Recomputed value.
     replayed: t.Optional[t.Union[float, str]]
 
 
-#: An index or strategy, whose newest run is meant, or one run of it by ID@RUN.
+#: An index or strategy (its newest run), or one of its runs as ID@RUN.
 RunOf = str
 
 class RunStep(t.TypedDict):
@@ -10391,20 +10573,20 @@ class RunStep(t.TypedDict):
 
 
 class RunSummaryCollection(t.TypedDict):
-    #: A row a run, by id.
+    #: One row per run, by id.
     summaries: t.Sequence[RunSummaryRow]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
 class RunSummaryRow(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Display name.
     name: str
@@ -10412,15 +10594,15 @@ class RunSummaryRow(t.TypedDict):
     run_at: t.Optional[str]
     #: Last date of the run's levels.
     end: str
-    #: Index points on that date; of a strategy its level, 100 at the start.
+    #: Index points on that date; for a strategy its level, 100 at the start.
     level: float
-    #: Return that the levels have.
+    #: Return variant of the levels.
     return_variant: t.Literal["price", "total", "net"]
     #: Return of the last session, a fraction; null with a single date.
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the returns of the last year (252, or 365 where the calendar trades every day), or of as many as there are. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
     volatility: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
@@ -10428,13 +10610,13 @@ class RunSummaryRow(t.TypedDict):
     max_drawdown: float
     #: Levels of the last year: every fourth date and the last.
     trace: SeriesPayload
-    #: The same figures of the index, before trading costs (costs that an overlay charges are included), on the dates of the run; null for a strategy. The other figures are of the portfolio after costs.
+    #: These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs.
     index: t.Optional[IndexMoves]
     #: Date of the latest rebalance.
     last_rebalance: str
-    #: First effective date of the schedule after the run; null of a strategy, or where none is known.
+    #: First effective date of the schedule after the run; null for a strategy, or if unknown.
     next_rebalance: t.Optional[str]
-    #: First effective date of the schedule that is neither in the run nor past today, in UTC; null of a strategy, or where none is known.
+    #: First effective date of the schedule after the run and not before today (UTC); null for a strategy, or if unknown.
     coming_rebalance: t.Optional[str]
 
 
@@ -10446,22 +10628,22 @@ RunsDifferenceLargest = t.TypedDict("RunsDifferenceLargest", {
 
 
 class RunsDifferenceDataRows(t.TypedDict):
-    #: Rows that are new.
+    #: Number of new rows.
     rows_added: int
-    #: Rows with other values.
+    #: Number of changed rows.
     rows_changed: int
-    #: Rows that are gone.
+    #: Number of removed rows.
     rows_removed: int
 
 
 class RunsDifferenceDataAppended(t.TypedDict):
-    #: Sessions that came.
+    #: Number of new sessions.
     sessions: int
-    #: Bars of them; they are among rows_added.
+    #: Number of their bars, included in rows_added.
     rows: int
-    #: The first of them, YYYY-MM-DD.
+    #: The first new session, YYYY-MM-DD.
     start: str
-    #: The last of them, YYYY-MM-DD.
+    #: The last new session, YYYY-MM-DD.
     end: str
 
 
@@ -10472,17 +10654,17 @@ RunsDifferenceDataStores = t.TypedDict("RunsDifferenceDataStores", {
 
 
 class RunsDifferenceData(t.TypedDict):
-    #: Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again.
+    #: Number of values that differ; null for two stores, and if an earlier content is no longer available.
     cells: t.Optional[int]
-    #: The first of them.
+    #: The first of these.
     first: t.Sequence[DataCell]
-    #: Rows that only one content has, or has otherwise; null as `cells`.
+    #: Rows that differ or that only one content has; null like `cells`.
     rows: t.Optional[RunsDifferenceDataRows]
     #: Bars of sessions after the last one of the first version; null if there are none.
     appended: t.Optional[RunsDifferenceDataAppended]
-    #: Stores that the runs were made on; null of a run stored before they were named.
+    #: Stores of the two runs; null for a run stored before this was recorded.
     stores: RunsDifferenceDataStores
-    #: Why `cells` is null; null where it is given.
+    #: Reason why `cells` is null; otherwise null.
     reason: t.Optional[str]
 
 
@@ -10493,30 +10675,30 @@ RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {
 
 
 class RunsDifferenceEffects(t.TypedDict):
-    #: What was exchanged, in this order.
+    #: Inputs that were exchanged, in this order.
     cause: t.Literal["definition", "request", "data", "engine"]
-    #: What the exchange adds to the total return.
+    #: Effect of the exchange on the total return.
     total_return: float
 
 
 class RunsDifference(t.TypedDict):
-    #: Whether both have the same dates and levels, to the bit.
+    #: True if both have identical dates and levels, bit for bit.
     same_levels: bool
-    #: First date that only one has, or on which the levels differ.
+    #: First date on which the levels differ, or that only one run has.
     first_difference: t.Optional[str]
-    #: Common date with the largest relative difference; null where there is none, as where only days were appended.
+    #: Common date with the largest relative difference; null if there is none, for example if only days were appended.
     largest: t.Optional[RunsDifferenceLargest]
-    #: Of the index or strategy itself; of documents that it reaches under `/documents/{id}`.
+    #: Changes of the index or strategy; changes of documents that it uses are under `/documents/{id}`.
     definition: t.Sequence[DocumentChange]
-    #: Of the request, with its defaults.
+    #: Changes of the request, with its defaults.
     request: t.Sequence[DocumentChange]
     #: Rows of cells.
     data: RunsDifferenceData
     #: Engines of both.
     engine: RunsDifferenceEngine
-    #: They sum to total_return exactly; null where a replay cannot be made, as `effects_reason` says.
+    #: Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`.
     effects: t.Optional[t.Sequence[RunsDifferenceEffects]]
-    #: Why effects are null: a replay needs the content of a store that is not served, or that cannot be had again, or was refused; null where they are given.
+    #: Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null.
     effects_reason: t.Optional[str]
     #: Total return of the later run less that of the earlier, to 15 digits of the larger one.
     total_return: float
@@ -10526,13 +10708,15 @@ class RunsDifferenceJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["diff"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -10540,23 +10724,23 @@ class RunsDifferenceJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RunsDifference]
 
 
@@ -10606,7 +10790,7 @@ class SavedStrategy(t.TypedDict):
 class ScenarioGroup(t.TypedDict):
     #: The group.
     group: str
-    #: Held on as_of.
+    #: Holding on as_of.
     weight: float
     #: Linked contribution to the total return.
     contribution: float
@@ -10636,7 +10820,7 @@ class ScenarioRequest(_ScenarioRequest, total=False):
 class ScenarioResultProxied(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Group whose return it takes, or all names.
+    #: Group whose return is used, or all securities.
     proxy: str
 
 
@@ -10676,11 +10860,11 @@ ScenarioResult = t.TypedDict("ScenarioResult", {
 
 
 class ScenariosView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: The resolved date.
     as_of: str
@@ -10688,7 +10872,7 @@ class ScenariosView(t.TypedDict):
     by: str
     #: Results in the order of the request.
     scenarios: t.Sequence[ScenarioResult]
-    #: `NO_DATA_IN_RANGE`: a window that the store does not cover; `WINDOW_CUT`: one whose end it does not reach; `NO_EFFECT`: a setting that nothing reads.
+    #: `NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting.
     findings: t.Sequence[Finding]
 
 
@@ -10697,7 +10881,7 @@ class Schedule(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: Whether days begin of themselves.
+    #: True if days begin automatically.
     enabled: bool
     #: Indices of the family, in any order: parents are computed first.
     indices: t.Sequence[str]
@@ -10717,7 +10901,7 @@ class Schedule(t.TypedDict):
     catch_up: int
     #: Days after the end of a day for which the service keeps its files; null keeps them for ever.
     keep_files_days: t.Optional[int]
-    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
     on_failure: t.Literal["continue", "stop"]
     #: Steps of a day, in their order.
     steps: t.Sequence[t.Union[RefreshStep, ChecksStep, RunStep, CompareStep, PublishStep, ExportStep, RenderStep, DeliverStep]]
@@ -10745,7 +10929,7 @@ class _ScheduleBody(t.TypedDict):
 class ScheduleBody(_ScheduleBody, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: Whether days begin of themselves.
+    #: True if days begin automatically.
     enabled: bool
     #: Days after the session: 1 begins on the morning after.
     day_offset: int
@@ -10761,16 +10945,16 @@ class ScheduleBody(_ScheduleBody, total=False):
     catch_up: int
     #: Days after the end of a day for which the service keeps its files; null keeps them for ever.
     keep_files_days: t.Optional[int]
-    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
     on_failure: t.Literal["continue", "stop"]
 
 
 class ScheduleCollection(t.TypedDict):
     #: Schedules by id.
     schedules: t.Sequence[Schedule]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -10789,7 +10973,7 @@ class ScheduleDay(t.TypedDict):
     due_at: str
     #: When it is to be done.
     deadline_at: t.Optional[str]
-    #: Whether it was not done by then.
+    #: True if the step was not finished by the deadline.
     is_late: bool
     #: Begin of the first attempt.
     started_at: t.Optional[str]
@@ -10824,7 +11008,7 @@ class ScheduleDaySummary(t.TypedDict):
     due_at: str
     #: When it is to be done.
     deadline_at: t.Optional[str]
-    #: Whether it was not done by then.
+    #: True if the step was not finished by the deadline.
     is_late: bool
     #: Begin of the first attempt.
     started_at: t.Optional[str]
@@ -10849,38 +11033,38 @@ class ScheduleDaySummary(t.TypedDict):
 class ScheduleDaysNext(t.TypedDict):
     #: Session.
     date: str
-    #: When its day begins.
+    #: Time at which its day begins.
     due_at: str
 
 
 class ScheduleDays(t.TypedDict):
     #: Newest first.
     days: t.Sequence[ScheduleDaySummary]
-    #: Next day; null for a schedule that is not enabled and at the end of the calendar.
+    #: Next day; null for a disabled schedule and at the end of the calendar.
     next: t.Optional[ScheduleDaysNext]
 
 
 class _ScheduleView(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Date the answer was computed from.
+    #: Date from which the response was computed.
     as_of: str
-    #: Exchange MIC the dates were computed on.
+    #: Exchange MIC of the calendar.
     calendar: str
-    #: Of the index, from its rebalance.
+    #: Frequency of the rebalances of the index.
     frequency: str
     #: Effective dates on or before as_of, newest first.
     recent: t.Sequence[str]
     #: Effective dates after as_of up to lookahead_end, soonest first.
     upcoming: t.Sequence[str]
-    #: as_of and 366 days, or the last session of the calendar if that is earlier.
+    #: 366 days after as_of, or the last session of the calendar if that is earlier.
     lookahead_end: str
 
 
 class ScheduleView(_ScheduleView, total=False):
     """The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD."""
 
-    #: Decision date by effective date, of every date listed; only of an index with an effective lag.
+    #: Decision date of each effective date; only for an index with an effective lag.
     announcements: t.Mapping[str, str]
 
 
@@ -10924,7 +11108,7 @@ class SecondSourceCheck(t.TypedDict):
     """The level agrees with that of a second source, a series of the store."""
 
     check: t.Literal["second_source"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Series by index: indices that are not named have no second source.
     series: t.Mapping[str, str]
@@ -10943,7 +11127,7 @@ class _SecondSourceCheckInput(t.TypedDict):
 class SecondSourceCheckInput(_SecondSourceCheckInput, total=False):
     """The level agrees with that of a second source, a series of the store."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
@@ -10970,7 +11154,7 @@ class SeriesCollectionSeries(t.TypedDict):
     identifier: str
     #: Display name.
     name: t.Optional[str]
-    #: Currency of the values; null: not said.
+    #: Currency of the values; null if not declared.
     currency: t.Optional[str]
     #: First date with a value.
     start: str
@@ -10983,7 +11167,7 @@ class SeriesCollectionSeries(t.TypedDict):
 class SeriesCollection(t.TypedDict):
     #: Series by identifier.
     series: t.Sequence[SeriesCollectionSeries]
-    #: Value of after for the next page; null on the last one.
+    #: Value of after for the next page; null on the last page.
     next: t.Optional[str]
 
 
@@ -10996,6 +11180,22 @@ class SeriesPayload(t.TypedDict):
     data: t.Sequence[t.Optional[float]]
     #: Content of the series.
     name: t.Optional[str]
+
+
+class _SessionChange(t.TypedDict):
+    #: Day that differs from the rules of the calendar.
+    date: str
+    #: `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.
+    session: t.Literal["closed", "open"]
+    #: Why, with the source.
+    reason: str
+
+
+class SessionChange(_SessionChange, total=False):
+    #: Local time of a late opening. Default: the usual one.
+    opens: str
+    #: Local time of an early close. Default: the usual one.
+    closes: str
 
 
 class SftpTarget(t.TypedDict):
@@ -11012,7 +11212,7 @@ class SftpTarget(t.TypedDict):
     secret: t.Optional[str]
     #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
     checksum: bool
 
 
@@ -11033,12 +11233,12 @@ class SftpTargetInput(_SftpTargetInput, total=False):
     secret: t.Optional[str]
     #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
     checksum: bool
 
 
 class SharingRequest(t.TypedDict):
-    #: Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody.
+    #: Ids or names of keys, or `sub:` and the subject of a token. Empty: not shared.
     shared_with: t.Sequence[str]
 
 
@@ -11047,7 +11247,7 @@ class ShockScenario(t.TypedDict):
     name: str
     #: Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.
     shocks: t.Mapping[str, float]
-    #: Sessions up to as_of whose returns the responses are estimated from.
+    #: Number of sessions up to as_of for the estimate of the responses.
     regression_sessions: int
 
 
@@ -11059,7 +11259,7 @@ class _ShockScenarioInput(t.TypedDict):
 
 
 class ShockScenarioInput(_ShockScenarioInput, total=False):
-    #: Sessions up to as_of whose returns the responses are estimated from.
+    #: Number of sessions up to as_of for the estimate of the responses.
     regression_sessions: int
 
 
@@ -11067,13 +11267,15 @@ class SimulationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["simulate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -11081,28 +11283,28 @@ class SimulationJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[SimulationView]
 
 
 class SimulationRequest(t.TypedDict, total=False):
-    #: block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.
+    #: `block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.
     method: t.Literal["block_bootstrap", "gaussian_factor"]
     #: Number of future sessions.
     horizon: int
@@ -11123,24 +11325,24 @@ class SimulationRequest(t.TypedDict, total=False):
 class SimulationViewShortfall(t.TypedDict):
     #: Multiple of the last level.
     level: float
-    #: Share of paths that end below it.
+    #: Share of paths that end below the level.
     at_end: float
-    #: Share of paths that are below it after some session.
+    #: Share of paths that are below the level after any session.
     at_any_time: float
 
 
 class SimulationView(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: How returns are drawn.
+    #: Method of drawing returns.
     method: t.Literal["block_bootstrap", "gaussian_factor"]
     #: Sessions ahead.
     horizon: int
-    #: Paths drawn.
+    #: Number of paths.
     paths: int
     #: Equal seeds give equal paths.
     seed: int
-    #: Returns of the run the simulation draws on.
+    #: Number of returns of the run used by the simulation.
     observations: int
     #: First date of the run.
     observed_start: str
@@ -11148,21 +11350,21 @@ class SimulationView(t.TypedDict):
     observed_end: str
     #: Mean return of a session.
     mean_return: float
-    #: Annualised, of the returns drawn.
+    #: Annualised volatility of the drawn returns.
     volatility: float
     #: Share of the variance that the factors explain; null for the bootstrap.
     factor_share: t.Optional[float]
-    #: Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation.
+    #: Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation.
     levels: TableFrame
     #: Last level over the first, less 1.
     total_return: Distribution
     #: At most 0.
     max_drawdown: Distribution
-    #: Sessions of the longest spell below a previous high.
+    #: Number of sessions of the longest period below a previous high.
     time_under_water: Distribution
-    #: How often the level falls short.
+    #: Frequency of falling short of the level.
     shortfall: SimulationViewShortfall
-    #: Of the levels of the paths: float32 on the tensorflow engine.
+    #: Precision of the levels of the paths: float32 on the tensorflow engine.
     precision: t.Literal["float64", "float32"]
 
 
@@ -11178,7 +11380,7 @@ class SkippedCauses(t.TypedDict):
     unreadable: int
     #: JSON that does not satisfy the schema of the document.
     invalid: int
-    #: Written by a newer format version than this engine reads.
+    #: Written in a newer format version than this engine can read.
     unsupported: int
 
 
@@ -11204,21 +11406,21 @@ class SolvedRow(t.TypedDict):
     side: t.Literal["lower", "upper", "eq"]
     #: Kind of the object.
     kind: t.Literal["eq", "ineq"]
-    #: What the figure counts.
+    #: Unit of the figure.
     unit: t.Literal["fraction", "count", "value"]
-    #: What the row measures at the solved weights.
+    #: Value of the row at the solved weights.
     value: float
     #: The bound of this side.
     limit: float
-    #: Distance between the two.
+    #: Distance between value and bound.
     slack: float
-    #: Whether the weights sit on the bound.
+    #: True if the bound is binding.
     binding: bool
     #: The multiplier of the row: change of the objective per unit of the bound.
     shadow_price: float
     #: Change of the row's value per unit of the weight; null if the row does not depend on the weight directly.
     coefficient: t.Optional[float]
-    #: What the row adds to the objective's derivative by the weight.
+    #: Contribution of the row to the derivative of the objective by the weight.
     force: float
 
 
@@ -11242,35 +11444,35 @@ class SqlRequest(_SqlRequest, total=False):
 class SqlResult(t.TypedDict):
     #: Columns of the result.
     columns: t.Sequence[SqlColumn]
-    #: Rows, a value a column; dates are YYYY-MM-DD.
+    #: Rows with one value per column; dates are YYYY-MM-DD.
     data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
     #: Number of rows.
     rows: int
-    #: Whether rows beyond 1000000 were dropped.
+    #: True if rows beyond 1000000 were omitted.
     truncated: bool
 
 
 class StaleFillPayload(t.TypedDict):
-    """A name that a rebalance traded at the price of an earlier session."""
+    """A security that a rebalance traded at the price of an earlier session."""
 
     #: Asset identifier.
     identifier: str
-    #: Day of the price it was traded at.
+    #: Day of the price of the trade.
     last_bar: str
     #: Sessions of its exchange since that day.
     sessions_old: int
 
 
 class StaleState(t.TypedDict):
-    #: The index, or a document that it reaches, is not that of the run.
+    #: The index, or a document that it uses, has changed since the run.
     definition: bool
-    #: The served content is not that of the run.
+    #: The served data has changed since the run.
     data: bool
-    #: The engine is another version, whose bits differ.
+    #: The engine is a version with different results.
     engine: bool
-    #: A sentence each.
+    #: One sentence per cause.
     reasons: t.Sequence[str]
-    #: The store of the run, where another one is served; null otherwise.
+    #: The store of the run, if another one is served; otherwise null.
     store_id: t.Optional[str]
 
 
@@ -11278,7 +11480,7 @@ class StalenessCheck(t.TypedDict):
     """Prices of constituents change: a price that repeats for many sessions is suspect."""
 
     check: t.Literal["staleness"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
     #: Sessions with the same price that are reported.
     sessions: int
@@ -11291,7 +11493,7 @@ class _StalenessCheckInput(t.TypedDict):
 class StalenessCheckInput(_StalenessCheckInput, total=False):
     """Prices of constituents change: a price that repeats for many sessions is suspect."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: warn.
+    #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
     #: Sessions with the same price that are reported.
     sessions: int
@@ -11341,7 +11543,7 @@ class StepItem(t.TypedDict):
     state: t.Literal["waiting", "blocked", "failed", "done"]
     #: Error code of a failed or blocked one.
     code: t.Optional[str]
-    #: What was done, or why it was not.
+    #: Description of the action, or the reason why it was not taken.
     message: str
     #: Time of the result.
     at: str
@@ -11356,7 +11558,7 @@ class StepItem(t.TypedDict):
 class StepLogLine(t.TypedDict):
     #: Time of the line.
     at: str
-    #: A sentence for people.
+    #: Message in one sentence.
     message: str
 
 
@@ -11377,58 +11579,58 @@ class StepRecord(t.TypedDict):
     message: str
     #: Error code of a failed step.
     code: t.Optional[str]
-    #: What was done, the last 100 lines.
+    #: Log of the step, the last 100 lines.
     log: t.Sequence[StepLogLine]
     #: Results by index or file.
     items: t.Sequence[StepItem]
 
 
 class StoredRun(t.TypedDict):
-    #: Its id, which every view of a run takes.
+    #: Id of the run, accepted by every view of a run.
     run_id: str
     #: Time of the run, ISO-8601 UTC with offset.
     run_at: t.Optional[str]
-    #: SHA-256 of everything the run depends on.
+    #: SHA-256 of all inputs of the run.
     run_hash: str
     #: First date.
     start: str
     #: Last date.
     end: str
-    #: Version of the index or strategy; null of earlier runs.
+    #: Version of the index or strategy; null for earlier runs.
     index_version: t.Optional[int]
     #: The data store.
     store_id: t.Optional[str]
-    #: Version of its data; null where it is not known.
+    #: Version of its data; null if unknown.
     store_version: t.Optional[int]
-    #: SHA-256 of the content of the store that was read.
+    #: SHA-256 of the store content that was read.
     store_content_hash: str
     #: Version of the engine that computed it.
     engine_version: str
     #: The request, with its defaults.
     request: t.Any
-    #: Null where its files cannot be read.
+    #: Null if its files cannot be read.
     metrics: t.Optional[BacktestMetrics]
-    #: Whether closes of it were published: it stays.
+    #: True if closes of the run were published; such a run is kept.
     published: bool
 
 
 class StoredRuns(t.TypedDict):
     #: Newest first.
     runs: t.Sequence[StoredRun]
-    #: Runs that are stored, listed or not.
+    #: Number of stored runs, listed or not.
     total: int
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
 class StoredStrategy(t.TypedDict):
     #: The stored strategy.
     strategy: StrategyDocument
-    #: What the strategy refers to and does not find any more, as an index that was deleted.
+    #: Broken references of the strategy, for example to a deleted index.
     problems: t.Sequence[Finding]
-    #: Whether a backtest record is stored.
+    #: True if a backtest record is stored.
     has_run: bool
     #: Capture time of that record.
     run_at: t.Optional[str]
@@ -11437,18 +11639,18 @@ class StoredStrategy(t.TypedDict):
 class StrategyCollection(t.TypedDict):
     #: Stored strategies by id.
     strategies: t.Sequence[StoredStrategy]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
 class StrategyDeletion(t.TypedDict):
     #: The strategy.
     strategy_id: str
-    #: Whether a stored record went with it.
+    #: True if a stored record was deleted too.
     backtest_record_deleted: bool
-    #: Job records and persisted run results forgotten.
+    #: Number of deleted job records and stored results.
     backtest_results_deleted: int
 
 
@@ -11514,7 +11716,7 @@ class StrategyDocumentInput(_StrategyDocumentInput, total=False):
 
 
 class SweepFanQuantiles(t.TypedDict):
-    #: Share of the variants at or below it.
+    #: Share of the variants at or below the level.
     share: float
     #: Levels by date, 100 at the first.
     data: t.Sequence[float]
@@ -11523,7 +11725,7 @@ class SweepFanQuantiles(t.TypedDict):
 class SweepFan(t.TypedDict):
     #: Dates, evenly spread over the common dates of the variants.
     index: t.Sequence[str]
-    #: Variants behind the quantiles: all, or a thousand evenly spread.
+    #: Number of variants of the quantiles: all, or a thousand evenly spread.
     variants: int
     #: Quantiles of the levels on each date, from the lowest to the highest.
     quantiles: t.Sequence[SweepFanQuantiles]
@@ -11532,17 +11734,17 @@ class SweepFan(t.TypedDict):
 
 
 class SweepFoldChoice(t.TypedDict):
-    #: Groups that chose, by position.
+    #: Groups of the selection, by position.
     train: t.Sequence[int]
-    #: Groups that tested.
+    #: Groups of the test.
     test: t.Sequence[int]
-    #: The variant chosen, by position.
+    #: Position of the selected variant.
     variant: int
-    #: Its metric on the groups that chose.
+    #: Its metric on the groups of the selection.
     in_sample: float
-    #: The same on those that tested.
+    #: Its metric on the groups of the test.
     out_of_sample: float
-    #: Of the variant among all trials on the test, 1 for the best; trials alike share the better rank.
+    #: Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.
     rank: int
 
 
@@ -11558,7 +11760,7 @@ class SweepFoldsViewGroups(t.TypedDict):
 class SweepFoldsViewChosen(t.TypedDict):
     #: Return variant.
     variant: int
-    #: Splits that chose it.
+    #: Number of splits that selected it.
     splits: int
 
 
@@ -11569,7 +11771,7 @@ class SweepFoldsViewPaths(t.TypedDict):
     max_drawdown: float
     #: Annualised, risk-free rate 0.
     sharpe_ratio: float
-    #: Over the groups that are tested.
+    #: Over the test groups.
     total_return: float
     #: Annualised, ddof 1.
     volatility: float
@@ -11582,7 +11784,7 @@ class SweepFoldsViewOverPaths(t.TypedDict):
     max_drawdown: Distribution
     #: Annualised, risk-free rate 0.
     sharpe_ratio: Distribution
-    #: Over the groups that are tested.
+    #: Over the test groups.
     total_return: Distribution
     #: Annualised, ddof 1.
     volatility: Distribution
@@ -11591,31 +11793,31 @@ class SweepFoldsViewOverPaths(t.TypedDict):
 class SweepFoldsView(t.TypedDict):
     """Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths."""
 
-    #: How time was cut.
+    #: Division of time into groups.
     method: t.Literal["combinatorial", "walk_forward"]
-    #: Metric that chose.
+    #: Metric of the selection.
     select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
     #: First and last date with a return, by group.
     groups: t.Sequence[SweepFoldsViewGroups]
-    #: Returns of a variant that take part; the oldest are left out so that the groups are equal.
+    #: Number of returns of each variant; the oldest are omitted to make the groups equal.
     observations: int
-    #: Sessions of the sample left out before a test.
+    #: Number of sessions of the sample excluded before a test.
     left_before: int
-    #: Sessions of the sample left out after a test: the embargo is among them.
+    #: Number of sessions of the sample excluded after a test, including the embargo.
     left_after: int
-    #: One a split.
+    #: One entry per split.
     choices: t.Sequence[SweepFoldChoice]
-    #: Variants that some split chose, those chosen most often first.
+    #: Selected variants, the most frequent first.
     chosen: t.Sequence[SweepFoldsViewChosen]
-    #: Metric of what was chosen, over the splits, on their samples.
+    #: Metric of the selected variants on their samples, over the splits.
     in_sample: Distribution
-    #: The same on their tests.
+    #: Metric of the selected variants on their tests, over the splits.
     out_of_sample: Distribution
-    #: Metrics of the returns out of sample joined over time, each group tested once.
+    #: Metrics of the joined out-of-sample returns, with each group tested once.
     paths: t.Sequence[SweepFoldsViewPaths]
     #: Each metric over the paths.
     over_paths: SweepFoldsViewOverPaths
-    #: Share of the paths that lose.
+    #: Share of paths with a loss.
     probability_of_loss: float
 
 
@@ -11623,13 +11825,15 @@ class SweepJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sweep"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -11637,37 +11841,37 @@ class SweepJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[SweepView]
 
 
 class SweepMapParameters(t.TypedDict):
     #: JSON pointer of the parameter, as in `patch`.
     pointer: str
-    #: Its values, in the order in which they were asked for.
+    #: Its values, in the order of the request.
     values: t.Sequence[t.Any]
 
 
 class SweepMap(t.TypedDict):
-    #: A cell that several variants share shows the one that ranks first, whatever the metric shown.
+    #: A cell with several variants shows the one with the best rank, whatever the metric.
     aggregation: t.Literal["first_by_rank"]
-    #: The same in words.
+    #: The rule in words.
     sentence: str
     #: Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.
     parameters: t.Sequence[SweepMapParameters]
@@ -11676,17 +11880,17 @@ class SweepMap(t.TypedDict):
 class SweepOverfitting(t.TypedDict):
     """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
 
-    #: Share of the selections by Sharpe ratio whose choice is no better than the median out of sample.
+    #: Share of the selections whose choice is not better than the median out of sample.
     probability: float
-    #: Share whose choice has a negative Sharpe ratio out of sample.
+    #: Share of the selections whose choice has a negative Sharpe ratio out of sample.
     probability_of_loss: float
     #: Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.
     median_logit: float
-    #: Selections: every half of the blocks of time, against the other half.
+    #: Number of selections: each half of the blocks of time against the other half.
     combinations: int
     #: Blocks of time.
     partitions: int
-    #: Returns on dates that all variants have; the oldest are left out so that the blocks are equal.
+    #: Number of returns on common dates; the oldest are omitted to make the blocks equal.
     observations: int
 
 
@@ -11720,11 +11924,11 @@ class SweepRequest(t.TypedDict, total=False):
 class SweepRow(t.TypedDict):
     #: Null for a variant that was refused.
     rank: t.Optional[int]
-    #: Position among the variants as they were asked for.
+    #: Position among the requested variants.
     variant: int
-    #: What the variant changes, by JSON pointer.
+    #: Changes of the variant, by JSON pointer.
     patch: t.Mapping[str, t.Any]
-    #: Those of a single run of the variant, bit for bit.
+    #: Figures of a single run of the variant, bit for bit.
     metrics: t.Optional[BacktestMetrics]
     #: Transaction costs paid.
     total_costs: t.Optional[float]
@@ -11734,9 +11938,9 @@ class SweepRow(t.TypedDict):
     end: t.Optional[str]
     #: Dates of the run.
     observations: t.Optional[int]
-    #: Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.
+    #: Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.
     deflated_sharpe_ratio: t.Optional[float]
-    #: Why the variant was refused, as its single run would be.
+    #: Reason why the variant was refused, as for a single run.
     error: t.Optional[ErrorDetail]
 
 
@@ -11745,30 +11949,30 @@ class SweepRows(t.TypedDict):
     sweep_id: str
     #: Rows of all blocks: variants of the sweep.
     count: int
-    #: Which block, counted from 0.
+    #: Number of the block, from 0.
     block: int
     #: Number of blocks.
     blocks: int
-    #: By rank, those that were refused last.
+    #: By rank, refused variants last.
     rows: t.Sequence[SweepRow]
 
 
 class SweepSelection(t.TypedDict):
-    #: Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike.
+    #: Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar.
     trials: int
-    #: Of the variant ranked first; of a session, as all ratios here.
+    #: Sharpe ratio of the variant ranked first, per session like all ratios here.
     sharpe_ratio: float
-    #: Of its returns.
+    #: Skewness of its returns.
     skewness: float
     #: 3 for normal returns.
     kurtosis: float
-    #: Its returns.
+    #: Number of its returns.
     observations: int
     #: Variance of the Sharpe ratios of the trials.
     sharpe_variance: float
     #: Expected Sharpe ratio of the best of this many trials if every true ratio is zero.
     expected_maximum_sharpe_ratio: float
-    #: Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.
+    #: Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.
     deflated_sharpe_ratio: t.Optional[float]
 
 
@@ -11792,39 +11996,41 @@ class SweepTerms(t.TypedDict, total=False):
     transaction_cost_bps: float
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
 
 
 class _SweepView(t.TypedDict):
     #: The sweep.
     sweep_id: str
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: Variants asked for.
+    #: Number of requested variants.
     variants: int
-    #: Variants that could not run.
+    #: Number of variants that could not run.
     refused: int
     #: Metric of the ranking.
     rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
-    #: By rank, those that were refused last: the first 2000. All are read in blocks by GET /analytics/sweeps/{sweep_id}/rows.
+    #: By rank, refused variants last: the first 2000. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows.
     rows: t.Sequence[SweepRow]
-    #: Null when every variant was refused.
+    #: Null if every variant was refused.
     selection: t.Optional[SweepSelection]
-    #: Null with fewer than two trials, or fewer than two returns a block.
+    #: Null with fewer than two trials, or fewer than two returns per block.
     overfitting: t.Optional[SweepOverfitting]
-    #: SHA-256 of the content of the store that was read.
+    #: SHA-256 of the store content that was read.
     store_content_hash: str
     #: Version of the engine that computed it.
     engine_version: str
 
 
 class SweepView(_SweepView, total=False):
-    #: What choosing the best is worth out of sample. Null unless the request has `folds`, and where the variants have too few returns, as the verdict then says; absent in sweeps of earlier versions.
+    #: Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions.
     folds: t.Optional[SweepFoldsView]
-    #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
+    #: Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
     #: Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.
     fan: t.Optional[SweepFan]
-    #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
+    #: Rule for maps over some of the parameters. Absent in sweeps of earlier versions.
     map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
     verdict: t.Sequence[str]
@@ -11834,13 +12040,15 @@ class SyncJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sync"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
     progress: float
-    #: What is being done now.
+    #: Current step.
     message: str
-    #: Set exactly when the job failed.
+    #: Set only if the job failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
@@ -11848,23 +12056,23 @@ class SyncJobStatus(t.TypedDict):
     started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
     finished_at: t.Optional[str]
-    #: Last time the running attempt was seen alive.
+    #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Counts starts; written before the work starts.
+    #: Number of starts; written before the work starts.
     attempt: int
-    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
-    #: SHA-256 of everything the work depends on besides the market.
+    #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
     request_id: t.Optional[str]
-    #: Trace that this request was part of, by its header traceparent.
+    #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are sent word of its end.
+    #: Addresses that are notified of its end.
     callbacks: t.Sequence[JobCallback]
-    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
 
 
@@ -11923,15 +12131,15 @@ class TableFrame(t.TypedDict):
 
 
 class TailOutcome(t.TypedDict):
-    """Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss."""
+    """Losses of one session, or drawdowns, of the solution, as fractions of value, positive for a loss."""
 
-    #: Scenarios that were looked at: sessions, or draws.
+    #: Number of scenarios: sessions or draws.
     scenarios: int
-    #: Average of the worst of them: the objective without costs.
+    #: Average of the worst scenarios: the objective without costs.
     average: float
-    #: The least of those averaged: the value at risk.
+    #: The smallest of the averaged losses: the value at risk.
     level: float
-    #: The worst of all.
+    #: The worst loss.
     largest: float
 
 
@@ -11940,9 +12148,9 @@ class TemplateNeed(t.TypedDict):
     kind: t.Literal["column", "series", "universe"]
     #: Display name.
     name: str
-    #: What it holds.
+    #: Content of the field.
     meaning: str
-    #: Absent from the served store; false where none is served.
+    #: True if the served store lacks it; false if no store is served.
     missing: bool
 
 
@@ -11968,7 +12176,7 @@ class TermPoint(t.TypedDict):
     basis: float
     #: ln(fair_value / spot) / year_fraction.
     annualised_carry: float
-    #: What makes up the basis.
+    #: Components of the basis.
     carry: CarryDecomposition
     #: Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.
     dividend_points: float
@@ -11977,9 +12185,9 @@ class TermPoint(t.TypedDict):
 
 
 class TermStructureResponse(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: The query, echoed; null when omitted.
+    #: Value of the query; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
@@ -11993,7 +12201,7 @@ class TermStructureResponse(t.TypedDict):
     borrow_rate: float
     #: By expiry.
     points: t.Sequence[TermPoint]
-    #: Of the prices: rising, falling, flat or mixed.
+    #: Shape of the prices: rising, falling, flat or mixed.
     shape: t.Literal["contango", "backwardation", "flat", "mixed"]
 
 
@@ -12107,7 +12315,7 @@ class TopFractionRule(_TopFractionRule, total=False):
 
 
 class _TopNParams(t.TypedDict):
-    #: How many are kept. Unit: names.
+    #: Number of securities that are kept. Unit: securities.
     count: int
 
 
@@ -12163,28 +12371,28 @@ class TrackingErrorRow(_TrackingErrorRow, total=False):
 
 
 class TrackingForecastPayloadRebalances(t.TypedDict):
-    #: Session from whose close on it held.
+    #: Session after whose close the forecast applied.
     date: str
-    #: As the risk model forecast it at the decision, annualised. A fraction.
+    #: Forecast of the risk model at the decision, annualised. A fraction.
     tracking_error: float
-    #: Until the next rebalance, annualised; null with fewer than two returns. A fraction.
+    #: Realised until the next rebalance, annualised, a fraction; null with fewer than two returns.
     realised_tracking_error: t.Optional[float]
-    #: Returns until the next rebalance.
+    #: Number of returns until the next rebalance.
     observations: int
 
 
 class TrackingForecastPayload(t.TypedDict):
     #: Root mean square of the forecasts in force on each date, annualised. A fraction.
     tracking_error: float
-    #: Annualised standard deviation of the active returns that they were made for. A fraction.
+    #: Annualised standard deviation of the active returns that were forecast. A fraction.
     realised_tracking_error: float
-    #: Standard deviation of active returns, each over its forecast: above 1 risk was underestimated. Null where a forecast is 0.
+    #: Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.
     bias: t.Optional[float]
-    #: Lower end of the 95 % band of the bias of right forecasts.
+    #: Lower end of the 95 % band of the bias of unbiased forecasts.
     bias_low: float
     #: Upper end of that band: 1 + sqrt(2 / observations).
     bias_high: float
-    #: Active returns that have a forecast.
+    #: Number of active returns with a forecast.
     observations: int
     #: Rebalances with a forecast, by date.
     rebalances: t.Sequence[TrackingForecastPayloadRebalances]
@@ -12305,7 +12513,7 @@ class TreatmentSpecInput(t.TypedDict, total=False):
 
 
 class _TrsPriceRequest(t.TypedDict):
-    #: Money the swap is written on.
+    #: Notional of the swap.
     notional: float
     #: Effective date, or last reset.
     start: Date
@@ -12316,25 +12524,25 @@ class _TrsPriceRequest(t.TypedDict):
 class TrsPriceRequest(_TrsPriceRequest, total=False):
     #: Index whose level is the spot. Exactly one of index_id and spot.
     index_id: t.Optional[str]
-    #: Given spot, greater than 0; needs as_of.
+    #: Spot, greater than 0; requires as_of.
     spot: t.Optional[float]
-    #: Level at the last reset; default the index level at the start of the current period, or spot.
+    #: Level at the last reset. Default: the index level at the start of the current period, or spot.
     initial_level: t.Optional[float]
-    #: Valuation date; default the latest level held.
+    #: Valuation date. Default: that of the latest level.
     as_of: t.Optional[Date]
     #: Of the return.
     direction: t.Literal["receive", "pay"]
-    #: Whether dividends belong to the return.
+    #: Treatment of dividends in the return.
     return_type: t.Literal["total", "price"]
-    #: How often the swap resets.
+    #: Frequency of resets of the swap.
     reset_frequency: t.Literal["none", "monthly", "quarterly", "semi_annual", "annual"]
-    #: Discount rate and floating index. Annual, continuously compounded, a fraction; default 0.
+    #: Discount rate and floating index. Annual, continuously compounded, a fraction. Default: 0.
     risk_free_rate: float
     #: Over the floating rate, simple, ACT/360.
     spread: float
-    #: Dividend yield. Annual, continuously compounded, a fraction; default 0.
+    #: Dividend yield. Annual, continuously compounded, a fraction. Default: 0.
     dividend_yield: float
-    #: Stock borrow. Annual, continuously compounded, a fraction; default 0.
+    #: Stock borrow. Annual, continuously compounded, a fraction. Default: 0.
     borrow_rate: float
 
 
@@ -12354,9 +12562,9 @@ class TrsPriceResponsePeriods(t.TypedDict):
 
 
 class TrsPriceResponse(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: t.Optional[str]
-    #: The query, echoed; null when omitted.
+    #: Value of the query; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
@@ -12364,15 +12572,15 @@ class TrsPriceResponse(t.TypedDict):
     start: str
     #: Last date of the swap.
     maturity: str
-    #: Of the return: received or paid.
+    #: Return received or paid.
     direction: t.Literal["receive", "pay"]
-    #: Whether dividends belong to the return.
+    #: Treatment of dividends in the return.
     return_type: t.Literal["total", "price"]
     #: Level of the underlying.
     spot: float
     #: Level at the last reset.
     initial_level: float
-    #: Money the swap is written on.
+    #: Notional of the swap.
     notional: float
     #: To the direction.
     value: float
@@ -12426,17 +12634,17 @@ class TypeSpec(t.TypedDict):
     type: str
     #: Human-readable name.
     label: str
-    #: Which catalogue the class belongs to.
+    #: Catalogue of the class.
     category: t.Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
-    #: What it does, in a sentence or two.
+    #: Description in one or two sentences.
     help: t.Optional[str]
     #: Its parameters in form order.
     parameters: t.Sequence[ParameterSpec]
-    #: What the figure counts.
+    #: Unit of the figure.
     unit: t.Optional[t.Literal["fraction", "count", "value"]]
     #: Kind of the object.
     kind: t.Optional[t.Literal["eq", "ineq"]]
-    #: False marks the classes that make a result heuristic.
+    #: False for classes that make a result heuristic.
     convex: t.Optional[bool]
     #: A complete valid row.
     example: t.Optional[t.Mapping[str, t.Any]]
@@ -12447,7 +12655,7 @@ class Uncertainty(t.TypedDict):
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertainty]
-    #: Errors of the covariances; null takes them as they are.
+    #: Errors of the covariances; null: none.
     covariance: t.Optional[CovarianceUncertainty]
 
 
@@ -12456,7 +12664,7 @@ class UncertaintyInput(t.TypedDict, total=False):
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertaintyInput]
-    #: Errors of the covariances; null takes them as they are.
+    #: Errors of the covariances; null: none.
     covariance: t.Optional[CovarianceUncertainty]
 
 
@@ -12467,15 +12675,15 @@ class UnfilledOrderPayload(t.TypedDict):
     asset_id: str
     #: Bought or sold.
     side: t.Literal["buy", "sell"]
-    #: Weight the rebalance asked for.
+    #: Target weight of the rebalance.
     target_weight: float
     #: Weight held after the close.
     held_weight: float
-    #: Money concerned, positive.
+    #: Value of the order, positive.
     notional: float
     #: Why.
     reason: t.Literal["no_price", "stale_price", "delisted"]
-    #: Session it was filled later; null if never.
+    #: Session on which the order was filled later; null if never.
     filled_on: t.Optional[str]
 
 
@@ -12493,7 +12701,7 @@ class UniverseMembership(t.TypedDict):
 
 
 class _UniverseSpec(t.TypedDict):
-    #: Every name of the market, or fewer; or a set of other universes.
+    #: Securities of the market, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
 
 
@@ -12509,7 +12717,7 @@ class UniverseSpec(_UniverseSpec, total=False):
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
-    #: Every name of the market, or fewer; or a set of other universes.
+    #: Securities of the market, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
     #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
     id: t.Optional[str]
@@ -12524,38 +12732,38 @@ class UniverseSpecInput(t.TypedDict, total=False):
 class ValidatedFamily(t.TypedDict):
     """Means over the portfolios of a family."""
 
-    #: equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance.
+    #: equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance.
     family: t.Literal["equal_weight", "index", "random", "active", "eigenportfolio"]
     #: Portfolios of the family.
     portfolios: int
     #: Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.
     share_in_band: float
-    #: Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated.
+    #: Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated.
     bias: float
-    #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal.
+    #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.
     q_statistic: t.Optional[float]
     #: Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.
     qlike: float
-    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right.
+    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.
     mean_rolling_deviation: t.Optional[float]
 
 
 class ValidatedPortfolio(t.TypedDict):
-    #: equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance.
+    #: equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance.
     family: t.Literal["equal_weight", "index", "random", "active", "eigenportfolio"]
-    #: From 1 within its family; eigenportfolios from the largest eigenvalue on.
+    #: Number within its family, from 1; eigenportfolios by decreasing eigenvalue.
     number: int
-    #: Forecasts with their outcomes.
+    #: Number of forecasts with an outcome.
     observations: int
-    #: Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated.
+    #: Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated.
     bias: float
-    #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal.
+    #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.
     q_statistic: t.Optional[float]
     #: Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.
     qlike: float
-    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right.
+    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.
     mean_rolling_deviation: t.Optional[float]
-    #: Lower end of the 95 % band of the bias of right forecasts: 1 - sqrt(2 / observations).
+    #: Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).
     bias_low: float
     #: Upper end of that band.
     bias_high: float
@@ -12568,7 +12776,7 @@ class ValidatedPortfolio(t.TypedDict):
 
 
 class ValidationReport(t.TypedDict):
-    #: Whether the same body would be saved.
+    #: True if this body would be saved.
     valid: bool
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -12605,15 +12813,15 @@ VersionDifference = t.TypedDict("VersionDifference", {
 class VersionList(t.TypedDict):
     #: Newest first.
     versions: t.Sequence[DocumentVersion]
-    #: Versions that are stored, listed or not.
+    #: Number of stored versions, listed or not.
     total: int
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
-#: The document as it was stored, in the fields it had then.
+#: The document as it was stored, with its fields at that time.
 VersionedDocument = t.Dict[str, t.Any]
 
 class _View(t.TypedDict):
@@ -12739,16 +12947,16 @@ class Watchlist(t.TypedDict):
     identifiers: t.Sequence[str]
     #: Time of its last change, ISO-8601 UTC with offset.
     updated_at: str
-    #: Those that the served store does not hold; all of them when none is served.
+    #: Identifiers that the served store lacks; all of them if no store is served.
     unknown: t.Sequence[str]
 
 
 class WatchlistCollection(t.TypedDict):
     #: Watchlists by id.
     watchlists: t.Sequence[Watchlist]
-    #: Stored documents left out because they cannot be read.
+    #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: The same documents by cause.
+    #: These documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -12760,7 +12968,7 @@ class _WatchlistUpsert(t.TypedDict):
 class WatchlistUpsert(_WatchlistUpsert, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: In the order to keep; each once.
+    #: In the order to display, without duplicates.
     identifiers: t.Sequence[str]
 
 
@@ -12771,20 +12979,20 @@ class WeightChange(t.TypedDict):
     before: float
     #: After the change.
     after: float
-    #: After less before.
+    #: Value after less value before.
     change: float
 
 
 class WeightFigures(t.TypedDict):
-    #: The objective in its own terms, costs included; null where the weights have none.
+    #: The objective in its measure, including costs; null if it is undefined for the weights.
     objective_value: t.Optional[float]
-    #: Annualised, before costs; null without expected returns.
+    #: Annualised expected return before costs; null without expected returns.
     expected_return: t.Optional[float]
-    #: Annualised, by the risk model of the optimisation.
+    #: Annualised volatility by the risk model of the optimisation.
     volatility: float
-    #: Annualised, against the index.
+    #: Annualised tracking error against the index.
     tracking_error: float
-    #: One-way, against the index weights.
+    #: One-way turnover against the index weights.
     turnover: float
 
 
@@ -12801,7 +13009,7 @@ class WeightRow(t.TypedDict):
     risk_contribution: float
     #: Share of the portfolio's variance; they sum to 1.
     variance_share: float
-    #: A position bound holds this name.
+    #: Binding position bound; null if none binds.
     at_bound: t.Optional[t.Literal["lower", "upper"]]
 
 
@@ -12863,17 +13071,17 @@ class WeightedAverageRow(_WeightedAverageRow, total=False):
 
 
 class WeightedPercentiles(t.TypedDict):
-    """The least value at or below which that share of the weights lies."""
+    """Smallest value for which the holdings at or below it have that share of the weights."""
 
-    #: 10 %. One value a date, null where none held has one.
+    #: 10 %. One value per date; null if no holding has a value.
     p10: t.Sequence[t.Optional[float]]
-    #: 25 %. One value a date, null where none held has one.
+    #: 25 %. One value per date; null if no holding has a value.
     p25: t.Sequence[t.Optional[float]]
-    #: The median. One value a date, null where none held has one.
+    #: The median. One value per date; null if no holding has a value.
     p50: t.Sequence[t.Optional[float]]
-    #: 75 %. One value a date, null where none held has one.
+    #: 75 %. One value per date; null if no holding has a value.
     p75: t.Sequence[t.Optional[float]]
-    #: 90 %. One value a date, null where none held has one.
+    #: 90 %. One value per date; null if no holding has a value.
     p90: t.Sequence[t.Optional[float]]
 
 
@@ -12925,7 +13133,7 @@ class WeightsCheck(t.TypedDict):
     """Weights are not negative and add up to one."""
 
     check: t.Literal["weights"]
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest distance of the sum from one.
     tolerance: float
@@ -12938,20 +13146,20 @@ class _WeightsCheckInput(t.TypedDict):
 class WeightsCheckInput(_WeightsCheckInput, total=False):
     """Weights are not negative and add up to one."""
 
-    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest distance of the sum from one.
     tolerance: float
 
 
 class _WeightsView(t.TypedDict):
-    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
-    #: Null while the stored run equals a run of the same request made now.
+    #: Null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
-    #: The query, echoed; null when omitted.
+    #: Value of the query; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
@@ -12959,13 +13167,13 @@ class _WeightsView(t.TypedDict):
     rebalance_date: str
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Weights by name.
+    #: Weights by security.
     weights: t.Sequence[ConstituentRow]
-    #: How the weights are concentrated.
+    #: Concentration of the weights.
     concentration: ConcentrationPayload
-    #: How far weights have moved since the rebalance; null on its date.
+    #: Drift of the weights since the rebalance; null on its date.
     drift: t.Optional[DriftPayload]
-    #: Decomposition of the volatility; present when asked for.
+    #: Decomposition of the volatility; present if requested.
     risk: t.Optional[RiskPayload]
     #: Decomposition of the tracking error; present with a benchmark and risk.
     active_risk: t.Optional[ActiveRiskPayload]
@@ -12981,13 +13189,13 @@ class WhatIfRequest(t.TypedDict, total=False):
 
     #: A stored index as the base.
     index_id: t.Optional[str]
-    #: Or a document as the base.
+    #: A document as the base, instead of index_id.
     document: t.Optional[IndexDocumentBody]
-    #: Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole.
+    #: Changes to the base: a JSON merge patch (RFC 7396), which replaces whole arrays.
     patch: t.Optional[t.Mapping[str, t.Any]]
-    #: Or the whole changed document.
+    #: The whole changed document, instead of patch.
     changed: t.Optional[IndexDocumentBody]
-    #: Decision date of both; default the latest date of the store.
+    #: Decision date of both. Default: the latest date of the store.
     as_of: t.Optional[Date]
     #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
@@ -13002,11 +13210,11 @@ class WhatIfResponse(t.TypedDict):
     before: WhatIfSide
     #: After the change.
     after: WhatIfSide
-    #: Names only the changed definition holds.
+    #: Securities that only the changed definition holds.
     added: t.Sequence[WeightChange]
-    #: Names only the base holds.
+    #: Securities that only the base holds.
     removed: t.Sequence[WeightChange]
-    #: Names both hold at other weights.
+    #: Securities that both hold at different weights.
     changed: t.Sequence[WeightChange]
     #: One-way: half the sum of absolute changes.
     turnover: float
@@ -13015,7 +13223,7 @@ class WhatIfResponse(t.TypedDict):
 
 
 class _WhatIfSide(t.TypedDict):
-    #: The index, or the strategy where strategies are runs too.
+    #: The index, or the strategy of a run.
     index_id: str
     #: Securities with a weight above 0.
     constituents: int
@@ -13027,14 +13235,14 @@ class _WhatIfSide(t.TypedDict):
     gross_constituents: int
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Weight moved off capped names.
+    #: Weight moved away from capped securities.
     cap_redistributed: float
-    #: What calls for a rebalance decided on that date: the schedule, a breach that `treatment.on_breach` answers, or a change of constituents by `events`; null where none is decided on it.
+    #: Trigger of a rebalance decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null if there is none.
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
 
 
 class WhatIfSide(_WhatIfSide, total=False):
-    #: Of an index that rebalances on breaches: the rule that is watched.
+    #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
 
 
@@ -13065,12 +13273,12 @@ class WithholdingRates(_WithholdingRates, total=False):
 
 
 class WorstCase(t.TypedDict):
-    """The weights by the estimates, and by the worst of the sets that the objective was made best for."""
+    """Figures of the weights by the estimates, and by the worst case of the uncertainty sets."""
 
-    #: The objective by the estimates themselves, in its own terms.
+    #: The objective by the estimates, in its measure.
     nominal: float
-    #: The least of the set, annualised and before costs; null without expected returns.
+    #: Smallest expected return of the set, annualised and before costs; null without expected returns.
     expected_return: t.Optional[float]
-    #: The largest of the set, annualised.
+    #: Largest volatility of the set, annualised.
     volatility: float
 

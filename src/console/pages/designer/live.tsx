@@ -13,6 +13,7 @@ import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
+import { isSameFinding } from '../../words/findings.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { rowWords } from '../optimise/measures.js';
@@ -83,7 +84,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       )}
       {view === 'preview' && (
         <Answer latest={preview} isCurrent={isCurrent}>
-          {(data) => <Preview preview={data} />}
+          {(data) => <Preview preview={data} shown={findings} />}
         </Answer>
       )}
       {view === 'change' && (
@@ -142,7 +143,13 @@ const CALLS = {
 
 const callOf = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
 
-function Preview({ preview }: { readonly preview: PreviewResponse }) {
+interface PreviewProps {
+  readonly preview: PreviewResponse;
+  /** Findings of the definition, listed above the preview. */
+  readonly shown: readonly Finding[];
+}
+
+function Preview({ preview, shown }: PreviewProps) {
   const { draft } = useWorkshop();
   const {
     assets,
@@ -150,11 +157,12 @@ function Preview({ preview }: { readonly preview: PreviewResponse }) {
     solve,
     total_weight: total,
     cap_redistributed: moved,
-    findings,
+    findings: all,
     resolved_date: date,
     limits,
   } = preview;
   const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
+  const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
   return (
     <>
       <Metrics

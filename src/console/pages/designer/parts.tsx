@@ -59,6 +59,13 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
           choices: [...known.exchanges.keys()],
           words: Object.fromEntries([...known.exchanges].map(([code, name]) => [code, `${code}, ${name}`])),
         };
+      case 'store':
+        return {
+          ...spec,
+          kind: 'choice',
+          choices: [...known.stores.keys()],
+          words: Object.fromEntries([...known.stores].map(([store, name]) => [store, `${store}, ${name}`])),
+        };
       case 'universe':
         return { ...spec, suggestions: isIndex ? known.indices : known.universes };
       case 'watchlist':
@@ -95,12 +102,28 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   );
 }
 
+/** Fields of the index that most definitions leave at their defaults. */
+const RARE: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
+
 export function Identity() {
   const { isStored, types } = useWorkshop();
+  const fields = types.fields.index;
   return (
     <Part title="Index">
-      <Fields fields={types.fields.index} within={[]} fixed={isStored ? ['id'] : []} />
+      <Fields fields={fields.filter(({ name }) => !RARE.has(name))} within={[]} fixed={isStored ? ['id'] : []} />
     </Part>
+  );
+}
+
+/** Money and decimals of the calculation. */
+export function Precision() {
+  return (
+    <details class="designer-part">
+      <summary>
+        <h2>Base market value and rounding</h2>
+      </summary>
+      <Fields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE.has(name))} within={[]} />
+    </details>
   );
 }
 

@@ -4,7 +4,7 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { nameAddress } from '../../words/addresses.js';
 import { figure, percent } from '../../words/numbers.js';
-import type { Changes } from './measures.js';
+import { rowWords, type Changes } from './measures.js';
 
 interface ExplanationsProps {
   readonly run: OptimisationRunResult;
@@ -75,9 +75,8 @@ function Sentences({ label, rows }: SentencesProps) {
   );
 }
 
-const rowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) => (
-  <span title={type}>{id === '' ? `row ${index + 1}, ${type}` : id}</span>
-);
+const rowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) =>
+  rowWords(`${type}[${id === '' ? index + 1 : id}]`);
 
 /** Rows whose bounds are fractions. */
 const fractionsOf = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
@@ -122,7 +121,6 @@ const sensitivityColumns = (
 
 const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[] => [
   { id: 'row', title: 'Row', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
-  { id: 'type', title: 'Class', width: 130, grow: 1, priority: 3, value: ({ type }) => type },
   {
     id: 'cost',
     title: 'Cost',

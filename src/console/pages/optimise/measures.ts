@@ -15,20 +15,18 @@ export const measureOf = (run: OptimisationRunResult, { objectives }: ObjectiveT
 /** True if the value is a fraction of the portfolio. */
 const isShare = (form: Measure['form']): boolean => form === 'return' || form === 'loss';
 
-/** The objective value with its label and help, for a tile. */
-export function objectiveTile({ objective_value: value }: OptimisationRunResult, { name, form }: Measure): Metric {
-  const words = name.replace(/^the /, '');
-  const help = 'The value of the objective, costs included';
-  if (isShare(form)) return { term: `Objective: ${words}`, value: percent(value), help };
-  if (form === 'number') return { term: `Objective: ${words}`, value: figure(value), help };
-  const note = `${words} ${percent(Math.sqrt(Math.max(0, value)))}`;
-  return { term: 'Objective: variance', value: figure(value), help: `${help}; its square root is shown below`, note };
-}
-
 type Figures = NonNullable<OptimisationRunResult['before']>;
+type SolvedFigures = Pick<
+  OptimisationRunResult,
+  'objective_value' | 'volatility' | 'tracking_error' | 'turnover' | 'expected_return'
+>;
 
 /** Figures of solved weights, each with that of the index weights below it. */
-export function comparedTiles(before: Figures | undefined, after: Figures, { name, form }: Measure): readonly Metric[] {
+export function comparedTiles(
+  before: Figures | undefined,
+  after: Figures | SolvedFigures,
+  { name, form }: Measure,
+): readonly Metric[] {
   const note = (text: string | null) => (text === null ? {} : { note: `index ${text}` });
   const value = (figures: Figures | undefined) =>
     figures === undefined || figures.objective_value === null ? null : objectiveText(figures.objective_value, form);

@@ -22,7 +22,7 @@ import { Frontier } from './frontier.js';
 import { chosenPoint, termsOfPoint, type ChosenPoint, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { changesOf, measureOf, objectiveTile, rowWords, type Changes, type Measure } from './measures.js';
+import { changesOf, comparedTiles, measureOf, rowWords, type Changes, type Measure } from './measures.js';
 import { asConstraints, asRows, termsIn } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
 import './optimise.css';
@@ -188,36 +188,11 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
 }
 
 function Figures({ run, measure }: ResultOfProps) {
-  const { before } = run;
-  const objective = ({ objective_value: value }: IndexFigures) =>
-    value === null ? null : changesOf(run, measure).level(value);
   return (
     <Metrics
       label="Figures of the optimisation"
       metrics={[
-        { ...objectiveTile(run, measure), ...indexNote(before, objective) },
-        {
-          term: 'Volatility',
-          value: percent(run.volatility),
-          help: 'Annualised, by the risk model of the run',
-          ...indexNote(before, ({ volatility }) => percent(volatility)),
-        },
-        {
-          term: 'Forecast tracking error',
-          value: percent(run.tracking_error),
-          help: 'Against the index, annualised, as the risk model forecasts it',
-        },
-        { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },
-        ...(run.expected_return == null
-          ? []
-          : [
-              {
-                term: 'Expected return',
-                value: percent(run.expected_return),
-                help: 'Annualised, before costs',
-                ...indexNote(before, ({ expected_return: expected }) => percent(expected)),
-              },
-            ]),
+        ...comparedTiles(run.before, run, measure),
         ...(run.costs == null
           ? []
           : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Cost of the trades as a fraction of value' }]),
@@ -232,14 +207,6 @@ function Figures({ run, measure }: ResultOfProps) {
       ]}
     />
   );
-}
-
-type IndexFigures = NonNullable<OptimisationRunResult['before']>;
-
-/** Note with the figure of the index weights; none for runs of earlier versions. */
-function indexNote(before: IndexFigures | undefined, write: (figures: IndexFigures) => string | null) {
-  const text = before === undefined ? null : write(before);
-  return text === null ? {} : { note: `index ${text}` };
 }
 
 /** Positions in all, where some of them are short. */
@@ -286,7 +253,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
     value: ({ label }) => rowWords(label),
     show: ({ label }) => <span title={label}>{rowWords(label)}</span>,
   },
-  { id: 'side', title: 'Side', width: 72, priority: 2, value: ({ side }) => side },
+  { id: 'side', title: 'Side', width: 72, priority: 2, value: ({ side }) => (side === 'eq' ? 'equal' : side) },
   {
     id: 'price',
     title: 'Shadow price',

@@ -53,7 +53,7 @@ export function SweepsPage() {
       <Answered resource={jobs} what="the sweeps">
         {({ jobs: all }) =>
           all.length > 0 && (
-            <Section title="Sweeps made">
+            <Section title="Stored sweeps">
               <JobTable jobs={all} label="sweeps" />
             </Section>
           )

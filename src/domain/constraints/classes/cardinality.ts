@@ -15,13 +15,13 @@ export const cardinality = constraintClass({
       .min(1)
       .max(COUNT_MAX)
       .default(1)
-      .meta({ label: 'Minimum', help: 'Fewest names held.', unit: 'names' }),
+      .meta({ label: 'Minimum', help: 'Minimum number of holdings.', unit: 'securities' }),
     maximum: z
       .int()
       .min(1)
       .max(COUNT_MAX)
       .default(COUNT_MAX)
-      .meta({ label: 'Maximum', help: 'Most names held.', unit: 'names' }),
+      .meta({ label: 'Maximum', help: 'Maximum number of holdings.', unit: 'securities' }),
   }).refine(...countNotEmpty),
   example: { id: 'n', type: 'Cardinality', params: { maximum: 60 } },
   toRows: ({ minimum, maximum }, { identifiers }) => [

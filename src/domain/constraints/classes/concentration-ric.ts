@@ -9,10 +9,11 @@ export const concentrationRic = constraintClass({
   unit: 'fraction',
   convex: false,
   params: constraintParams({
-    single: fraction({ label: 'Single', help: 'Largest weight of one name.' }).default(0.25),
-    trigger: fraction({ label: 'Trigger', help: 'Weight above which a name counts towards the aggregate.' }).default(
-      0.05,
-    ),
+    single: fraction({ label: 'Single', help: 'Maximum weight of one security.' }).default(0.25),
+    trigger: fraction({
+      label: 'Trigger',
+      help: 'Weight above which a security counts towards the aggregate.',
+    }).default(0.05),
     aggregate: fraction({ label: 'Aggregate', help: 'Maximum sum of the securities above the trigger.' }).default(0.5),
   }).refine(...limitsInOrder),
   example: { id: 'ric', type: 'ConcentrationRIC', params: {} },

@@ -19,7 +19,7 @@ export const effectiveNumber = constraintClass({
       .number()
       .min(1)
       .max(100_000)
-      .meta({ label: 'Minimum', help: 'Smallest effective number.', unit: 'names' }),
+      .meta({ label: 'Minimum', help: 'Smallest effective number.', unit: 'securities' }),
   }),
   example: { id: 'spread', type: 'EffectiveNumber', params: { minimum: 40 } },
   toRows: ({ minimum }) => [

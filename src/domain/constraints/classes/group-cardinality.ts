@@ -18,13 +18,13 @@ export const groupCardinality = constraintClass({
       .min(0)
       .max(COUNT_MAX)
       .default(0)
-      .meta({ label: 'Minimum', help: 'Fewest names held in a group.', unit: 'names' }),
+      .meta({ label: 'Minimum', help: 'Minimum number of holdings in a group.', unit: 'securities' }),
     maximum: z
       .int()
       .min(0)
       .max(COUNT_MAX)
       .default(COUNT_MAX)
-      .meta({ label: 'Maximum', help: 'Most names held in a group.', unit: 'names' }),
+      .meta({ label: 'Maximum', help: 'Maximum number of holdings in a group.', unit: 'securities' }),
   }).refine(...countNotEmpty),
   example: { id: 'per-sector', type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 10 } },
   toRows: ({ field, groups, minimum, maximum }, context) =>

@@ -15,7 +15,7 @@ export const actions = checkKind({
         .min(0)
         .max(400)
         .default(10)
-        .meta({ description: 'Calendar days after the session that are looked at.' }),
+        .meta({ description: 'Calendar days after the session that are checked.' }),
     })
     .meta({ id: 'ActionsCheck', description: help }),
   help,

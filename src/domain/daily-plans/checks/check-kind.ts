@@ -97,7 +97,7 @@ export const severity = (standard: CheckSeverity) =>
     .enum(['block', 'warn'])
     .default(standard)
     .meta({
-      description: `Findings hold the index back (block), or are reported only (warn). Default: ${standard}.`,
+      description: `Findings block the index (block), or are only reported (warn). Default: ${standard}.`,
     });
 
 export const percent = (fraction: number): string => `${Number((100 * fraction).toPrecision(6))} %`;

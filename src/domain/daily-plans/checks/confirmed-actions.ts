@@ -22,7 +22,7 @@ export const confirmedActions = checkKind({
           const name = `The ${action.type} of ${identifier} on ${formatDay(action.exDay)}`;
           const problem = {
             new: 'is not confirmed.',
-            amended: 'has other terms than those that were decided on.',
+            amended: 'has changed terms since the decision.',
             rejected: 'was rejected, and the store still has it.',
           }[state];
           return [{ identifier, message: `${name} ${problem}` }];

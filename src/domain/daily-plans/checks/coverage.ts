@@ -8,7 +8,12 @@ export const coverage = checkKind({
     .strictObject({
       check: z.literal('coverage'),
       severity: severity('block'),
-      minimum: z.number().min(0).max(1).default(1).meta({ description: 'Least weight of constituents with a price.' }),
+      minimum: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(1)
+        .meta({ description: 'Minimum weight of constituents with a price.' }),
     })
     .meta({ id: 'CoverageCheck', description: help }),
   help,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { checkKind, severity, type CheckedComposition } from './check-kind.js';
 
 const help =
-  'Market value over divisor is the level at the close, and before the open that of the close before: no event makes the level jump.';
+  'Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level.';
 
 export const divisor = checkKind({
   schema: z

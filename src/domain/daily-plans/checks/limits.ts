@@ -21,7 +21,7 @@ export const limits = checkKind({
         .nullable()
         .default(null)
         .meta({ description: 'Largest weight of a security.' }),
-      minimum: z.int().min(0).nullable().default(null).meta({ description: 'Least number of constituents.' }),
+      minimum: z.int().min(0).nullable().default(null).meta({ description: 'Minimum number of constituents.' }),
       maximum: z.int().min(1).nullable().default(null).meta({ description: 'Largest number of constituents.' }),
     })
     .meta({ id: 'LimitsCheck', description: help }),

@@ -5,7 +5,7 @@ import { stepKind } from '../step-kind.js';
 const CLIENTS_MAX = 1000;
 
 const help =
-  'Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back.';
+  'Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step.';
 
 export const deliver = stepKind({
   schema: z

@@ -75,7 +75,7 @@ export const leverage = overlayType({
 function carrySentences(factor: number, rate: string | null, days: number): string[] {
   if (factor === 1) return [];
   const share = shareText(Number(Math.abs(factor - 1).toPrecision(12)));
-  const what = factor > 1 ? `What it borrows, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
+  const what = factor > 1 ? `Its borrowing, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
   return [rate === null ? `${what} nothing.` : `${what} ${rate}, by calendar days over ${days}.`];
 }
 

@@ -26,7 +26,7 @@ export const compositeScore = selectionClass({
       count: parameters.count
         .nullable()
         .default(null)
-        .meta({ label: 'Count', help: 'Number of best scores that are kept. Default: no limit.', unit: 'names' }),
+        .meta({ label: 'Count', help: 'Number of best scores that are kept. Default: no limit.', unit: 'securities' }),
       minimum: parameters.bound('Minimum', 'Minimum score; null: no minimum.', 'z units'),
       missing: parameters.missing,
     })

@@ -14,7 +14,7 @@ export const freeFloatFilter = selectionClass({
       .min(0)
       .max(1)
       .default(0.15)
-      .meta({ label: 'Minimum', help: 'Least share in free float.', unit: 'fraction' }),
+      .meta({ label: 'Minimum', help: 'Minimum share in free float.', unit: 'fraction' }),
     missing: parameters.missing,
   }),
   example: { id: 'float', type: 'FreeFloatFilter', params: { minimum: 0.15 } },

@@ -16,7 +16,11 @@ export const groupLimit = selectionClass({
     rank_field: parameters
       .rankedField('MARKET_CAP')
       .meta({ label: 'Rank field', help: 'Datapoint of the ranking within a group.' }),
-    maximum: z.int().min(1).max(20_000).meta({ label: 'Maximum', help: 'Most names of one group.', unit: 'names' }),
+    maximum: z
+      .int()
+      .min(1)
+      .max(20_000)
+      .meta({ label: 'Maximum', help: 'Maximum number of securities of one group.', unit: 'securities' }),
     missing: parameters.missing,
   }),
   example: { id: 'sector-limit', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 20 } },

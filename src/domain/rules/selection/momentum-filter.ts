@@ -24,7 +24,7 @@ export const momentumFilter = selectionClass({
       .min(-1)
       .max(1e6)
       .default(0)
-      .meta({ label: 'Minimum', help: 'Least return over the window.', unit: 'fraction' }),
+      .meta({ label: 'Minimum', help: 'Minimum return over the window.', unit: 'fraction' }),
     missing: parameters.missing,
   }),
   example: { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: 0 } },

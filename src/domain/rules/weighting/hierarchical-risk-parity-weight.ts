@@ -24,7 +24,7 @@ export const hierarchicalRiskParityWeight = weightingClass({
   params: z.strictObject({
     window: parameters
       .window(252)
-      .meta({ label: 'Window', help: 'Trailing returns behind the sample covariance.', unit: 'sessions' }),
+      .meta({ label: 'Window', help: 'Number of trailing returns of the sample covariance.', unit: 'sessions' }),
     linkage: z.enum(LINKAGES).default('single').meta({
       label: 'Linkage',
       help: 'Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).',
@@ -82,9 +82,9 @@ function storedRisk(
   { cross, columns, identifiers, riskModel }: WeightingScope,
   modelId: string,
 ): RiskEstimate | Unweighed {
-  const asked = { identifiers: Array.from(columns, (column) => identifiers[column]!), day: cross.day };
+  const request = { identifiers: Array.from(columns, (column) => identifiers[column]!), day: cross.day };
   try {
-    const covariance = modelCovariance(riskModel(modelId), asked);
+    const covariance = modelCovariance(riskModel(modelId), request);
     return { kind: 'estimated', positions: Int32Array.from(columns.keys()), covariance };
   } catch (refusal) {
     if (!(refusal instanceof Refusal) || !MODEL_REFUSALS.has(refusal.code)) throw refusal;

@@ -16,7 +16,7 @@ export const inverseVolatilityWeight = weightingClass({
   params: z.strictObject({
     window: parameters
       .window(252)
-      .meta({ label: 'Window', help: 'Trailing sessions whose returns are behind the volatility.', unit: 'sessions' }),
+      .meta({ label: 'Window', help: 'Number of trailing sessions of the volatility.', unit: 'sessions' }),
     minimum_observations: z
       .int()
       .min(2)

@@ -16,7 +16,7 @@ export const rankWeight = weightingClass({
     scheme: z
       .enum(['linear', 'reciprocal'])
       .default('linear')
-      .meta({ label: 'Scheme', help: 'linear: count + 1 - rank; reciprocal: 1 / rank.' }),
+      .meta({ label: 'Scheme', help: '`linear`: count + 1 - rank; `reciprocal`: 1 / rank.' }),
   }),
   example: { type: 'RankWeight', params: { field: 'MOMENTUM', scheme: 'linear' } },
   behaviour({ field, ascending, scheme }) {

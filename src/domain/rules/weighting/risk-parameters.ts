@@ -6,7 +6,7 @@ import * as parameters from '../parameters.js';
 export const riskParameters = {
   window: parameters
     .window(252)
-    .meta({ label: 'Window', help: 'Trailing returns behind the covariance.', unit: 'sessions' }),
+    .meta({ label: 'Window', help: 'Number of trailing returns of the covariance.', unit: 'sessions' }),
   target: z
     .enum(SHRINKAGE_TARGETS)
     .default('constant_correlation')

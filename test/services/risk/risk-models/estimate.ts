@@ -246,7 +246,7 @@ export function describeEstimate(): void {
       const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
       expect(job).toMatchObject({
         status: 'succeeded',
-        message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
+        message: `1 security, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
       });
       expect((await view('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });

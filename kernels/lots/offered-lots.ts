@@ -1,0 +1,71 @@
+import type { AccountProgram } from './account-program.js';
+import type { Multipliers, RelaxedRow } from './relaxation.js';
+import { saleOrder, type GainPrices } from './relaxed-trades.js';
+
+/** Part of the mean weight by which sales may first go below the target. */
+const BEYOND = 0.25;
+
+/**
+ * Returns the lots that are worth a trade at first: those sold at a loss, and as many others as reach the target, in the
+ * order of sale. `offerMore` adds those that an answer lacks.
+ */
+export function offeredLots(program: AccountProgram, prices: GainPrices): Uint8Array {
+  const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, held, target, upper } = program;
+  const offered = new Uint8Array(lotSize.length);
+  for (let i = 0; i < n; i++) {
+    const isWhole = isOrdered[i] === 1 || upper[i]! < held[i]!;
+    const enough = held[i]! - target[i]! + BEYOND / n;
+    let sold = 0;
+    for (const l of saleOrder(program, i, prices)) {
+      const price = prices.short * lotShort[l]! + prices.long * lotLong[l]!;
+      if (!isWhole && price > 0 && sold >= enough) break;
+      offered[l] = 1;
+      sold += lotSize[l]!;
+    }
+    if (isWhole) offered.fill(1, lotStart[i], lotStart[i + 1]);
+  }
+  return offered;
+}
+
+/** Saving by lots that are left out that counts as none, in shares of the value; of whole shares, whose rounding costs more. */
+const NO_SAVING = 5e-11;
+const NO_SAVING_ROUNDED = 1e-9;
+
+/**
+ * Offers all lots of the securities of which an answer would sell a lot that is left out, if all these save more than rounding.
+ * @param rows  as `relaxedRows` returns them
+ * @returns false if they save less: it is the answer with all lots
+ */
+export function offerMore(
+  program: AccountProgram,
+  offered: Uint8Array,
+  rows: readonly RelaxedRow[],
+  { weights, multipliers }: { readonly weights: Float64Array; readonly multipliers: Multipliers },
+): boolean {
+  const { n, k, loadings, specific, target, lotStart, lotSize, lotShort, lotLong, costRate } = program;
+  const averseness = program.aversion + multipliers.variance;
+  const prices = { short: 0, long: 0, cost: 1 };
+  rows.forEach((row, j) => {
+    prices.short += multipliers.rows[j]! * row.short;
+    prices.long += multipliers.rows[j]! * row.long;
+    prices.cost += multipliers.rows[j]! * row.cost;
+  });
+  let saving = 0;
+  const lacking: number[] = [];
+  for (let i = 0; i < n; i++) {
+    let slope = specific[i]! * (weights[i]! - target[i]!);
+    for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * multipliers.exposures[f]!;
+    slope *= 2 * averseness;
+    rows.forEach((row, j) => void (row.weights !== null && (slope += multipliers.rows[j]! * row.weights[i]!)));
+    const kept = prices.cost * costRate[i]! - slope;
+    let own = 0;
+    for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
+      if (offered[l] === 0)
+        own -= lotSize[l]! * Math.min(0, prices.short * lotShort[l]! + prices.long * lotLong[l]! + kept);
+    if (own > 0) lacking.push(i);
+    saving += own;
+  }
+  if (saving <= (program.unit.some((step) => step > 0) ? NO_SAVING_ROUNDED : NO_SAVING)) return false;
+  for (const i of lacking) offered.fill(1, lotStart[i], lotStart[i + 1]);
+  return true;
+}

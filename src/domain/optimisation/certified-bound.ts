@@ -1,0 +1,182 @@
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
+import { splitShare } from './move-costs.js';
+import type { Solvers } from './name-search.js';
+import { isFixedQuadratic } from './neighbour-bound.js';
+import type { Problem } from './problem.js';
+import { thresholdIn } from './restriction.js';
+import { evenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
+import type { ConvexSolution } from './solve-convex.js';
+
+/** Problem with the optimum of its convex rows. */
+export interface BoundedChoice {
+  readonly problem: Problem;
+  readonly rows: readonly NonConvexRow[];
+  readonly relaxed: ConvexSolution;
+}
+
+/** Bounds on the objective of all choices of securities. */
+export interface CertifiedBound {
+  /** Over all choices. */
+  readonly bound: number;
+  /** Over those that agree with decisions about some securities, from the shares of similar decisions. */
+  readonly over: (names: Uint8Array, shares: Float64Array) => ShareAnswer | undefined;
+  /** [N] */
+  readonly shares: Float64Array;
+}
+
+/** Turns of the relaxation: first, after a step of the split, and with further decisions. */
+const TURNS_FIRST = 24;
+const TURNS_STEP = 12;
+const TURNS_NODE = 5;
+
+/** Steps of the split. After a dozen the bound rises by less than a hundredth. */
+const STEPS = 12;
+
+/** Maximum number of securities with a sought split, of which each step takes a dozen factors: two seconds. */
+const SOUGHT_NAMES_MAX = 600;
+
+/** Maximum number of securities with a bound: with a proportional split about five seconds. */
+const NAMES_MAX = 1500;
+
+/** Trials of the length of a step, a third each. */
+const TRIALS = 5;
+
+/** First share of the largest proportional split: inside, where the barrier is finite. */
+const START = 0.95;
+
+/** Weight of the barrier in the first step, as a share of the bound, and its decrease from step to step. */
+const BARRIER = 0.1;
+const DECREASE = 0.8;
+
+/** Weight of the curvature of the bound by each part, which falls as the root of the part rises. */
+const DAMPING = 0.2;
+
+/** Least share of a part that a step leaves. */
+const PART_MIN = 0.1;
+
+/**
+ * Bounds the objective over all choices of a number of securities: see `relaxShares`. The split of the variances that
+ * proves most is sought by Newton's method, with the logarithm of the determinant of the rest as a barrier.
+ * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without counted securities, and for
+ *   more than `NAMES_MAX`
+ * @cost a dozen to a hundred factors a step
+ * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4): the split that proves most, by semidefinite programming.
+ */
+export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
+  const counted = countedProgram(choice);
+  if (counted === undefined) return undefined;
+  const { n } = counted.program;
+  const metric = counted.program.metric!; // A counted program has one.
+  const names = new Uint8Array(n);
+  const relax = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
+    relaxShares(solver, counted, split, { names, shares, turnsMax });
+  const variances = metricDiagonal(metric);
+  const whole = splitShare(algebra, metric, variances);
+  const proportional = variances.map((variance) => whole * variance);
+  const first = relax(proportional, evenShares(counted.counts, names), TURNS_FIRST);
+  if (first === undefined) return undefined;
+  let best = { split: proportional, answer: first };
+  let split = proportional.map((part) => START * part);
+  const steps = n <= SOUGHT_NAMES_MAX ? STEPS : 0;
+  let rest = steps === 0 ? undefined : factorRest(algebra, metric, split);
+  let answer = rest && relax(split, first.shares, TURNS_STEP);
+  let length = 1;
+  for (let step = 0; step < steps && rest !== undefined && answer !== undefined; step++) {
+    const weight = ((BARRIER * Math.abs(answer.bound)) / n) * DECREASE ** step;
+    const direction = newtonStep(algebra, { answer, split, rest, weight });
+    const value = answer.bound + weight * rest.logDeterminant;
+    let found: typeof best | undefined;
+    length = Math.min(1, 3 * length);
+    for (let trial = 0; trial < TRIALS && found === undefined; trial++, length /= 3) {
+      const tried = split.map((part, i) => Math.max(part + length * direction[i]!, PART_MIN * part));
+      const left = factorRest(algebra, metric, tried);
+      const next = left && relax(tried, answer.shares, TURNS_STEP);
+      if (next === undefined || !(next.bound + weight * left!.logDeterminant > value)) continue;
+      found = { split: tried, answer: next };
+      rest = left;
+    }
+    if (found === undefined) break;
+    length *= 3;
+    ({ split, answer } = found);
+    if (answer.bound > best.answer.bound) best = found;
+  }
+  return {
+    bound: Math.max(choice.relaxed.bound, best.answer.bound),
+    shares: best.answer.shares,
+    over: (decided, shares) =>
+      relaxShares(solver, counted, best.split, { names: decided, shares, turnsMax: TURNS_NODE }),
+  };
+}
+
+/** Returns undefined where the relaxation proves nothing. */
+function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
+  const counts = rows.filter((row): row is CountRow => row.form === 'count');
+  const { program } = relaxed.assembled;
+  if (counts.length === 0 || program.n > NAMES_MAX || !isFixedQuadratic(problem)) return undefined;
+  if (!(program.curvature > 0) || isSoft(program)) return undefined;
+  return { problem, program, counts, threshold: thresholdIn(rows) };
+}
+
+function isSoft({ metric, rows, kinks }: Program): boolean {
+  return (
+    metric === null ||
+    rows.penalty.some(Number.isFinite) ||
+    kinks.some(({ limit, penalty }) => limit !== null && Number.isFinite(penalty))
+  );
+}
+
+/** Covariance without the split part. */
+interface Rest {
+  /** [N x N] */
+  readonly inverse: Float64Array;
+  readonly logDeterminant: number;
+}
+
+/** Returns undefined if the rest is not positive definite. @cost n^3 */
+function factorRest(algebra: DenseAlgebra, metric: Metric, split: Float64Array): Rest | undefined {
+  const { n } = metric;
+  return algebra.scope(() => {
+    const factor = algebra.room(n * n);
+    factor.set(metricMatrix(metric));
+    for (let i = 0; i < n; i++) factor[i * n + i]! -= split[i]!;
+    if (algebra.cholesky(factor, n) < n) return undefined;
+    let logDeterminant = 0;
+    for (let i = 0; i < n; i++) logDeterminant += 2 * Math.log(factor[i * n + i]!);
+    const half = algebra.room(n * n).fill(0);
+    for (let i = 0; i < n; i++) half[i * n + i] = 1;
+    algebra.solveLower(factor, n, half);
+    const inverse = new Float64Array(n * n);
+    algebra.symmetricRankK(half, n, inverse);
+    return { inverse, logDeterminant };
+  });
+}
+
+interface Ascent {
+  readonly answer: ShareAnswer;
+  readonly split: Float64Array;
+  readonly rest: Rest;
+  /** Of the barrier. */
+  readonly weight: number;
+}
+
+/** Returns the direction in which bound and barrier rise, [N]. */
+function newtonStep(algebra: DenseAlgebra, { answer, split, rest: { inverse }, weight }: Ascent): Float64Array {
+  const n = split.length;
+  const { weights, shares } = answer;
+  const rises = weights.map((x, i) => (x * x) / shares[i]! - x * x);
+  const mean = rises.reduce((sum, rise, i) => sum + rise * split[i]!, 0) / n;
+  const direction = rises.map((rise, i) => rise - weight * inverse[i * n + i]!);
+  algebra.scope(() => {
+    const curvature = algebra.room(n * n);
+    for (let e = 0; e < n * n; e++) curvature[e] = weight * inverse[e]! ** 2;
+    for (let i = 0; i < n; i++)
+      curvature[i * n + i]! += (DAMPING * Math.max(rises[i]!, (1e-3 * mean) / split[i]!)) / split[i]!;
+    if (algebra.cholesky(curvature, n) < n) return void direction.fill(0);
+    algebra.solveLower(curvature, n, direction);
+    algebra.solveLowerTransposed(curvature, n, direction);
+  });
+  return direction;
+}

@@ -1,0 +1,276 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Point, Program } from '#kernels/optimisation/program/program.js';
+import { lagrangianExcess, lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { CountRow } from '../constraints/program-row.js';
+import { goalValue } from './goals/goal-value.js';
+import { leastOfOne } from './least-of-two.js';
+import { choiceBound } from './move-costs.js';
+import type { Problem } from './problem.js';
+
+/** Decision about a security: open, held, or not held. */
+export const OPEN = 0;
+export const IN = 1;
+export const OUT = 2;
+
+/** Convex rows with the counts of securities, and the least weight of those that are held. */
+export interface CountedProgram {
+  readonly problem: Problem;
+  readonly program: Program;
+  readonly counts: readonly CountRow[];
+  readonly threshold: number;
+}
+
+/** Securities decided so far, and where turns begin. */
+export interface ShareStart {
+  /** [N] */
+  readonly names: Uint8Array;
+  /** [N] */
+  readonly shares: Float64Array;
+  readonly turnsMax: number;
+}
+
+/** Bounds on the objective of all choices. */
+interface ShareBounds {
+  readonly bound: number;
+  /** Bounds if a security is held or not, [N]. */
+  readonly held: Float64Array;
+  readonly dropped: Float64Array;
+}
+
+/** Bounds with the shares and weights that prove them. */
+export interface ShareAnswer extends ShareBounds {
+  /** [N] */
+  readonly shares: Float64Array;
+  /** [N] */
+  readonly weights: Float64Array;
+}
+
+/** Least share of an open security: from less, those that the relaxation dropped would not return in a few turns. */
+const SHARE_MIN = 0.01;
+
+/** Turns before the first look at the rise of the bound, and the rise, as a share of it, below which they end. */
+const TURNS_MIN = 3;
+const RISE_MIN = 1e-4;
+
+/**
+ * Bounds the objective over all choices of securities. Each pays a split-off part D_i of its variance by the share z_i
+ * of it that is held, D_i w_i^2 / z_i, and at most as many shares as securities may be held. Turns between weights for
+ * given shares and shares for given weights lead to the optimum. Every turn proves a bound by its multipliers, near the
+ * optimum or not: the rest of the covariance is above its tangent, and what remains is a sum over securities, whose
+ * least over all choices is exact.
+ * @param split D, [N], such that the covariance without it stays positive semi-definite
+ * @returns undefined if a turn has no solution
+ * @cost one to three factors a turn
+ * @source Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs, Mathematical
+ *   Programming 106.
+ */
+export function relaxShares(
+  solver: Solver,
+  counted: CountedProgram,
+  split: Float64Array,
+  { names, shares: start, turnsMax }: ShareStart,
+): ShareAnswer | undefined {
+  const { counts } = counted;
+  const program = without(counted.program, names);
+  let shares = start;
+  let best: ShareAnswer | undefined;
+  let warm: ActiveState | undefined;
+  for (let turn = 0; turn < turnsMax; turn++) {
+    const { status, point, state } = solver.solve(withShares(program, split, shares), { warm, effort: 'quick' });
+    if (status !== 'solved') return best;
+    const proven = { ...provenAt({ ...counted, program }, { split, names }, point), shares, weights: point.x };
+    const before = best?.bound ?? Number.NEGATIVE_INFINITY;
+    if (proven.bound > before) best = proven;
+    if (turn >= TURNS_MIN && proven.bound < before + RISE_MIN * Math.abs(before)) return best;
+    shares = sharesAt(counts, { split, names }, point.x);
+    warm = state;
+  }
+  return best;
+}
+
+/** Returns the shares of securities if all open ones of a row have the same. */
+export function evenShares(counts: readonly CountRow[], names: Uint8Array): Float64Array {
+  const even = new Float64Array(names.length).fill(1);
+  return sharesAt(counts, { split: even, names }, even);
+}
+
+/** Returns the program without the securities that are not held. */
+function without(program: Program, names: Uint8Array): Program {
+  const zero = (bounds: Float64Array) => bounds.map((bound, i) => (names[i] === OUT ? 0 : bound));
+  return names.includes(OUT) ? { ...program, lower: zero(program.lower), upper: zero(program.upper) } : program;
+}
+
+/** Returns the program for fixed shares, up to a constant. */
+function withShares(program: Program, split: Float64Array, shares: Float64Array): Program {
+  const { curvature, centre, linear, norms } = program;
+  const metric = program.metric!; // A fixed quadratic has one.
+  const more = split.map((own, i) => own * (1 / shares[i]! - 1));
+  return {
+    ...program,
+    metric: withDiagonal(metric, more),
+    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
+    linear: linear.map((slope, i) => slope + curvature * more[i]! * centre[i]!),
+  };
+}
+
+function withDiagonal(metric: Metric, more: Float64Array): Metric {
+  const { n } = metric;
+  if (metric.form === 'factor') {
+    const specific = metric.specific.map((own, i) => own + more[i]!);
+    return factorMetric(metric.loadings, specific);
+  }
+  const matrix = metric.matrix.slice();
+  for (let i = 0; i < n; i++) matrix[i * n + i]! += more[i]!;
+  return denseMetric(matrix, n);
+}
+
+interface Decided {
+  readonly split: Float64Array;
+  readonly names: Uint8Array;
+}
+
+/**
+ * Returns the shares of least cost for some weights: in proportion to their own risk, at most one, and as many as each
+ * row admits. Rows with common securities set their proportions in turns.
+ */
+function sharesAt(counts: readonly CountRow[], { split, names }: Decided, weights: Float64Array): Float64Array {
+  const sizes = weights.map((x, i) => Math.sqrt(split[i]!) * Math.abs(x));
+  const scales = new Float64Array(counts.length).fill(Infinity);
+  const shareOf = (i: number, scale: number) => (sizes[i]! > 0 ? Math.min(1, sizes[i]! * scale) : 0);
+  const leastScales = new Float64Array(weights.length);
+  for (let round = 0; round < (counts.length > 1 ? PRICE_ROUNDS : 1); round++) {
+    counts.forEach(({ members, maximum }, r) => {
+      leastScales.fill(Infinity);
+      counts.forEach((other, s) => {
+        if (s !== r) for (const i of other.members) leastScales[i] = Math.min(leastScales[i]!, scales[s]!);
+      });
+      const open = members.filter((i) => names[i] === OPEN);
+      const room = maximum - members.reduce((count, i) => count + (names[i] === IN ? 1 : 0), 0);
+      const own = (place: number) => sizes[open[place]!]!;
+      scales[r] = scaleWithin(open.length, room, own, (place) => shareOf(open[place]!, leastScales[open[place]!]!));
+    });
+  }
+  const shares = new Float64Array(weights.length).fill(1);
+  counts.forEach(({ members }, r) => {
+    for (const i of members)
+      if (names[i] === OPEN) shares[i] = Math.min(shares[i]!, Math.max(SHARE_MIN, shareOf(i, scales[r]!)));
+  });
+  return shares;
+}
+
+/** Returns the scale at which the sizes, each at most its limit, sum to the room; Infinity if the limits do not exceed it. */
+function scaleWithin(
+  count: number,
+  room: number,
+  sizeOf: (place: number) => number,
+  limitOf: (place: number) => number,
+): number {
+  const sizes = Float64Array.from({ length: count }, (_, place) => sizeOf(place));
+  const limits = sizes.map((_, place) => limitOf(place));
+  const order = Array.from(sizes.keys())
+    .filter((place) => limits[place]! > 0)
+    .toSorted((a, b) => limits[a]! / sizes[a]! - limits[b]! / sizes[b]! || a - b);
+  let rest = order.reduce((sum, place) => sum + sizes[place]!, 0);
+  let left = room;
+  // Sizes that reach their limits first take them whole.
+  for (const place of order) {
+    if (limits[place]! * rest > left * sizes[place]!) return Math.max(0, left) / rest;
+    left -= limits[place]!;
+    rest -= sizes[place]!;
+  }
+  return Infinity;
+}
+
+/** Returns the bounds that a point and its multipliers prove. */
+function provenAt(
+  { problem, program, counts, threshold }: CountedProgram,
+  { split, names }: Decided,
+  point: Point,
+): ShareBounds {
+  const { n, lower, upper, curvature } = program;
+  const { left, right } = lagrangianSlopes({ ...program, ridge: 0 }, point);
+  const held = new Float64Array(n);
+  const dropped = new Float64Array(n);
+  for (let i = 0; i < n; i++) {
+    const x = point.x[i]!;
+    const step = { left: left[i]!, right: right[i]!, from: lower[i]! - x, to: upper[i]! - x };
+    const own = curvature * split[i]!;
+    const long = leastOfOne({ ...step, from: Math.max(step.from, threshold - x) }, own);
+    const short = lower[i]! < 0 ? leastOfOne({ ...step, to: Math.min(step.to, -x) }, own) : Number.POSITIVE_INFINITY;
+    const canRest = names[i] !== IN && lower[i]! <= 0 && upper[i]! >= 0;
+    held[i] = names[i] === OUT ? Number.POSITIVE_INFINITY : Math.min(long, short);
+    dropped[i] = canRest ? leastOfOne({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
+  }
+  return overChoices(counts, { held, dropped }, goalValue(problem, point.x) + lagrangianExcess(program, point));
+}
+
+/** Costs of holding securities and of not holding them, [N] each; Infinity if impossible. */
+type Costs = Pick<ShareAnswer, 'held' | 'dropped'>;
+
+/** Rounds in which rows with common securities set their prices. */
+const PRICE_ROUNDS = 4;
+
+/**
+ * Returns the least sums over all choices, and over those that hold a security or not. Each row charges what one more
+ * security would save it, so that the others see its limit.
+ */
+function overChoices(counts: readonly CountRow[], costs: Costs, value: number): ShareBounds {
+  const prices = new Float64Array(counts.length);
+  for (let round = 0; round < (counts.length > 1 ? PRICE_ROUNDS : 0); round++)
+    counts.forEach((row, r) => (prices[r] = priceOf(row, chargedBy(counts, prices, r, costs))));
+  const least = counts.map((row, r) => leastOf(row, chargedBy(counts, prices, r, costs)));
+  const offers = counts.map((_, r) =>
+    counts.reduce((sum, { maximum }, other) => (other === r ? sum : sum - prices[other]! * maximum), value),
+  );
+  const bounds: ShareBounds = {
+    bound: Math.max(...least.map(({ bound }, r) => offers[r]! + bound)),
+    held: costs.held.slice(),
+    dropped: costs.dropped.slice(),
+  };
+  for (const side of ['held', 'dropped'] as const)
+    bounds[side].forEach((_, i) => {
+      bounds[side][i] = Math.max(...least.map((own, r) => offers[r]! + own[side][i]!));
+    });
+  return bounds;
+}
+
+/** Returns the costs of holding securities with the prices of all rows but one. */
+function chargedBy(counts: readonly CountRow[], prices: Float64Array, except: number, costs: Costs): Costs {
+  const held = costs.held.slice();
+  counts.forEach(({ members }, r) => {
+    if (r !== except && prices[r]! > 0) for (const i of members) held[i]! += prices[r]!;
+  });
+  return { held, dropped: costs.dropped };
+}
+
+/** Returns a price at which as many securities pay as the row admits. */
+function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): number {
+  const savings = Float64Array.from(members, (i) => dropped[i]! - held[i]!)
+    .toSorted()
+    .reverse();
+  if (maximum < 1 || maximum >= savings.length) return 0;
+  const between = (savings[maximum - 1]! + savings[maximum]!) / 2;
+  return Number.isFinite(between) ? Math.max(0, between) : Math.max(0, savings[maximum]!);
+}
+
+/** Returns the least sum within one row, and if a security is held or not. */
+function leastOf({ members, minimum, maximum }: CountRow, costs: Costs): ShareBounds {
+  const least = costs.held.map((cost, i) => Math.min(cost, costs.dropped[i]!));
+  const open = members.filter((i) => Number.isFinite(costs.held[i]!) && Number.isFinite(costs.dropped[i]!));
+  const already = members.reduce((count, i) => count + (Number.isFinite(costs.dropped[i]!) ? 0 : 1), 0);
+  const parts = { holdPart: costs.held, dropPart: costs.dropped };
+  const choice = choiceBound(parts, open, minimum - already, maximum - already);
+  const isOpen = new Uint8Array(least.length);
+  for (const i of open) isOpen[i] = 1;
+  const rest = least.reduce((sum, cost, i) => sum + (isOpen[i] === 1 ? 0 : cost), 0);
+  const bound = rest + choice.least;
+  const held = costs.held.map((cost, i) => bound + (cost - least[i]!));
+  const dropped = costs.dropped.map((cost, i) => bound + (cost - least[i]!));
+  open.forEach((i, place) => {
+    held[i] = rest + choice.ifHeld[place]!;
+    dropped[i] = rest + choice.ifDropped[place]!;
+  });
+  return { bound, held, dropped };
+}

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { dayFrom } from '#domain/time/days.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { CALENDARS, weekdays } from './index-case.js';
+
+const DAYS = weekdays(30);
+/** Reference and effective session of the review. */
+const [DECISION, EFFECTIVE] = [10, 15];
+
+interface ParentCase {
+  readonly rebalance: object;
+  /** Session on which C is delisted. */
+  readonly delisted?: number;
+  /** Members of both indices. */
+  readonly both?: object;
+  /** Rules of the child, which is an index on the parent with the same schedule. */
+  readonly selection?: readonly object[];
+}
+
+function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
+  const market = buildMarket({
+    dates: DAYS,
+    close: {
+      A: DAYS.map(() => 100),
+      B: DAYS.map((_, t) => (t < DECISION ? 50 : 80)),
+      C: DAYS.map((_, t) => (delisted !== undefined && t >= delisted ? null : 100)),
+    },
+    actions: delisted === undefined ? [] : [{ name: 'C', type: 'DELISTING', value: 100, ex: DAYS[delisted]! }],
+  });
+  const parent = IndexDocument.parse({
+    id: 'P',
+    name: 'P',
+    calendar: 'MAIN',
+    base_date: DAYS[0],
+    rebalance: { frequency: 'custom', dates: [DAYS[EFFECTIVE]], effective_lag: EFFECTIVE - DECISION, ...rebalance },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    ...both,
+  });
+  const child = IndexDocument.parse({
+    ...parent,
+    id: 'C',
+    universe: { kind: 'index', id: 'P' },
+    pipeline: { ...parent.pipeline, selection },
+  });
+  return createComposer({
+    market,
+    calendars: CALENDARS,
+    documents: { P: parent, C: child },
+    until: dayFrom(DAYS.at(-1)!),
+    createDecider: indexDecider,
+  });
+}
+
+/** The composition of a parent as known on a session, by identifier. */
+function knownOn(session: number, input: ParentCase) {
+  const composer = composerOf(input);
+  const sm = composer.market('P');
+  const { columns, weights } = composer.decidedOn('P', lastAtMost(sm.sessions, dayFrom(DAYS[session]!)))!;
+  return Object.fromEntries(Array.from(columns, (column, k) => [sm.identifiers[column], weights[k]]));
+}
+
+describe.each([
+  ['shares', {}],
+  ['weights', {}],
+  ['shares', { pricing_date: { rule: 'sessions_before', sessions: 0 } }],
+  ['weights', { phase: { sessions: 2 } }],
+])('a parent with weights_as %j and %j', (weightsAs, more) => {
+  const rebalance = { weights_as: weightsAs, ...more };
+
+  test.each([DECISION, EFFECTIVE - 1])('is known on session %d without an exit that comes later', (session) => {
+    const expected = knownOn(session, { rebalance });
+    expect(Object.keys(expected)).toEqual(['A', 'B', 'C']);
+    expect(knownOn(session, { rebalance, delisted: EFFECTIVE })).toEqual(expected);
+  });
+
+  test('holds the others once it has taken effect', () => {
+    expect(Object.keys(knownOn(EFFECTIVE + 2, { rebalance, delisted: EFFECTIVE - 1 }))).toEqual(['A', 'B']);
+  });
+});
+
+describe('an index on the constituents of a parent with the same base date and notice', () => {
+  const both = { base_date: DAYS[EFFECTIVE] };
+  const rebalance = { dates: [] };
+  const first = (input: Omit<ParentCase, 'rebalance'>) => {
+    const [composition] = composerOf({ rebalance, both, ...input }).compositions('C').list;
+    const { columns, decision, session } = composition!;
+    return [decision, session, Array.from(columns, (column) => 'ABC'[column]).join('')];
+  };
+
+  test('begins with those that the parent has decided by then', () => {
+    expect(first({})).toEqual([DECISION, EFFECTIVE, 'ABC']);
+    const dearest = { id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } };
+    expect(first({ selection: [dearest] })).toEqual([DECISION, EFFECTIVE, 'AC']);
+    expect(first({ delisted: EFFECTIVE - 2 })).toEqual([DECISION, EFFECTIVE, 'AB']);
+  });
+
+  test('follows those in force later', () => {
+    const reviewed = composerOf({ rebalance: { dates: [DAYS[EFFECTIVE + 6]] }, both, delisted: EFFECTIVE + 3 });
+    expect(reviewed.compositions('C').list.map(({ columns }) => columns.length)).toEqual([3, 2]);
+  });
+});

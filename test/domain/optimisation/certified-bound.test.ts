@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { branchAndBound } from '#domain/optimisation/branch-and-bound.js';
+import { certifiedBound } from '#domain/optimisation/certified-bound.js';
+import { nonConvexRows } from '#domain/optimisation/problem.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { solveConvex, wholeProgram } from '#domain/optimisation/solve-convex.js';
+import { IS_SOAK } from '../../soak.js';
+import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
+
+const COUNT = { type: 'Cardinality', params: { maximum: 5 } };
+const GROUPS = { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } };
+
+const MARKETS: Readonly<Record<string, Omit<SmallMarket, 'seed' | 'names'>>> = {
+  'a number': { rows: [COUNT] },
+  'a number, and a least number': { rows: [{ type: 'Cardinality', params: { minimum: 4, maximum: 5 } }] },
+  'a number in each group': { rows: [COUNT, GROUPS] },
+  'a number and a minimum holding': { rows: [COUNT, { type: 'MinimumHolding', params: { threshold: 0.08 } }] },
+  'a number and bounds': { rows: [COUNT, { type: 'PositionBounds', params: { upper: 0.3 } }] },
+  'a number and a turnover': {
+    rows: [COUNT, { type: 'Turnover', params: { limit: 0.6 } }],
+    hasPrevious: true,
+  },
+  'a number of the least variance': { rows: [COUNT], objective: { type: 'min_variance' } },
+  'a number of the largest utility with costs': {
+    rows: [COUNT],
+    objective: { type: 'max_utility', risk_aversion: 8 },
+    costs: { bps: 20, impact: 0 },
+    hasPrevious: true,
+  },
+};
+
+const choiceOf = (market: SmallMarket) => {
+  const problem = smallProblem(market);
+  const rows = nonConvexRows(problem).map(({ row }) => row);
+  return { problem, rows, relaxed: solveConvex(solvers.solver, problem)! };
+};
+
+describe.each(Object.entries(MARKETS))('the bound over all choices of %s', (_, market) => {
+  const seeds = Array.from({ length: IS_SOAK ? 40 : 4 }, (__, seed) => seed + 1);
+  test.each(seeds)('is between that of the convex rows and the optimum, seed %i', (seed) => {
+    const choice = choiceOf({ ...market, names: 14, seed });
+    const outcome = solveProblem(solvers, choice.problem);
+    if (outcome.kind !== 'solved') return expect(outcome.kind).toBe('no-choice');
+    const { solution } = outcome;
+    expect(solution.isHeuristic).toBe(false);
+    const certified = certifiedBound(solvers, choice)!;
+    expect(certified.bound).toBeLessThanOrEqual(solution.value + 1e-12 * Math.abs(solution.value));
+    if (solution.value > choice.relaxed.bound + 1e-6) expect(certified.bound).toBeGreaterThan(choice.relaxed.bound);
+    for (const isHeld of [false, true]) {
+      // Decisions that agree with the optimum may raise the bound up to it, and no further.
+      const names = solution.weights.map((weight) => (weight > 1e-9 === isHeld ? (isHeld ? 1 : 2) : 0));
+      const decided = certified.over(Uint8Array.from(names), certified.shares);
+      expect(decided!.bound).toBeLessThanOrEqual(solution.value + 1e-9 * Math.abs(solution.value));
+    }
+  });
+});
+
+test.each([1, 2, 3])('an exact search with certified bounds finds the optimum in fewer nodes, seed %i', (seed) => {
+  const choice = choiceOf({ names: 26, seed, rows: [{ type: 'Cardinality', params: { maximum: 7 } }] });
+  const input = {
+    ...solvers,
+    ...choice,
+    options: { base: wholeProgram(choice.problem, {}) },
+    incumbent: undefined,
+    isAnyEnough: false,
+  };
+  const plain = branchAndBound(input);
+  const certified = certifiedBound(solvers, choice)!;
+  const result = branchAndBound({ ...input, certified });
+  expect([plain.isComplete, result.isComplete]).toEqual([true, true]);
+  expect(result.best!.value).toBeCloseTo(plain.best!.value, 14);
+  expect(result.iterations).toBeLessThan(plain.iterations / 2);
+});
+
+test('an answer for many securities has a certified gap, or the proof that there is no better one', () => {
+  const rows = [{ type: 'Cardinality', params: { maximum: 20 } }];
+  const problem = smallProblem({ names: 60, seed: 3, rows });
+  const [plain, certified] = [false, true].map((certifies) => solveProblem(solvers, problem, { certifies }));
+  if (plain?.kind !== 'solved' || certified?.kind !== 'solved') throw new Error('no answer');
+  const gap = ({ objective, bound }: { objective: number; bound: number }) => 1 - bound / objective;
+  expect(gap(plain.solution)).toBeGreaterThan(0.9);
+  expect(gap(certified.solution)).toBeLessThan(0.1);
+  expect(certified.solution.objective).toBeLessThanOrEqual(plain.solution.objective);
+});

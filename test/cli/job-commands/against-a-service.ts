@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Run, divisor, DIVISOR_IN_SHELL, finishedHere, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
 import { testRetries } from './retries.js';
+import { testSqlShell } from './sql-shell.js';
 import { testFilesAndData } from './files-and-data.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
 
@@ -338,16 +339,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
         expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
       });
 
-      test('a shell of SQL answers statements over several lines, continues after an error and ends with exit', () => {
-        const typed = 'SELECT 2 AS two,\n3 AS three;\nSELECT nothing;\nSELECT 7 AS last;\nexit\n';
-        const environment = { DIVISOR_URL: service.url, DIVISOR_API_KEY: key };
-        const { status, screen } = onTerminal(['sql'], environment, `${typed}SELECT 'after the end';\n`);
-        expect(status).toBe(0);
-        const lines = screen.map((line) => line.trim()).join('\n');
-        expect(lines).toMatch(/two +three\n2 +3\n1 row\n.*Line 1, column 8: .*\n(?:.*\n)*.*last\n7\n1 row\n/);
-        expect(lines).not.toMatch(/^after the end$/m);
-      });
-
+      testSqlShell(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key }));
       test('--json says the same as on a pipe', () => {
         const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], {
           DIVISOR_URL: service.url,

@@ -84,8 +84,10 @@ print(json.dumps(said))`);
     expect(said).toEqual([['succeeded'], true, true, true, [], [true, true, true]]);
   });
 
-  test.skipIf(!hasPandas)('has the same frames of SQL and exports from JSON, and from Arrow by each reader', async () => {
-    const said = await user.outputOf(`
+  test.skipIf(!hasPandas)(
+    'has the same frames of SQL and exports from JSON, and from Arrow by each reader',
+    async () => {
+      const said = await user.outputOf(`
 import divisor.arrow, pandas
 readers = {name: getattr(divisor.arrow, name) for name in ("pyarrow", "polars")}
 query = "SELECT date, identifier, weight, CASE WHEN weight > 0.1 THEN NULL ELSE date END AS day, CASE WHEN weight > 0.1 THEN NULL ELSE identifier END AS name FROM weights WHERE index_id = 'PY' ORDER BY ALL"
@@ -98,8 +100,9 @@ for reader in [name for name, module in readers.items() if module is not None]:
     for own, plain in zip(frames_by(reader), (frame, exported)):
         pandas.testing.assert_frame_equal(own, plain)
 print(json.dumps([str(frame["day"].dtype), str(frame["weight"].dtype), bool(frame["day"].isna().any()), len(exported) == len(frame) > 0]))`);
-    expect(said).toEqual(['datetime64[ns]', 'float64', true, true]);
-  });
+      expect(said).toEqual(['datetime64[ns]', 'float64', true, true]);
+    },
+  );
 
   test.skipIf(!hasPlots)('draws what its frames contain', async () => {
     const said = await user.outputOf(`

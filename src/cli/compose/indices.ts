@@ -17,7 +17,9 @@ import { createIndices } from '#services/indices/indices.js';
 import { requireIndex } from '#services/stored/stored-indices.js';
 import { createStrategies } from '#services/indices/strategies.js';
 import { createBatchJob } from '#services/personal/batch-job.js';
+import { createAccountBacktestJob, createAccountBacktests } from '#services/personal/account-backtests.js';
 import { createBatches } from '#services/personal/batches.js';
+import { accountBacktestHandlers } from '#http/routes/account-backtests.js';
 import { batchHandlers } from '#http/routes/batches.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
@@ -38,6 +40,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const risk = createRiskModelJob(ofJobs);
   const validate = createRiskValidationJob(ofJobs);
   const optimise = createOptimisationJob(ofJobs);
+  const account = createAccountBacktestJob(ofJobs);
   const batch = createBatchJob({ ...ofJobs, workers: rooms.settings.workers });
 
   const indices = createIndices(rooms);
@@ -58,7 +61,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     indices,
     strategies,
     optimisations,
-    kinds: { risk, validate, optimise, batch },
+    kinds: { risk, validate, optimise, batch, account },
     riskModels,
     plugins,
     calendarViews,
@@ -84,6 +87,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
           workers: rooms.settings.workers,
         }),
       ),
+      ...accountBacktestHandlers(createAccountBacktests({ ...rooms, kind: account, engineVersion: rooms.version })),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },
   };

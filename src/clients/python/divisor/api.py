@@ -90,7 +90,7 @@ class Operations:
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -844,6 +844,13 @@ class Operations:
         :param batch_id: Id of the batch.
         """
         return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
+
+    def backtest_account(self, index_id: str, body: c.AccountBacktestRequest, *, callback: Optional[str] = None) -> Job[c.AccountBacktestView]:
+        """Run one account with tax lots over the history of an index, after tax.
+
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/accounts/backtest", body=body, query={"callback": callback}))
 
     def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None) -> Job[c.RerunView]:
         """Repeat every stale run of indices and strategies, as one job.

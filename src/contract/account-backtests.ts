@@ -11,7 +11,7 @@ export const AccountBacktestView = z
   .strictObject({
     backtest_id: z.string().meta({ description: 'The backtest.' }),
     index_id: z.string().meta({ description: 'Index that the account follows.' }),
-    account_id: z.string(),
+    account_id: z.string().meta({ description: 'The account.' }),
     start: z.string().meta({ description: 'First session.' }),
     end: z.string().meta({ description: 'Last session.' }),
     final_value: money('Value on the last session.'),
@@ -60,7 +60,7 @@ export const AccountBacktestView = z
     years: z
       .array(
         z.strictObject({
-          year: z.int(),
+          year: z.int().meta({ description: 'Calendar year.' }),
           short_gain: money('Net short-term gains.'),
           long_gain: money('Net long-term gains.'),
           dividends: money('Dividends.'),
@@ -73,7 +73,7 @@ export const AccountBacktestView = z
       .array(
         z.strictObject({
           identifier: z.string(),
-          shares: z.number(),
+          shares: z.number().meta({ description: 'Shares of the lot.' }),
           cost: z.number().meta({ description: 'Basis per share.' }),
           acquired: z.string().meta({ description: 'Start of the holding period.' }),
         }),
@@ -101,8 +101,8 @@ export const accountBacktestRoutes = routes({
       schema: AccountBacktestRequest,
       example: {
         backtest_id: 'client-a1',
-        risk_model: 'factors',
-        start: '2024-01-02',
+        risk_model: 'early-factors',
+        start: '2024-12-02',
         rebalance: 'quarterly',
         account: { account_id: 'A1', cash: 500_000 },
       },

@@ -41,6 +41,7 @@ export interface AccountBacktestJobStatus {
 export interface AccountBacktestRequest {
   /** Default: a generated id. */
   readonly backtest_id?: string | null | undefined;
+  /** The account as it is before the first session. */
   readonly account: PersonalAccount;
   /** Stored factor model. */
   readonly risk_model: string;
@@ -67,6 +68,7 @@ export interface AccountBacktestView {
   readonly backtest_id: string;
   /** Index that the account follows. */
   readonly index_id: string;
+  /** The account. */
   readonly account_id: string;
   /** First session. */
   readonly start: string;
@@ -129,6 +131,7 @@ export interface AccountBacktestView {
   })[];
   /** Tax years that have ended. */
   readonly years: readonly {
+    /** Calendar year. */
     readonly year: number;
     /** Net short-term gains. */
     readonly short_gain: number;
@@ -145,6 +148,7 @@ export interface AccountBacktestView {
   readonly lots: readonly {
     /** Asset identifier. */
     readonly identifier: string;
+    /** Shares of the lot. */
     readonly shares: number;
     /** Basis per share. */
     readonly cost: number;
@@ -177,7 +181,9 @@ export interface AccountTax {
   readonly carry_forward?: number | undefined;
   /** Net gains realised this year before this trade, in money. */
   readonly realised?: {
+    /** Short-term. */
     readonly short?: number | undefined;
+    /** Long-term. */
     readonly long?: number | undefined;
   } | undefined;
   /** Days before and after a sale at a loss. */
@@ -7164,9 +7170,11 @@ export interface PerformanceView {
 }
 
 export interface PersonalAccount {
+  /** Id of the account, for its result. */
   readonly account_id: string;
   /** Cash, in the currency of the index. */
   readonly cash?: number | undefined;
+  /** Lots held. */
   readonly lots?: readonly AccountLot[] | undefined;
   /** Securities that are sold and not bought. */
   readonly exclusions?: readonly string[] | undefined;
@@ -7180,6 +7188,7 @@ export interface PersonalAccount {
   readonly recent?: readonly RecentTrade[] | undefined;
   /** Groups of securities that count as the same for wash sales. */
   readonly substitutes?: readonly (readonly string[])[] | undefined;
+  /** Rates, and rules of the tax. */
   readonly tax?: AccountTax | undefined;
 }
 

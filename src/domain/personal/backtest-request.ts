@@ -10,7 +10,7 @@ const { risk_model, objective, constraints, whole_shares, search_nodes } = batch
 export const AccountBacktestRequest = z
   .strictObject({
     backtest_id: Id.nullable().default(null).meta({ description: 'Default: a generated id.' }),
-    account: Account,
+    account: Account.meta({ description: 'The account as it is before the first session.' }),
     risk_model,
     objective,
     constraints,

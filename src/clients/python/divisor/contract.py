@@ -48,6 +48,7 @@ class AccountBacktestJobStatus(t.TypedDict):
 
 
 class _AccountBacktestRequest(t.TypedDict):
+    #: The account as it is before the first session.
     account: PersonalAccount
     #: Stored factor model.
     risk_model: str
@@ -116,6 +117,7 @@ class AccountBacktestViewEntriesBuy(t.TypedDict):
 
 
 class AccountBacktestViewYears(t.TypedDict):
+    #: Calendar year.
     year: int
     #: Net short-term gains.
     short_gain: float
@@ -132,6 +134,7 @@ class AccountBacktestViewYears(t.TypedDict):
 class AccountBacktestViewLots(t.TypedDict):
     #: Asset identifier.
     identifier: str
+    #: Shares of the lot.
     shares: float
     #: Basis per share.
     cost: float
@@ -144,6 +147,7 @@ class AccountBacktestView(t.TypedDict):
     backtest_id: str
     #: Index that the account follows.
     index_id: str
+    #: The account.
     account_id: str
     #: First session.
     start: str
@@ -191,7 +195,9 @@ class AccountLot(t.TypedDict):
 
 
 class AccountTaxRealised(t.TypedDict, total=False):
+    #: Short-term.
     short: float
+    #: Long-term.
     long: float
 
 
@@ -8027,12 +8033,14 @@ class PerformanceView(t.TypedDict):
 
 
 class _PersonalAccount(t.TypedDict):
+    #: Id of the account, for its result.
     account_id: str
 
 
 class PersonalAccount(_PersonalAccount, total=False):
     #: Cash, in the currency of the index.
     cash: float
+    #: Lots held.
     lots: t.Sequence[AccountLot]
     #: Securities that are sold and not bought.
     exclusions: t.Sequence[str]
@@ -8046,6 +8054,7 @@ class PersonalAccount(_PersonalAccount, total=False):
     recent: t.Sequence[RecentTrade]
     #: Groups of securities that count as the same for wash sales.
     substitutes: t.Sequence[t.Sequence[str]]
+    #: Rates, and rules of the tax.
     tax: AccountTax
 
 

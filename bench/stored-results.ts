@@ -22,7 +22,7 @@ export interface StoredTiming extends Timing {
 
 /** The latest stored value of each timing, over all files of `bench/results`. */
 export function storedTimings(): ReadonlyMap<string, StoredTiming> {
-  const found = new Map<string, StoredTiming>();
+  const results = new Map<string, StoredTiming>();
   for (const file of readdirSync(RESULTS, { encoding: 'utf8' }).toSorted()) {
     if (!file.endsWith('.json')) continue;
     const { date, node, timings } = JSON.parse(readFileSync(`${RESULTS}${file}`, 'utf8')) as {
@@ -30,9 +30,9 @@ export function storedTimings(): ReadonlyMap<string, StoredTiming> {
       readonly node: string;
       readonly timings: readonly Timing[];
     }; // Written by `--json`.
-    for (const timing of timings) found.set(keyOf(timing), { ...timing, date, node });
+    for (const timing of timings) results.set(keyOf(timing), { ...timing, date, node });
   }
-  return found;
+  return results;
 }
 
 export function keyOf({ kernel, size, engine }: Timing): string {

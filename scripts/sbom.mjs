@@ -42,8 +42,8 @@ export function billOfMaterials(project, { packages }) {
   };
   const dependencies = (place) => {
     const { dependencies: wanted = {}, optionalDependencies: optional = {} } = packages[place];
-    const found = Object.keys({ ...wanted, ...optional }).map((name) => resolvePlace(packages, place, name));
-    return [...new Set(found.filter((each) => isIn.has(each)).map((each) => refOf(each, packages[each])))].toSorted();
+    const results = Object.keys({ ...wanted, ...optional }).map((name) => resolvePlace(packages, place, name));
+    return [...new Set(results.filter((each) => isIn.has(each)).map((each) => refOf(each, packages[each])))].toSorted();
   };
   const root = purlOf(project.name, project.version);
   return {

@@ -44,10 +44,10 @@ try {
     const times = { own: [] as number[], peer: [] as number[], processor: [] as number[] };
     let bytes = 0;
     for (let round = 0; round < ROUNDS; round++) {
-      const answered = await timeOf(query, format);
-      ({ bytes } = answered);
-      times.own.push(answered.clock);
-      times.processor.push(answered.time);
+      const response = await timeOf(query, format);
+      ({ bytes } = response);
+      times.own.push(response.clock);
+      times.processor.push(response.time);
       times.peer.push(await peer(query));
     }
     const [own, other] = [median(times.own), median(times.peer)];

@@ -35,16 +35,16 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
  * large problem may use: see `wasmEngine`.
  */
 export async function openEngine(setting: EngineSetting, threads: () => number = () => 1): Promise<EngineChoice> {
-  const refused: { name: EngineName; why: string }[] = [];
+  const refusals: { name: EngineName; why: string }[] = [];
   for (const name of CANDIDATES[setting]) {
     try {
       const { engine, exact = engine } = await OPEN[name](threads);
-      return { engine, exact, refused, asAsked: setting === 'auto' || name === setting };
+      return { engine, exact, refused: refusals, asAsked: setting === 'auto' || name === setting };
     } catch (failure) {
-      refused.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
+      refusals.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
     }
   }
-  throw new Error(`no engine runs: ${refused.map(({ name, why }) => `${name}: ${why}`).join('; ')}`);
+  throw new Error(`no engine runs: ${refusals.map(({ name, why }) => `${name}: ${why}`).join('; ')}`);
 }
 
 /** One sentence for logs and health: what runs and why others do not. */

@@ -63,7 +63,7 @@ export interface Team {
 
 export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
   let followers: Int32Array[] = [];
-  let asked = Number.NEGATIVE_INFINITY;
+  let request = Number.NEGATIVE_INFINITY;
 
   /** Followers up to a number; those that went are forgotten. */
   function ensure(wanted: number): void {
@@ -113,8 +113,8 @@ export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
     present(count, work) {
       stay();
       const now = performance.now();
-      if (now - asked < IDLE_MS) ensure(count - 1);
-      asked = now;
+      if (now - request < IDLE_MS) ensure(count - 1);
+      request = now;
       const there = followers.slice(0, count - 1).filter((cells) => Atomics.load(cells, CELL.state) !== STATE.starting);
       const chosen = there.filter((cells) => isChosen(cells, now + RETURN_MS));
       return run(chosen, work);

@@ -43,19 +43,19 @@ export function eigenvalueBias(
   const ratios = new Float64Array(n);
   engine.scope(() => {
     const matrix = engine.allocate(n * n);
-    const found = engine.allocate(n);
+    const result = engine.allocate(n);
     const vectors = engine.allocate(n * n);
     const panel = new Float64Array(observations * n);
     for (let stream = 0; stream < simulations; stream++) {
       const random = counterRandom({ seed: SEED, stream });
       for (let at = 0; at < panel.length; at++) panel[at] = roots[at % n]! * random.normal();
       sampleCovariance(panel, n, matrix);
-      engine.symmetricEigen(matrix, n, found, vectors);
+      engine.symmetricEigen(matrix, n, result, vectors);
       for (let k = 0; k < n; k++) {
-        if (roots[k] === 0 || found[k]! <= least) continue;
+        if (roots[k] === 0 || result[k]! <= least) continue;
         let variance = 0;
         for (let i = 0; i < n; i++) variance += vectors[k * n + i]! ** 2 * roots[i]! * roots[i]!;
-        ratios[k]! += variance / found[k]! / simulations;
+        ratios[k]! += variance / result[k]! / simulations;
       }
     }
   });

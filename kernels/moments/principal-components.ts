@@ -43,14 +43,14 @@ export function principalComponents(
     const products = engine.allocate(n * n);
     if (byRows) engine.gemm({ rows: n, inner: columns, columns: n, transposeB: true }, panel, panel, products);
     else engine.symmetricRankK(panel, columns, products);
-    const found = Math.min(count, n);
-    const values = engine.allocate(found);
-    const vectors = engine.allocate(found * n);
+    const match = Math.min(count, n);
+    const values = engine.allocate(match);
+    const vectors = engine.allocate(match * n);
     if (!engine.largestEigen(products, n, values, vectors))
       throw new Error('the panel has entries that are not finite');
-    const largest = Math.max(values[found - 1] ?? 0, 0);
-    for (let k = 0; k < found; k++) {
-      const from = found - 1 - k;
+    const largest = Math.max(values[match - 1] ?? 0, 0);
+    for (let k = 0; k < match; k++) {
+      const from = match - 1 - k;
       if (!(values[from]! > NEGLIGIBLE * largest)) break;
       result.values[k] = values[from]!;
       const row = result.vectors.subarray(k * columns, (k + 1) * columns);

@@ -128,11 +128,11 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 
 /** The keys of one ascending list that another lacks. */
 function without(keys: Int32Array, others: Int32Array): Int32Array {
-  const found: number[] = [];
+  const results: number[] = [];
   let at = 0;
   for (const key of keys) {
     while (at < others.length && others[at]! < key) at++;
-    if (others[at] !== key) found.push(key);
+    if (others[at] !== key) results.push(key);
   }
-  return Int32Array.from(found);
+  return Int32Array.from(results);
 }

@@ -105,7 +105,7 @@ export function linkClusters(distances: Float64Array, n: number, linkage: Linkag
   };
   for (let slot = 0; slot < n; slot++) findNearest(clusters, slot);
   const merges: Merge[] = [];
-  for (let made = n; made < 2 * n - 1; made++) merges.push(mergeNearest(clusters, made, linkage));
+  for (let result = n; result < 2 * n - 1; result++) merges.push(mergeNearest(clusters, result, linkage));
   return merges;
 }
 

@@ -150,9 +150,9 @@ function oneFactorWeights({ budgets, variances }: Names, marginal: Float64Array,
   const weightAt = (i: number, at: number) =>
     (2 * budgets[i]!) / (beta[i]! * at + Math.sqrt((beta[i]! * at) ** 2 + 4 * own[i]! * budgets[i]!));
   for (let round = 0; round < EXPOSURE_ROUNDS; round++) {
-    let found = 0;
-    for (let i = 0; i < n; i++) found += beta[i]! * weightAt(i, exposure);
-    const next = (exposure + found) / 2;
+    let count = 0;
+    for (let i = 0; i < n; i++) count += beta[i]! * weightAt(i, exposure);
+    const next = (exposure + count) / 2;
     const isSettled = Math.abs(next - exposure) <= 1e-6 * exposure;
     exposure = Math.max(next, 0);
     if (isSettled) break;

@@ -44,6 +44,7 @@ export interface CommandLine {
     readonly url?: string | undefined;
     readonly home?: string | undefined;
     readonly dataRoots?: string | undefined;
+    readonly store?: string | undefined;
     readonly out?: string | undefined;
     readonly json: boolean;
     /** Prints records as CSV, in commands that return records. */
@@ -87,6 +88,7 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
       url: text('url'),
       home: text('home'),
       dataRoots: text('data-roots'),
+      store: text('store'),
       out: text('out'),
       json: values['json'] === true,
       csv: values['csv'] === true,

@@ -92,12 +92,12 @@ const firstWords = (commands: Completions) => [...new Set(Object.keys(commands).
 
 /** Second words of each family. */
 function families(commands: Completions): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+  const results = new Map<string, string[]>();
   for (const name of Object.keys(commands)) {
     const [first, second] = name.split(' ');
-    if (second !== undefined) found.set(first!, [...(found.get(first!) ?? []), second]);
+    if (second !== undefined) results.set(first!, [...(results.get(first!) ?? []), second]);
   }
-  return found;
+  return results;
 }
 
 /** Writes the cases for bash and zsh: completions after `$command $flag`, else after `$command`. */

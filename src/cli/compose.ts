@@ -19,6 +19,7 @@ import { composeDatasets, composeOperations, riskResults } from './compose/opera
 import { composeReports } from './compose/reports.js';
 import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
 import { composeSchedules } from './compose/schedules.js';
+import { onStores } from './compose/on-stores.js';
 import { resumedMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
@@ -81,7 +82,7 @@ async function openTracingIfConfigured({ settings, log }: Composition, open: Clo
 async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void) {
   const { documents, home, jobs, settings, deliveries, activations } = rooms;
   const isShared = settings.artifacts !== undefined;
-  const own = detachAttempts(kinds);
+  const own = onStores(detachAttempts(kinds), rooms);
   jobs.register(isShared ? withActiveMarket(own, activations) : own);
   if (settings.readOnly) return;
   // Data stores that several machines share are stored in the homes of the processes that imported them.
@@ -109,12 +110,13 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
 }
 
 /** Builds the dependencies of the request pipeline. */
-function answersOf({ settings, version, log, markets, metrics, deliveries, activations }: Rooms) {
+function answersOf({ settings, version, log, markets, stores, metrics, deliveries, activations }: Rooms) {
   return {
     version,
     log,
     isSecure: tlsOf(settings) !== undefined,
     isTrustedProxy: addressesOf(settings.trustedProxies),
+    withinStore: stores.within,
     dataSettled: () => markets.settled(),
     dataWaitMs: settings.dataWaitMs,
     ...(settings.artifacts === undefined ? {} : { follow: async () => void (await activations.follow()) }),

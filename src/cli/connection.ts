@@ -6,6 +6,7 @@ import {
   UnreachableError,
   type DivisorClient,
 } from '#clients/typescript/divisor.js';
+import { onStore } from './on-store.js';
 import { patientFetch } from './patient-fetch.js';
 import type { Effective, Settings } from './settings.js';
 import { takenAtStart } from './taken-at-start.js';
@@ -43,12 +44,15 @@ export interface ConnectionFlags {
   readonly home?: string | undefined;
   /** Root folders of data for a home opened here, in the form of the setting. */
   readonly dataRoots?: string | undefined;
+  /** Data store that the command reads. */
+  readonly store?: string | undefined;
 }
 
 export const CONNECTION_OPTIONS = {
   url: { type: 'string' },
   home: { type: 'string' },
   'data-roots': { type: 'string' },
+  store: { type: 'string' },
 } as const;
 
 export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
@@ -58,6 +62,7 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
     '--data-roots FOLDERS',
     'With a home: root folders of data. Default: DIVISOR_DATA_ROOTS, or the home and the working folder.',
   ],
+  ['--store ID', 'Data store that the command reads. Default: that of the index, else the active store.'],
 ];
 
 const HOW_TO_REACH = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
@@ -94,11 +99,11 @@ export async function withService(
   try {
     if (url !== undefined) {
       const address = { url, key: environment['DIVISOR_API_KEY'] };
-      return await use(clientOf(address), address);
+      return await onStore(flags.store, clientOf(address), (client) => use(client, address));
     }
     const useHere = (client: DivisorClient, address: Address, settings: Settings) => {
       here.settings = settings;
-      return use(client, address);
+      return onStore(flags.store, client, (own) => use(own, address));
     };
     return await inProcess(flags, environment, useHere, keepsServed);
   } catch (failure) {

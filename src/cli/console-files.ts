@@ -46,8 +46,8 @@ export function verifyFiles(): VerifyFiles {
 }
 
 function read(file: URL, known: Map<string, ConsoleFile>): ConsoleFile | undefined {
-  const found = known.get(file.href);
-  if (found !== undefined) return found;
+  const entry = known.get(file.href);
+  if (entry !== undefined) return entry;
   if (!existsSync(file)) return undefined;
   const bytes = new Uint8Array(readFileSync(file));
   const coded = CODINGS.flatMap((coding) => {

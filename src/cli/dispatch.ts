@@ -233,8 +233,9 @@ async function completions(): Promise<Completions> {
   };
   const known = settingFlags();
   const followers = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
-    const asked = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
-    if (asked !== undefined) return [name, completionOf(asked, [...common, ...(asked.csv ? (['csv'] as const) : [])])];
+    const request = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
+    if (request !== undefined)
+      return [name, completionOf(request, [...common, ...(request.csv ? (['csv'] as const) : [])])];
     return [name, own[name] ?? completionByHelp(name, await commandHelp(name, command), known)];
   };
   return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(followers)));

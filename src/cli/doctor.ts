@@ -74,8 +74,8 @@ export async function doctor(argv: readonly string[], environment: NodeJS.Proces
   const documents = once(() => seenDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(LOOKS)) {
-    const found = await look(settings, home, documents).catch((failure: unknown) => fault(sentenceOf(failure)));
-    findings.push({ subject, ...found });
+    const result = await look(settings, home, documents).catch((failure: unknown) => fault(sentenceOf(failure)));
+    findings.push({ subject, ...result });
   }
   homeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
     state,
@@ -101,14 +101,14 @@ const LOOKS: Readonly<Record<string, Look>> = {
       : ok(says);
   },
   home: async (_settings, home) => {
-    const found = await stat(home.path).catch(() => undefined);
-    if (found === undefined)
+    const result = await stat(home.path).catch(() => undefined);
+    if (result === undefined)
       return canWrite(dirname(home.path)).then((can) =>
         can
           ? ok(`${home.path} will be created at the first start.`)
           : fault(`${home.path} is absent and cannot be created here.`),
       );
-    if (!found.isDirectory()) return fault(`${home.path} is not a folder.`);
+    if (!result.isDirectory()) return fault(`${home.path} is not a folder.`);
     if (!(await canWrite(home.path))) return fault(`${home.path} cannot be written by this user.`);
     const format = await readFormat(home);
     if (format === undefined) return ok(`${home.path} is empty or new.`);
@@ -116,7 +116,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (format > HOME_FORMAT)
       return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
     const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
-    return (found.mode & 0o077) === 0 ? ok(says) : warning(`${says} Other users may read it; run chmod 700.`);
+    return (result.mode & 0o077) === 0 ? ok(says) : warning(`${says} Other users may read it; run chmod 700.`);
   },
   lock: async (_settings, home) => {
     const holder = await holderOf(home.path);
@@ -194,9 +194,9 @@ const LOOKS: Readonly<Record<string, Look>> = {
     return budget < MEMORY_BYTES_WISHED ? warning(`${says} Markets of thousands of securities need more.`) : ok(says);
   },
   'shared memory': async () => {
-    const found = await statfs('/dev/shm').catch(() => undefined);
-    if (found === undefined) return ok('There is no /dev/shm; markets are shared through temporary files.');
-    const free = found.bavail * found.bsize;
+    const result = await statfs('/dev/shm').catch(() => undefined);
+    if (result === undefined) return ok('There is no /dev/shm; markets are shared through temporary files.');
+    const free = result.bavail * result.bsize;
     const says = `${mebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
     return free < SHARED_BYTES_WISHED
       ? warning(`${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`)

@@ -148,8 +148,8 @@ function startOf(day: string): string {
 
 /** Sends a command to the running service, or executes it on the home if no service runs. */
 async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
-  const answered = await requestFromService(settings.home, command);
-  if (answered !== undefined) return answered;
+  const response = await requestFromService(settings.home, command);
+  if (response !== undefined) return response;
   const database = databaseOf(settings);
   const home = database === undefined ? await openHome(settings.home) : undefined;
   try {

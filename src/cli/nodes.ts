@@ -42,8 +42,8 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
   const { settings } = readSettings(database === undefined ? [] : ['--database', database], environment);
   if (settings.database === undefined)
     throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${NODES_HELP}`);
-  const listed = await listNodes({ url: settings.database });
-  const rows = listed.map((entry) => [
+  const list = await listNodes({ url: settings.database });
+  const rows = list.map((entry) => [
     entry.node,
     entry.role,
     entry.version,
@@ -60,9 +60,7 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     entry.jobs.join(' ') || '-',
     entry.helps.join(' ') || '-',
   ]);
-  process.stdout.write(
-    json ? listed.map((entry) => `${JSON.stringify(entry)}\n`).join('') : table([TITLES, ...rows], 0),
-  );
+  process.stdout.write(json ? list.map((entry) => `${JSON.stringify(entry)}\n`).join('') : table([TITLES, ...rows], 0));
   return 0;
 }
 

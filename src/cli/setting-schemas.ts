@@ -52,7 +52,7 @@ export const PANEL_MEGABYTES = declare({
   variable: 'DIVISOR_PANEL_MEMORY_MB',
   otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.25) / 2 ** 20))),
   otherwiseHelp: 'a quarter of the memory, at most 8192',
-  help: 'Memory for the panels of one store, in MiB; panels of a larger store are paged from the disk of the home.',
+  help: 'Memory for the panels of one store, in MiB; panels of a larger store are paged from the disk of the home. Stores that are kept besides the active one take as much together.',
   schema: whole(1, 100_000_000),
 });
 

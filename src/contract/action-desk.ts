@@ -76,6 +76,7 @@ export const actionDeskRoutes = routes({
   listActions: {
     method: 'GET',
     path: '/actions',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'Coming and recent corporate actions of the served store, with their state and flags.',
@@ -93,6 +94,7 @@ export const actionDeskRoutes = routes({
   getAction: {
     method: 'GET',
     path: '/actions/{action_id}',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'One corporate action: its decisions, and each index before and after it.',
@@ -103,6 +105,7 @@ export const actionDeskRoutes = routes({
   decideAction: {
     method: 'POST',
     path: '/actions/{action_id}/decisions',
+    onStore: 'query',
     scope: 'data',
     tag,
     summary: 'Confirms, rejects or reopens a corporate action on its current terms.',

@@ -38,6 +38,7 @@ import { accountBacktestRoutes } from './account-backtests.js';
 import { batchRoutes } from './batches.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
+import { closureRoutes } from './closures.js';
 import { clientRoutes } from './clients.js';
 import { watchlistRoutes } from './watchlists.js';
 import { pluginRoutes } from './plugins.js';
@@ -56,6 +57,7 @@ export const API = {
   ...jobRoutes,
   ...calendarRoutes,
   ...eventRoutes,
+  ...closureRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
   ...runRoutes,

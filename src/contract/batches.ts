@@ -127,6 +127,7 @@ export const batchRoutes = routes({
   startBatch: {
     method: 'POST',
     path: '/optimise/batches',
+    onStore: 'query',
     scope: 'run',
     tag,
     summary: 'Trades of many accounts with tax lots that follow an index, as one job on all nodes.',

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
+import type { ErrorCode } from '#domain/refusals/refusal.js';
+import { Id } from '#domain/schema/shape.js';
 import { formatQuery, formatsOf } from './media-formats.js';
 import type { Route } from './route.js';
 
@@ -11,16 +14,35 @@ const callback = z
       'Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.',
   });
 
-/** True for a route that starts jobs, which accept a callback. */
+const storeId = Id.optional().meta({
+  description:
+    'Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.',
+});
+
+/** Errors of a route whose request may name a data store. */
+export const STORE_ERRORS = [
+  'STORE_NOT_FOUND',
+  'STORE_LOADING',
+  'DOCUMENT_UNREADABLE',
+  'NOT_SUPPORTED',
+] as const satisfies readonly ErrorCode[];
+
+const priority = z.enum(JOB_PRIORITIES).optional().meta({
+  description:
+    'Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.',
+});
+
+/** True for a route that starts jobs, which accept a callback and a priority. */
 export function startsJobs({ success, startsJobs: starts = false }: Route): boolean {
   return success.status === 202 || starts;
 }
 
-/** The query of a route, with what all routes take that start jobs, or that answer in several formats. */
+/** The query of a route, with what all routes take that start jobs, read a market, or answer in several formats. */
 export function queryOf(route: Route): z.ZodObject | undefined {
   const formats = formatsOf(route);
   const common = {
-    ...(startsJobs(route) ? { callback } : {}),
+    ...(startsJobs(route) ? { callback, priority } : {}),
+    ...(route.onStore === 'query' ? { store_id: storeId } : {}),
     ...(formats.size === 0 ? {} : { format: formatQuery(formats) }),
   };
   return Object.keys(common).length === 0 ? route.query : (route.query ?? z.strictObject({})).extend(common);

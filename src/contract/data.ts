@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AsKnownOnText } from '#domain/schema/as-known-on.js';
-import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
+import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
 import { CorporateAction } from './corporate-action.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
@@ -122,9 +122,6 @@ const assetParams = z.strictObject({
 
 const pricesQuery = z.strictObject({
   as_known_on: AsKnownOnText,
-  store_id: Id.optional().meta({
-    description: 'The store. Default: the served one. Another store is read for this request.',
-  }),
   start: date('First date.'),
   end: date('Last date.'),
   interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({
@@ -191,6 +188,7 @@ export const dataRoutes = routes({
   getPrices: {
     method: 'GET',
     path: '/data/prices/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Market data of one security, or the values of a series.',
@@ -220,6 +218,7 @@ export const dataRoutes = routes({
   getAssetReferences: {
     method: 'GET',
     path: '/data/reference',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Reference data and derived figures of many securities on one date.',
@@ -236,6 +235,7 @@ export const dataRoutes = routes({
   getAssetReference: {
     method: 'GET',
     path: '/data/reference/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Reference data and universes of one security.',
@@ -257,6 +257,7 @@ export const dataRoutes = routes({
   getCorporateActions: {
     method: 'GET',
     path: '/data/corporate-actions/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Corporate actions of one security with their sums.',
@@ -276,6 +277,7 @@ export const dataRoutes = routes({
   getCoverage: {
     method: 'GET',
     path: '/data/coverage',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Contents and age of the served store.',
@@ -285,6 +287,7 @@ export const dataRoutes = routes({
   getCoverageHistory: {
     method: 'GET',
     path: '/data/coverage/history',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Number of securities of the served store with a price on each date, and the expected number.',
@@ -294,6 +297,7 @@ export const dataRoutes = routes({
   getDataSource: {
     method: 'GET',
     path: '/data/source',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Status of the data source.',
@@ -303,6 +307,7 @@ export const dataRoutes = routes({
   listFields: {
     method: 'GET',
     path: '/data/fields',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Fields that rules can read in the served store, and its universes.',
@@ -312,6 +317,7 @@ export const dataRoutes = routes({
   listSeries: {
     method: 'GET',
     path: '/data/series',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Series of the served store: prices that are never constituents.',
@@ -324,6 +330,7 @@ export const dataRoutes = routes({
   searchIdentifiers: {
     method: 'GET',
     path: '/data/identifiers',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Securities of the served store, searched by identifier or name.',

@@ -18,6 +18,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   watchlist_id: 'favourites',
   schedule_id: 'close',
   procedure_id: 'cessation',
+  calendar_code: 'XLON',
   client_id: 'ACME',
   file_name: 'LARGE-100_20240621_closing.csv',
   approval_id: 1,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { ErrorDetail, skippedFields } from './common.js';
 import { routes } from './route.js';
@@ -54,6 +55,7 @@ export const JobAttempt = z
 const fields = {
   job_id: jobIdSchema,
   kind: z.enum(JOB_KINDS),
+  priority: z.enum(JOB_PRIORITIES).meta({ description: 'Order in which waiting jobs start.' }),
   status: z
     .enum(JOB_STATUS_NAMES)
     .meta({ description: 'pending -> running -> succeeded, failed or cancelled. Terminal states never change.' }),
@@ -148,6 +150,32 @@ export const JobRetryRequest = z
   })
   .meta({ id: 'JobRetryRequest' });
 
+export const JobKindState = z
+  .strictObject({
+    kind: z.enum(JOB_KINDS),
+    lane: z
+      .enum(['heavy', 'light'])
+      .meta({ description: 'Jobs of the light lane run while those of the heavy one do.' }),
+    pause: z
+      .strictObject({
+        paused_at: z.string().meta({ description: 'Time of the pause, ISO-8601 UTC with offset.' }),
+        author: z.string().meta({ description: 'Name of the key that paused it; `local` without authentication.' }),
+        reason: z.string().nullable().meta({ description: 'Reason in the request.' }),
+      })
+      .nullable()
+      .meta({ description: 'Null while jobs of the kind start.' }),
+  })
+  .meta({ id: 'JobKindState', description: 'A kind of job.' });
+export type JobKindState = z.infer<typeof JobKindState>;
+
+const JobKindList = z
+  .strictObject({ kinds: z.array(JobKindState).meta({ description: 'Every kind, in a fixed order.' }) })
+  .meta({ id: 'JobKindList' });
+
+const kindParams = z.strictObject({
+  job_kind: z.enum(JOB_KINDS).meta({ description: 'Kind of job.', example: 'sweep' }),
+});
+
 const params = z.strictObject({ job_id: jobIdSchema });
 
 export const jobRoutes = routes({
@@ -181,6 +209,49 @@ export const jobRoutes = routes({
     }),
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
     errors: ['OVERLOADED'],
+  },
+  listJobKinds: {
+    method: 'GET',
+    path: '/jobs/kinds',
+    scope: 'read',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Kinds of job, and which are paused.',
+    success: { status: 200, description: 'The kinds.', schema: JobKindList },
+    errors: [],
+  },
+  pauseJobKind: {
+    method: 'POST',
+    path: '/jobs/kinds/{job_kind}/pause',
+    scope: 'admin',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Starts no more jobs of a kind.',
+    description:
+      'Jobs that run continue, and new ones are accepted and wait. The pause holds for every process and across restarts, until the kind is resumed; other processes follow within two seconds. A paused kind keeps its first pause.',
+    params: kindParams,
+    body: {
+      schema: z
+        .strictObject({
+          reason: z.string().max(500).nullable().default(null).meta({ description: 'Reason, shown with the kind.' }),
+        })
+        .meta({ id: 'JobKindPause' }),
+      optional: true,
+      example: { reason: 'The vendor delivers late.' },
+    },
+    success: { status: 200, description: 'The paused kind.', schema: JobKindState },
+    errors: ['STORAGE_FULL'],
+  },
+  resumeJobKind: {
+    method: 'POST',
+    path: '/jobs/kinds/{job_kind}/resume',
+    scope: 'admin',
+    withoutMarket: true,
+    tag: 'service',
+    summary: 'Starts jobs of a kind again.',
+    params: kindParams,
+    success: { status: 200, description: 'The kind.', schema: JobKindState },
+    errors: ['STORAGE_FULL'],
   },
   getJob: {
     method: 'GET',

@@ -15,6 +15,7 @@ export const TOOLSETS = {
   derivatives: { help: 'Futures, total return swaps, term structures.', isDefault: false },
   stores: { help: 'Data stores: import, refresh, repair, activate.', isDefault: false },
   watchlists: { help: 'Watchlists.', isDefault: false },
+  calendars: { help: 'Recorded closures of exchanges and what they change.', isDefault: false },
   schedules: { help: 'Daily plans: status, run, skip, backfill.', isDefault: false },
   governance: { help: 'Benchmark statements, changes of methodologies, procedures.', isDefault: false },
   clients: { help: 'Clients: entitlements, targets, deliveries.', isDefault: false },

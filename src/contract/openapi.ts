@@ -3,7 +3,7 @@ import { missingCodesOf } from '#domain/documents/named-documents.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
-import { queryOf } from './common-query.js';
+import { queryOf, STORE_ERRORS } from './common-query.js';
 import type { Body, Route, Success } from './route.js';
 import { createSchemaRegistry, type JsonSchema, type SchemaRegistry } from './schema-registry.js';
 
@@ -261,6 +261,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
       ...(isOpen ? [] : missingCodesOf(namesOf(route))), // also of a write, where a client may not name the id
+      ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,
     ]),

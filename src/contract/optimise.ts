@@ -178,6 +178,7 @@ export const optimiseRoutes = routes({
   validateConstraintSet: {
     method: 'POST',
     path: '/optimise/constraint-sets/validate',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'Everything there is to say about a constraint set; nothing is stored.',
@@ -240,6 +241,7 @@ export const optimiseRoutes = routes({
   startOptimisation: {
     method: 'POST',
     path: '/optimise/runs',
+    onStore: 'query',
     scope: 'run',
     tag,
     summary: 'Optimises the weights of an index under a constraint set, as a job.',
@@ -270,6 +272,7 @@ export const optimiseRoutes = routes({
   previewOptimisation: {
     method: 'POST',
     path: '/optimise/preview',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'The weights that an optimisation would come to; nothing is stored.',

@@ -27,6 +27,7 @@ export const riskModelImportRoutes = routes({
   importRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/import',
+    onStore: 'query',
     scope: 'write',
     tag,
     summary: 'Import a risk model.',

@@ -105,6 +105,7 @@ export const riskModelRoutes = routes({
   estimateRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/estimate',
+    onStore: 'query',
     scope: 'run',
     tag,
     summary: 'Estimate a risk model as a job.',
@@ -132,6 +133,7 @@ export const riskModelRoutes = routes({
   validateRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/validate',
+    onStore: 'query',
     scope: 'run',
     tag,
     summary: 'Validate the forecasts of a risk model over history, as a job.',

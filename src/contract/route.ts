@@ -38,6 +38,11 @@ export interface Route {
   readonly success: Success;
   /** True if the answer requires only documents, so that the route does not look at the active market. */
   readonly withoutMarket?: true;
+  /**
+   * Where a request names its data store: the query parameter `store_id`, the path, or the body or documents of the
+   * request. Without a name it is the active store.
+   */
+  readonly onStore?: 'query' | 'path' | 'body';
   /** A view of the stored run that `index_id` names: its handler derives from these terms. */
   readonly view?: RunViewTerms;
   /** Starts jobs and answers something else than one. */

@@ -50,6 +50,7 @@ export const sqlRoutes = routes({
   runSql: {
     method: 'POST',
     path: '/sql',
+    onStore: 'query',
     scope: 'read',
     tag: 'analytics',
     summary: 'The answer to a SQL query over runs, prices and reference data.',

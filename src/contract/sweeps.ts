@@ -232,6 +232,7 @@ export const sweepRoutes = routes({
   startSweep: {
     method: 'POST',
     path: '/analytics/sweeps',
+    onStore: 'body',
     scope: 'run',
     tag: 'analytics',
     summary: 'Run many variants of an index and rank them, as one job.',

@@ -10,6 +10,7 @@ import { routes, type Scope } from './route.js';
 import { Procedure } from './governance.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
+import { closuresFamily } from './closures.js';
 import { Client } from './clients.js';
 import { Plugin } from './plugins.js';
 import { Schedule } from './schedules.js';
@@ -327,6 +328,10 @@ export const versionRoutes = routes({
   diffScheduleVersions: differenceOf(schedule),
   getScheduleVersion: readingOf(schedule),
   restoreScheduleVersion: restorationOf(schedule),
+  listClosuresVersions: listOf(closuresFamily),
+  diffClosuresVersions: differenceOf(closuresFamily),
+  getClosuresVersion: readingOf(closuresFamily),
+  restoreClosuresVersion: restorationOf(closuresFamily),
   listProcedureVersions: listOf(procedure),
   diffProcedureVersions: differenceOf(procedure),
   getProcedureVersion: readingOf(procedure),

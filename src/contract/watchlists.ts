@@ -44,6 +44,7 @@ export const watchlistRoutes = routes({
   listWatchlists: {
     method: 'GET',
     path: '/data/watchlists',
+    onStore: 'query',
     scope: 'read',
     tag: 'watchlists',
     summary: 'Every watchlist.',
@@ -54,6 +55,7 @@ export const watchlistRoutes = routes({
   getWatchlist: {
     method: 'GET',
     path: '/data/watchlists/{watchlist_id}',
+    onStore: 'query',
     scope: 'read',
     tag: 'watchlists',
     summary: 'One watchlist.',

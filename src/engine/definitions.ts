@@ -1,5 +1,5 @@
 import { marketFindings } from '#domain/checks/index-on-market.js';
-import { fillPlugins, type StoredPluginCode, withoutCode } from '#domain/checks/fill-plugins.js';
+import { fillPlugins, type StoredPluginCode, withoutComputedParts } from '#domain/checks/fill-plugins.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
@@ -74,7 +74,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       const { document, findings } = checked(body);
       if (document === undefined) throw refuseWithFindings('index document', findings);
       documents.set(document.id, document);
-      return { index: withoutCode(document), findings };
+      return { index: withoutComputedParts(document), findings };
     },
     /** An index with all that it reaches; data that the market lacks is an error. */
     onMarket(indexId: string): BacktestPlan['documents'] {

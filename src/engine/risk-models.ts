@@ -86,8 +86,8 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         factors: _,
         ...model
       } = engine.scope(() => {
-        const made = estimate(engine);
-        return { ...made, covariance: packUpper(made.covariance, made.assetIds.length) };
+        const result = estimate(engine);
+        return { ...result, covariance: packUpper(result.covariance, result.assetIds.length) };
       });
       const { assetIds: names, observedEnd, observedStart, diagnostics } = model;
       const stored = openStoredModel(modelId, {

@@ -207,9 +207,9 @@ function marketOf(files: Files): MarketData | undefined {
 /** Changed inputs by security and date, where one of them or one day has changed; else those that concern them. */
 function inputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
   if (market === undefined) return [];
-  const found = inputDigests(market);
-  const names = differingKeys(manifest.securities, found.securities);
-  const dates = differingKeys(manifest.dates, found.dates);
+  const result = inputDigests(market);
+  const names = differingKeys(manifest.securities, result.securities);
+  const dates = differingKeys(manifest.dates, result.dates);
   if (names.length === 1 || dates.length === 1)
     return dates
       .flatMap((date) =>

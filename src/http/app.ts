@@ -33,6 +33,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly deadlines?: Deadlines;
   /** Resolves once the data of before a restart is served or has failed to load. Default: at once. */
   readonly dataSettled?: () => Promise<void>;
+  /** Default: every store is the active one. */
+  readonly withinStore?: OperationOptions['withinStore'];
   /** Makes this process see the writes of others before it handles a request. */
   readonly follow?: () => Promise<void>;
   /** Maximum time that a request waits for that data; then it is refused. */
@@ -106,6 +108,8 @@ const loggedLevels = (log: Logger) =>
     boolean
   >; // each of the levels
 
+const onActiveStore: OperationOptions['withinStore'] = async (_storeId, work) => work();
+
 /** Creates the HTTP application: every route of the table with its handler, behind one pipeline. */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
   const {
@@ -116,7 +120,6 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     log,
     observe,
     notes,
-    dataSettled = async () => {},
     follow,
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
@@ -128,6 +131,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     deadlines = createDeadlines(),
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
+  const { withinStore = onActiveStore, dataSettled = async () => {} } = dependencies;
   const always: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
   let common = always;
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
@@ -137,7 +141,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
   const settle = () => waitAtMost(dataSettled(), dataWaitMs);
-  const options = { dataSettled: settle, follow, assertCallback, authenticate, reachOf, isReadOnly };
+  const options = { withinStore, dataSettled: settle, follow, assertCallback, authenticate, reachOf, isReadOnly };
   const find = createPaths(api, handlers, options);
 
   return {

@@ -36,8 +36,8 @@ function readRange(text: string): Range {
 function qualityOf(type: string, ranges: readonly Range[]): number {
   const [kind] = type.split('/');
   for (const name of [type, `${kind}/*`, '*/*']) {
-    const found = ranges.filter((range) => range.type === name);
-    if (found.length > 0) return Math.max(...found.map(({ quality }) => quality));
+    const matches = ranges.filter((range) => range.type === name);
+    if (matches.length > 0) return Math.max(...matches.map(({ quality }) => quality));
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, offeredBy } from '#contract/media-formats.js';
-import type { Body, Route } from '#contract/route.js';
+import type { Body, Route, Scope } from '#contract/route.js';
+import type { JobPriority } from '#domain/jobs/priority.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import type { ParsedJson } from '#domain/json/parse-json.js';
@@ -45,6 +46,8 @@ export interface Operation {
 }
 
 export interface OperationOptions {
+  /** Runs a request on the market of a data store. @throws Refusal if it cannot be read */
+  readonly withinStore: <T>(storeId: string, work: () => T | Promise<T>) => Promise<T>;
   /** Resolves when a request that arrived before its data may be retried. */
   readonly dataSettled: () => Promise<void>;
   /** Makes this process see the writes of others; undefined if no other process writes. */
@@ -66,7 +69,7 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
+  { withinStore, dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
@@ -96,20 +99,21 @@ export function createOperation(
     const params = readParams(route, idNames, exchange);
     const query = readQuery(exchange.search);
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
+    if (isCalledBack && query['priority'] === 'high') assertHasScope('admin', principal);
     // A format in the query overrides the header.
     const { format } = query;
     const named = typeof format === 'string' ? formats.get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
     const reach = currentReach();
-    return handler(
-      new ParsedRequest(
-        exchange,
-        principal,
-        { params, query: named === undefined ? query : withoutMember(query, 'format'), media },
-        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
-      ),
+    const request = new ParsedRequest(
+      exchange,
+      principal,
+      { params, query: named === undefined ? query : withoutMember(query, 'format'), media },
+      { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
     );
+    const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
+    return typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
   };
 
   /**
@@ -164,8 +168,12 @@ type SentBody = ParsedJson | { readonly upload: Upload } | undefined;
 
 const isUpload = (sent: SentBody): sent is { readonly upload: Upload } => sent !== undefined && 'upload' in sent;
 
-function assertScope({ scope }: Route, { scopes }: Principal): void {
-  if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
+function assertScope({ scope }: Route, principal: Principal): void {
+  if (scope !== 'open') assertHasScope(scope, principal);
+}
+
+function assertHasScope(scope: Scope, { scopes }: Principal): void {
+  if (scopes.has(scope) || scopes.has('admin')) return;
   throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
 }
 
@@ -274,7 +282,7 @@ class ParsedRequest implements RouteRequest<Route> {
 
   get origin() {
     const { requestId, traceId, traceParent } = this.#exchange;
-    const { callback } = this.query as { readonly callback?: string }; // by the schema of every such query
+    const { callback, priority } = this.query as StartQuery; // by the schema of every such query
     return {
       owner: this.principal.keyId,
       author: this.principal.name,
@@ -283,12 +291,19 @@ class ParsedRequest implements RouteRequest<Route> {
       traceId,
       ...(traceParent !== null && { traceParent }),
       callback: callback ?? null,
+      ...(priority !== undefined && { priority }),
     };
   }
 
   get signal() {
     return this.#exchange.request.signal;
   }
+}
+
+/** Members of the query of each route that starts jobs. */
+interface StartQuery {
+  readonly callback?: string;
+  readonly priority?: JobPriority;
 }
 
 function parseBody(declared: Body | undefined, json: ParsedJson | undefined): unknown {

@@ -39,7 +39,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
-  listJobs followJobs retryJobs listEvents getAudit
+  listJobs listJobKinds followJobs retryJobs listEvents getAudit
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries runSql
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
@@ -69,16 +69,21 @@ export function assertReach(
   reach: Reach,
 ): void {
   if (!knowsPrefixes(id, route)) throw notForPrefixes(reach.prefixes);
+  const assertReadable = (kind: string, subject: string): void => {
+    if (!mayRead(reach, kind, subject)) throw outside(reach, kind, subject);
+  };
   const assertNamed = (kind: string, subject: string | undefined): void => {
     if (subject === undefined || (kind === 'template' && isBuiltIn(subject))) return;
-    const isAllowed = route.scope === 'read' ? mayRead(reach, kind, subject) : isWithin(reach, subject);
-    if (!isAllowed) throw outside(reach, kind, subject);
+    if (route.scope === 'read') assertReadable(kind, subject);
+    else if (!isWithin(reach, subject)) throw outside(reach, kind, subject);
   };
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, named(name));
   assertNamed(named('kind') ?? '', named('document_id'));
   const given = query(); // checked after the path, like everywhere
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
     const subject = given[name];
-    if (typeof subject === 'string') assertNamed(kind, subject);
+    if (typeof subject !== 'string') continue;
+    if (kind === 'store' && route.onStore === 'query') assertReadable(kind, subject);
+    else assertNamed(kind, subject);
   }
 }

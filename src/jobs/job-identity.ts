@@ -17,6 +17,7 @@ export function identityOf(
     request_id: origin?.requestId ?? null,
     trace_id: origin?.traceId ?? null,
     ...(origin?.traceParent !== undefined && { trace_parent: origin.traceParent }),
+    ...(origin?.priority !== undefined && origin.priority !== 'normal' && { priority: origin.priority }),
     ...submitted,
   };
 }

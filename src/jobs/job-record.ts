@@ -3,6 +3,7 @@ import type { BodyReader, DocumentReader } from '#store/port.js';
 import { attemptsOf } from './attempts.js';
 import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_PRIORITIES, type JobPriority } from '#domain/jobs/priority.js';
 import { JOB_STATES, type JobCallback, type JobStatus } from './status.js';
 
 /** Constant part of a job. */
@@ -26,6 +27,8 @@ export interface JobIdentity {
   readonly trace_id: string | null;
   /** Span of the request, as a `traceparent`; absent without a trace, and in records of earlier versions. */
   readonly trace_parent?: string;
+  /** Absent for normal ones. */
+  readonly priority?: JobPriority;
 }
 
 /** Log fields that identify a job: its id, its request and its trace. */
@@ -62,6 +65,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
   return {
     job_id: identity.job_id,
     kind: identity.kind,
+    priority: identity.priority ?? 'normal',
     status: life.status,
     progress: life.progress,
     message: life.message,
@@ -84,7 +88,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
 /** Splits a record into its two halves, without the request body. */
 export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
   const { job_id, kind, created_at, input_hash, sequence, estimated_bytes } = record;
-  const { owner, author, note, request_id, trace_id, trace_parent } = record;
+  const { owner, author, note, request_id, trace_id, trace_parent, priority } = record;
   const { status, attempt, crashes, losses, releases, not_before, progress, message, error, result } = record;
   const { started_at, finished_at, heartbeat_at, node, earlier } = record;
   return {
@@ -101,6 +105,7 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
       request_id,
       trace_id,
       ...(trace_parent !== undefined && { trace_parent }),
+      ...(priority !== undefined && { priority }),
     },
     life: {
       status,
@@ -144,6 +149,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     record.job_id === id &&
     oneOf(JOB_KINDS, record.kind) &&
     oneOf(JOB_STATES, record.status) &&
+    (record.priority === undefined || oneOf(JOB_PRIORITIES, record.priority)) &&
     Array.isArray(record.callbacks) &&
     Array.isArray(record.earlier) &&
     [record.attempt, record.crashes, record.losses, record.releases, record.sequence].every(Number.isInteger) &&

@@ -1,3 +1,5 @@
+import type { JobPriority } from '#domain/jobs/priority.js';
+
 /** Client and request of submitted work; correlates a job with its log lines. */
 export interface Origin {
   /** Key of the client; null without keys. Owners take turns in the queue. */
@@ -13,4 +15,6 @@ export interface Origin {
   readonly traceParent?: string;
   /** Validated URL to call when the job ends; null without a callback. */
   readonly callback: string | null;
+  /** Default: normal. */
+  readonly priority?: JobPriority;
 }

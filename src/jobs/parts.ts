@@ -212,8 +212,8 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
   async function collect(): Promise<void> {
     for (let looks = 0; !run.isOver(); looks++) {
       await pause(Math.min(LOOK_MS_MAX, Math.max(LOOK_MS, LOOK_MS_PER_PART * run.left())));
-      const found = await ask(() => offered.collect(lease));
-      for (const written of found ?? []) run.addElsewhere(written);
+      const result = await ask(() => offered.collect(lease));
+      for (const written of result ?? []) run.addElsewhere(written);
       await (looking = findLost());
       looking = undefined;
       run.keepNow();

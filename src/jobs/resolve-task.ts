@@ -68,10 +68,10 @@ const RESOLVERS: Resolvers = {
   }),
   'sum-rerun': async ({ files, ...order }, resources) => ({ ...order, files: await partFiles(files, resources) }),
   optimise: onModels,
-  'plan-simulation': async (order, resources) => ({
-    ...order,
-    columns: await resources.file(order.columns),
-    market: order.market && (await resources.market(order.market)),
+  'simulate-part': onRun,
+  'sum-simulation': async ({ files, ...order }, resources) => ({
+    ...(await onRun(order, resources)),
+    files: await partFiles(files, resources),
   }),
   'estimate-risk-model': async ({ universe, ...order }, resources) => ({
     ...(await onMarket(order, resources)),
@@ -83,10 +83,10 @@ const RESOLVERS: Resolvers = {
   }),
   render: async (order, resources) => ({
     ...order,
-    market: order.market && (await resources.market(order.market)),
     runs: await Promise.all(
       order.runs.map(async (run) => ({
         ...run,
+        market: run.market && (await resources.market(run.market)),
         overview: await overviewFile(run.overview, resources),
         columns: await resources.file(run.columns),
       })),
@@ -99,6 +99,18 @@ async function onMarket<I extends { readonly market: MarketIdentity }>(
   resources: TaskResources,
 ): Promise<Omit<I, 'market'> & { readonly market: MarketHandle }> {
   return { ...order, market: await resources.market(order.market) };
+}
+
+/** Resolves an input that reads the columns of a run, and perhaps a market. */
+async function onRun<I extends { readonly market: MarketIdentity | null; readonly columns: ArtifactReference }>(
+  order: I,
+  resources: TaskResources,
+): Promise<Omit<I, 'market' | 'columns'> & { readonly market: MarketHandle | null; readonly columns: string }> {
+  return {
+    ...order,
+    columns: await resources.file(order.columns),
+    market: order.market && (await resources.market(order.market)),
+  };
 }
 
 /** Fetches the outputs of parts in groups, because there may be thousands. */

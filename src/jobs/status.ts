@@ -1,4 +1,5 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobPriority } from '#domain/jobs/priority.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
@@ -40,6 +41,7 @@ export interface JobAttempt {
 export interface JobStatus {
   readonly job_id: string;
   readonly kind: JobKindName;
+  readonly priority: JobPriority;
   readonly status: JobState;
   /** Completed fraction; never decreases. */
   readonly progress: number;

@@ -2,7 +2,6 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { ExportRiskModelInput, ImportRiskModelInput, ImportRiskModelOutput } from './tasks/risk-models.js';
-import type { SimulationPlan } from '#domain/simulation/simulation.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { AnswerBytes, HashedBytes, SharedHashes, WithOutputNames, WrittenFile } from './tasks/files.js';
@@ -37,11 +36,10 @@ import type {
   BacktestOutput,
   PublicationBundleInput,
   PublicationBundleOutput,
-  PlanSimulationInput,
+  SimulatePartInput,
   ReplayInput,
   RunLevels,
   RunTextInput,
-  SimulationStart,
   SumSimulationInput,
   SumRerunInput,
   SumSweepInput,
@@ -72,12 +70,13 @@ import type {
   SumBatchOrder,
   EstimateRiskModelOrder,
   OptimiseOrder,
-  PlanSimulationOrder,
   RenderOrder,
   ReplayOrder,
   SweepPartOrder,
   ValidateRiskModelOrder,
+  SimulatePartOrder,
   SumRerunOrder,
+  SumSimulationOrder,
   SumSweepOrder,
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
@@ -171,15 +170,14 @@ export interface Tasks {
   'audit-market': { input: { readonly market: MarketHandle }; output: MarketAudit };
   /** Applies repairs to a market and writes it as a new store. */
   'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
-  /** Computes the common inputs of all parts of a simulation. */
-  'plan-simulation': { order: PlanSimulationOrder; input: PlanSimulationInput; output: SimulationStart };
-  /** Draws one part of the paths into shared memory. */
-  'simulate-paths': {
-    input: { readonly plan: SimulationPlan; readonly part: number; readonly memory: SharedArrayBuffer };
-    output: { readonly precision: 'float64' | 'float32' };
+  /** Draws the paths of some parts of a simulation. */
+  'simulate-part': {
+    order: SimulatePartOrder;
+    input: SimulatePartInput;
+    output: { readonly tallies: ArtifactRef };
   };
   /** Summarises a simulation: a SimulationView as JSON. */
-  'sum-simulation': { input: SumSimulationInput; output: WrittenView };
+  'sum-simulation': { order: SumSimulationOrder; input: SumSimulationInput; output: WrittenView };
   /** Estimates a covariance model: its matrix to store, and its diagnostics. */
   'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
   /** Validates the forecasts of a model over history: a RiskValidationView as JSON, and a sentence. */

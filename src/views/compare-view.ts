@@ -166,12 +166,12 @@ function areEqual(a: Int32Array, b: Int32Array): boolean {
 /** @param wanted some of the days, ascending */
 function valuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
   if (wanted.length === days.length) return values;
-  const found = new Float64Array(wanted.length);
+  const result = new Float64Array(wanted.length);
   for (let i = 0, at = 0; i < wanted.length; i++) {
     while (days[at]! < wanted[i]!) at++;
-    found[i] = values[at]!;
+    result[i] = values[at]!;
   }
-  return found;
+  return result;
 }
 
 /** Bytes of a date with its value, about. */

@@ -256,11 +256,11 @@ function toPreviewConstraint(
 
 /** One side per row and side: of an expanded row its tightest member. */
 function tightest(sides: readonly RowSide[]): RowSide[] {
-  const found = new Map<string, RowSide>();
+  const results = new Map<string, RowSide>();
   for (const side of sides) {
     const key = `${side.placed.origin.name} ${side.side}`;
-    const known = found.get(key);
-    if (known === undefined || side.slack < known.slack) found.set(key, side);
+    const known = results.get(key);
+    if (known === undefined || side.slack < known.slack) results.set(key, side);
   }
-  return [...found.values()];
+  return [...results.values()];
 }

@@ -24,10 +24,10 @@ export function panelRows(
   const views = Array.from({ length: count }, (_, k) => part.subarray(k * width, (k + 1) * width));
   let first = from;
   let end = from;
-  let asked = from;
+  let request = from;
   return {
     at(row) {
-      asked = row;
+      request = row;
       if (row >= end || (row + 1 === end && row < to)) {
         first = row;
         end = Math.min(row + count, to + 1);
@@ -35,6 +35,6 @@ export function panelRows(
       }
       return views[row - first]!;
     },
-    next: () => views[asked + 1 - first]!,
+    next: () => views[request + 1 - first]!,
   };
 }

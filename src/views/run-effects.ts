@@ -70,8 +70,8 @@ function distributions(columns: RunColumns): Map<number, Distribution> {
   const rows = columns.f64('distributions');
   for (let row = 0; row < rows.length; row += DISTRIBUTION_WIDTH) {
     const [name, at, special, income, onShort] = rows.subarray(row, row + DISTRIBUTION_WIDTH);
-    const found = { name: name!, at: at!, special: special!, income: income!, onShort: onShort! };
-    paid.set(keyOf(columns, found), found);
+    const result = { name: name!, at: at!, special: special!, income: income!, onShort: onShort! };
+    paid.set(keyOf(columns, result), result);
   }
   return paid;
 }
@@ -85,8 +85,8 @@ function shortCash(columns: RunColumns): Map<number, ShortCash> {
   if (!columns.has('shortCash')) return paid;
   const rows = columns.f64('shortCash');
   for (let row = 0; row < rows.length; row += SHORT_CASH_WIDTH) {
-    const found = { name: rows[row]!, at: rows[row + 1]!, cash: rows[row + 2]! };
-    paid.set(keyOf(columns, found), found);
+    const result = { name: rows[row]!, at: rows[row + 1]!, cash: rows[row + 2]! };
+    paid.set(keyOf(columns, result), result);
   }
   return paid;
 }

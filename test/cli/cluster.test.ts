@@ -110,19 +110,19 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     const front = await runService(['--workers', '1'], environment);
     const rows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 10]] };
     const imported = { store_id: 'own', name: 'own', tables: { market: rows } };
-    const refused = { status: 503, code: 'STORE_UNAVAILABLE' };
+    const refusal = { status: 503, code: 'STORE_UNAVAILABLE' };
     try {
       await front.resumed();
       await front.ask('PUT', '/indices/LATER', { ...INDEX, id: 'LATER' });
       await rename(shared, `${shared}-away`);
-      expect(await front.refusal('GET', '/analytics/EVEN/levels')).toMatchObject(refused);
+      expect(await front.refusal('GET', '/analytics/EVEN/levels')).toMatchObject(refusal);
       expect(await front.refusal('GET', '/health/ready')).toMatchObject({
-        ...refused,
+        ...refusal,
         message: /check artifacts fails/,
       });
       expect((await front.ask('GET', '/health')).status).toBe(200);
       await mkdir(shared); // The empty mount point of an unmounted share.
-      expect(await front.refusal('POST', '/data/import', imported)).toMatchObject(refused);
+      expect(await front.refusal('POST', '/data/import', imported)).toMatchObject(refusal);
       const { body: job } = await front.ask<{ job_id: string }>('POST', '/analytics/LATER/backtest', {});
       expect(await readdir(shared)).toEqual([]);
       await rm(shared, { recursive: true });

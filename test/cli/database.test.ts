@@ -154,8 +154,8 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await finishedHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
     expect((await finishedHere(['keys', 'list'], environment)).out).toContain('ci');
     const { out } = await finishedHere(['doctor', '--port', '0', '--json'], environment);
-    const found = out.split('\n').find((line) => line.includes('"documents"'));
-    expect(found).toContain('every checksum is correct');
+    const match = out.split('\n').find((line) => line.includes('"documents"'));
+    expect(match).toContain('every checksum is correct');
     expect(await finishedHere(['backup'], environment)).toMatchObject({ status: 78 });
     const shown = (await finishedHere(['config'], environment)).out;
     expect(shown).toContain('tester:***@');

@@ -9,22 +9,22 @@ afterEach(() => {
 
 test('a pipe that waits long for a response reports it on standard error until the response arrives', async () => {
   vi.useFakeTimers();
-  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const message = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   let answer = (_store: string) => {};
   const waited = jobScreen('import', { json: true, csv: false }).waiting(
     new Promise<string>((resolve) => (answer = resolve)),
   );
   await vi.advanceTimersByTimeAsync(9_999);
-  expect(said).not.toHaveBeenCalled();
+  expect(message).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(10_001);
-  expect(said.mock.calls.map(([line]) => line)).toEqual([
+  expect(message.mock.calls.map(([line]) => line)).toEqual([
     'divisor import: still waiting for the response after 10 s\n',
     'divisor import: still waiting for the response after 20 s\n',
   ]);
   answer('desk');
   expect(await waited).toBe('desk');
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(said).toHaveBeenCalledTimes(2);
+  expect(message).toHaveBeenCalledTimes(2);
 });
 
 test('a line about a store of many files lists the first of them and their number', () => {

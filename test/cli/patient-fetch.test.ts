@@ -47,15 +47,15 @@ test('an answer that does not come in time is late, not absent, and the command 
   const client = createDivisorClient({ url, fetch: impatient });
   const late = () => client.call('syncData', { body: {} } as never);
   await expect(late()).rejects.toThrow(LateAnswerError);
-  const said: string[] = [];
+  const messages: string[] = [];
   const { write } = process.stderr;
-  process.stderr.write = (text: string | Uint8Array) => said.push(String(text)) > 0;
+  process.stderr.write = (text: string | Uint8Array) => messages.push(String(text)) > 0;
   try {
     expect(await withService({ url }, {}, late as never)).toBe(74);
   } finally {
     process.stderr.write = write;
   }
-  expect(said.join('')).toMatch(
+  expect(messages.join('')).toMatch(
     /^divisor: No response from .* within 0 seconds\. The work may still be running: .*divisor jobs/,
   );
 });

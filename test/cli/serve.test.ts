@@ -24,9 +24,9 @@ async function serve(home: string, words: readonly string[] = [], environment: R
 
 /** The one sentence the command ends with, besides the lines of its log. */
 function sentenceOf(err: string): string | undefined {
-  const said = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
-  expect(said).toHaveLength(1);
-  return said[0]?.replace(/^divisor: /, '');
+  const messages = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+  expect(messages).toHaveLength(1);
+  return messages[0]?.replace(/^divisor: /, '');
 }
 
 const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;

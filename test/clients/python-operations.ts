@@ -162,12 +162,12 @@ function written(operation: Operation, { name, extra, type, wrap }: Method): str
     const star = !each.isRequired && each.place !== 'body' && isFirstNamed(all, i) ? '*, ' : '';
     return `${star}${each.name}: ${each.isRequired ? each.type : `Optional[${each.type}] = None`}`;
   });
-  const told = all.flatMap(({ name, description }) =>
+  const reports = all.flatMap(({ name, description }) =>
     description === undefined ? [] : `        :param ${name}: ${documented(description)}\n`,
   );
   const summary = documented(oneLine(operation.summary)!);
   const doc =
-    told.length === 0 ? `        """${summary}"""\n` : `        """${summary}\n\n${told.join('')}        """\n`;
+    reports.length === 0 ? `        """${summary}"""\n` : `        """${summary}\n\n${reports.join('')}        """\n`;
   return `    def ${name}(${['self', ...signature].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, own))}\n`;
 }
 

@@ -4,10 +4,10 @@ import { oneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.j
 
 /** The Python of a contract's schemas: a TypedDict for every object, an alias for everything else. */
 export function pythonTypes({ components, paths }: OpenApiDocument): string {
-  const answered = answeredSchemas(components.schemas, paths);
+  const response = answeredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
   const declared = Object.entries(components.schemas).map(([name, schema]) =>
-    declaration(name, schema, { date: answered.has(name) ? 'str' : 'Date', names }),
+    declaration(name, schema, { date: response.has(name) ? 'str' : 'Date', names }),
   );
   return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 """Types of everything the service takes and answers, as JSON carries it."""
@@ -35,17 +35,17 @@ export interface Naming {
 
 /** Schemas that an answer holds, through all references. */
 function answeredSchemas(schemas: Readonly<Record<string, JsonSchema>>, paths: OpenApiDocument['paths']): Set<string> {
-  const found = new Set<string>();
+  const results = new Set<string>();
   const visit = (value: unknown): void => {
     for (const [, name] of JSON.stringify(value).matchAll(/#\/components\/schemas\/(\w+)/g)) {
-      if (found.has(name!)) continue;
-      found.add(name!);
+      if (results.has(name!)) continue;
+      results.add(name!);
       visit(schemas[name!]);
     }
   };
   for (const methods of Object.values(paths))
     for (const operation of Object.values(methods)) visit((operation as { responses: unknown })['responses']);
-  return found;
+  return results;
 }
 
 /** A schema, and the unnamed objects inside it. */

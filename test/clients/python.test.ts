@@ -16,7 +16,7 @@ const outputOf = (script: string) => user.outputOf(script);
 
 describe.skipIf(!isPythonHere)('the Python client', () => {
   test('backtests, and its numbers are those of the service', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append((job["status"], job["progress"])), transaction_cost_bps=5)
 print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]]))`);
@@ -24,25 +24,30 @@ print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]
       'GET',
       '/analytics/PY/overview',
     );
-    expect(said).toEqual([overview.metrics, overview.level.data.length, overview.level.data.at(-1), ['succeeded', 1]]);
+    expect(output).toEqual([
+      overview.metrics,
+      overview.level.data.length,
+      overview.level.data.at(-1),
+      ['succeeded', 1],
+    ]);
   });
 
   test('has the result of a current run at once', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append(job["status"]), transaction_cost_bps=5, if_stale=True)
 print(json.dumps([run["metrics"]["total_return"], seen]))`);
     const overview = await user.service.ok<{ metrics: { total_return: number } }>('GET', '/analytics/PY/overview');
-    expect(said).toEqual([overview.metrics.total_return, []]);
+    expect(output).toEqual([overview.metrics.total_return, []]);
   });
 
   test('backtests many indices, and has the outcome of each', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 run = d.backtest("PY", transaction_cost_bps=5)
 rows = d.backtests(["PY", "NOBODY"], transaction_cost_bps=5)
 again = d.backtests(["PY"], transaction_cost_bps=5, if_stale=True)
 print(json.dumps([[(row["index_id"], row["outcome"]) for row in rows + again], rows[0]["total_return"] == run["metrics"]["total_return"], rows[1]["error"]["code"]]))`);
-    expect(said).toEqual([
+    expect(output).toEqual([
       [
         ['PY', 'done'],
         ['NOBODY', 'refused'],
@@ -54,7 +59,7 @@ print(json.dumps([[(row["index_id"], row["outcome"]) for row in rows + again], r
   });
 
   test('imports a risk model that the service has exported', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import pathlib, tempfile
 names = [row["identifier"] for row in d.request("GET", "/data/identifiers", query={"limit": 2})["identifiers"]]
 d.run("/risk-models/inside/estimate", {"identifiers": names})
@@ -68,20 +73,20 @@ with tempfile.TemporaryDirectory() as folder:
     second = d.import_risk_file("csv", file, units="annual", date="2020-06-30")
 again = d.request("GET", "/risk-models/outside/export")
 print(json.dumps([first["assets"], again == exported, second["imported"]["dates"][0]["date"]]))`);
-    expect(said).toEqual([2, true, '2020-06-30']);
+    expect(output).toEqual([2, true, '2020-06-30']);
   });
 
   test('reads prices, reference data and weights', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 prices = d.prices(name, start="2020-12-30", columns=["CLOSE"])
 held = d.weights("PY", as_of="2020-06-30")["weights"]
 print(json.dumps([prices.column("CLOSE") == [row[0] for row in prices["data"]], list(d.reference([name, "NOBODY"], ["NAME"])) == [name], round(sum(row["weight"] for row in held), 12)]))`);
-    expect(said).toEqual([true, true, 1]);
+    expect(output).toEqual([true, true, 1]);
   });
 
   test('exports a table as rows, and as a file in the format of its ending', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import csv, os
 rows = d.export("PY", "weights", start="2020-06-01", end="2020-06-30")
 d.export("PY", "weights", "weights.csv", start="2020-06-01", end="2020-06-30")
@@ -98,28 +103,34 @@ for path in ("weights.pdf", "nobody.csv"):
 with open("weights.xlsx", "rb") as file:
     begins = file.read(2).decode()
 print(json.dumps([len(rows) > 100, same, begins, codes, sorted(name for name in os.listdir(".") if name.startswith(("weights", "nobody")))]))`);
-    expect(said).toEqual([true, true, 'PK', ['VALIDATION_FAILED', 'INDEX_NOT_FOUND'], ['weights.csv', 'weights.xlsx']]);
+    expect(output).toEqual([
+      true,
+      true,
+      'PK',
+      ['VALIDATION_FAILED', 'INDEX_NOT_FOUND'],
+      ['weights.csv', 'weights.xlsx'],
+    ]);
   });
 
   test('imports rows, dates and lists of dictionaries', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 from datetime import date
 rows = [{"identifier": "A", "date": date(2024, 1, day), "CLOSE": 100 + day} for day in (2, 3, 4)]
 print(json.dumps(d.import_tables("Rows", {"market": rows}, store_id="rows")["rows"]["market"]))`);
-    expect(said).toBe(3);
+    expect(output).toBe(3);
   });
 
   test('raises refusals with their code and every finding', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 try:
     d.put_index({"id": "BAD", "name": "", "calendar": "XNYS", "base_date": "2024-02-30", "pipeline": {"weighting": {"type": "EqualWeight"}}})
 except DivisorError as refused:
     print(json.dumps([refused.code, refused.status, [f["path"] for f in refused.findings], "BAD_DATE" in str(refused)]))`);
-    expect(said).toEqual(['VALIDATION_FAILED', 422, ['base_date', 'name'], true]);
+    expect(output).toEqual(['VALIDATION_FAILED', 422, ['base_date', 'name'], true]);
   });
 
   test('raises the error of a failed job, and nobody at the address as such', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 codes = []
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 try:
@@ -135,11 +146,11 @@ try:
 except FileNotFoundError as absent:
     codes.append(absent.filename)
 print(json.dumps(codes))`);
-    expect(said).toEqual(['RISK_INSUFFICIENT_DATA', 'Nothing answers at http://127.0.0.1:9.', 'absent.parquet']);
+    expect(output).toEqual(['RISK_INSUFFICIENT_DATA', 'Nothing answers at http://127.0.0.1:9.', 'absent.parquet']);
   });
 
   test('optimises, validates a risk model and runs scenarios, as the operations do', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 d.request("PUT", "/optimise/constraint-sets/py", {"id": "py", "name": "py", "constraints": [{"id": "cap", "type": "PositionBounds", "params": {"upper": 0.4}}]})
 run = d.optimise("PY", "py", objective="min_variance")
 d.estimate_risk_model("py", index_id="PY")
@@ -149,18 +160,18 @@ shown = d.scenarios("PY", windows, as_of="2020-06-30")["scenarios"]
 same = d.api.run_scenarios("PY", {"scenarios": windows, "as_of": "2020-06-30"})["scenarios"]
 print(json.dumps([run["objective_type"], round(sum(row["weight"] for row in run["weights"]), 9), max(row["weight"] for row in run["weights"]) <= 0.4 + 1e-9,
     validated["model_id"], validated["horizon"], [row["name"] for row in shown], shown[0]["return"] == same[0]["return"]]))`);
-    expect(said).toEqual(['min_variance', 1, true, 'py', 5, ['March'], true]);
+    expect(output).toEqual(['min_variance', 1, true, 'py', 5, ['March'], true]);
   });
 
   test('prices a future as worked by hand', async () => {
-    const said = await outputOf(
+    const output = await outputOf(
       'print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])',
     );
-    expect(said).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
+    expect(output).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
   });
 
   test('an operation returns the answer of the service; a job is awaited, or its result is there at once', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 api = d.api
 job = api.start_backtest("PY", {"transaction_cost_bps": 5})
 seen = []
@@ -171,11 +182,11 @@ lines = api.export_run_content("PY", "weights", "text/csv", end="2020-06-30").de
 rows = api.export_run("PY", "weights", end="2020-06-30")["data"]
 print(json.dumps([job.job_id, seen[-1], again.job_id, again.wait() == run, abs(sum(row["weight"] for row in weights) - 1) < 1e-12,
     len(lines) == len(rows) + 1, [event.event for event in api.follow_jobs(seconds=0)], "# HELP" in api.get_metrics()]))`);
-    expect(said).toEqual(['backtest:PY', 'succeeded', null, true, true, true, ['caught-up'], true]);
+    expect(output).toEqual(['backtest:PY', 'succeeded', null, true, true, true, ['caught-up'], true]);
   });
 
   test('an error has the exception of its code, that of a failed job too', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 from divisor.codes import IndexNotFound, PreconditionFailed, RiskInsufficientData
 caught = []
 name = d.api.search_identifiers(limit=1)["identifiers"][0]["identifier"]
@@ -189,7 +200,7 @@ for kind, call in (
     except kind as failure:
         caught.append([failure.code, isinstance(failure, JobFailed), failure.status])
 print(json.dumps(caught))`);
-    expect(said).toEqual([
+    expect(output).toEqual([
       ['INDEX_NOT_FOUND', false, 404],
       ['PRECONDITION_FAILED', false, 412],
       ['RISK_INSUFFICIENT_DATA', true, null],
@@ -197,7 +208,7 @@ print(json.dumps(caught))`);
   });
 
   test('a temporary refusal is retried after the pause it names; a permanent one is not', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import http.server, threading
 asked = []
 class Busy(http.server.BaseHTTPRequestHandler):
@@ -223,14 +234,14 @@ try:
 except DivisorError as refused:
     codes.append(refused.code)
 print(json.dumps([codes, asked]))`);
-    expect(said).toEqual([
+    expect(output).toEqual([
       ['1', 'NO_DATA_SOURCE'],
       ['/health', '/health', '/health', '/data/coverage'],
     ]);
   });
 
   test('a job is followed by its events, resumes from the last one after a break, and is polled where none arrive', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import http.server, threading
 asked = []
 job = {"job_id": "risk:x", "kind": "risk", "status": "running", "progress": 0, "message": "", "error": None, "result": None}
@@ -263,11 +274,11 @@ divisor.transport.PAUSE_SECONDS = 0
 seen = []
 result = Job(Divisor(f"http://127.0.0.1:{server.server_port}").transport, job).wait(lambda status: seen.append(status["progress"]))
 print(json.dumps([result, seen, [last for path, last in asked if path.endswith("/events")]]))`);
-    expect(said).toEqual([7, [0, 0.1, 0.15, 0.2, 0.3, 1], [null, '1', '2']]);
+    expect(output).toEqual([7, [0, 0.1, 0.15, 0.2, 0.3, 1], [null, '1', '2']]);
   });
 
   test('a wait that takes too long ends, and the job continues', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 job = d.api.start_backtest("PY", {"transaction_cost_bps": 9})
 given = []
 for progress in (None, lambda status: None):
@@ -277,16 +288,16 @@ for progress in (None, lambda status: None):
         given.append(job.job_id in str(late))
 job.wait()
 print(json.dumps([given, job.status["status"]]))`);
-    expect(said).toEqual([[true, true], 'succeeded']);
+    expect(output).toEqual([[true, true], 'succeeded']);
   });
 
   test('a body that is too large is called that', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 try:
     d.import_tables("Large", {"market": {"index": [], "columns": ["identifier"], "data": [["A" * (1 << 26)]]}})
 except DivisorError as refused:
     print(json.dumps([refused.code, refused.detail["limit"], "Parquet" in str(refused)]))`);
-    expect(said).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_BYTES, true]);
+    expect(output).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_BYTES, true]);
   });
 
   test('its example ends in a chart', async () => {

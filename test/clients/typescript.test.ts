@@ -110,25 +110,25 @@ describe('against a running service', () => {
       params: { identifier: names[0]! },
     });
     expect([...arrow.subarray(0, 4)]).toEqual([255, 255, 255, 255]);
-    const asked = { params: { index_id: 'CLIENT', table: 'weights' as const }, query: { end: '2020-06-30' } };
-    const { headers, bytes } = await client.stream('exportRun', 'text/csv', asked);
+    const request = { params: { index_id: 'CLIENT', table: 'weights' as const }, query: { end: '2020-06-30' } };
+    const { headers, bytes } = await client.stream('exportRun', 'text/csv', request);
     const parts: Uint8Array[] = [];
     for await (const part of bytes) parts.push(part);
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
     const lines = Buffer.concat(parts).toString().trim().split('\r\n');
-    expect(lines.length - 1).toBe((await client.call('exportRun', asked)).data.length);
-    const refused = await failureOf(client.stream('exportRun', 'image/png', asked));
-    expect((refused as DivisorError).code).toBe('NOT_ACCEPTABLE');
+    expect(lines.length - 1).toBe((await client.call('exportRun', request)).data.length);
+    const refusal = await failureOf(client.stream('exportRun', 'image/png', request));
+    expect((refusal as DivisorError).code).toBe('NOT_ACCEPTABLE');
     expect(await client.call('deleteRecord', { params: { index_id: 'CLIENT' } })).toBeNull();
     expect(await client.call('getMetrics')).toContain('# HELP');
   });
 
   test('a refusal carries its code, its findings and the id of its request', async () => {
-    const refused = await failureOf(
+    const refusal = await failureOf(
       client.call('putIndex', { params: { index_id: 'CLIENT' }, body: { ...INDEX, base_value: -1 } }),
     );
-    expect(refused).toBeInstanceOf(DivisorError);
-    const { code, status, findings, requestId } = refused as DivisorError;
+    expect(refusal).toBeInstanceOf(DivisorError);
+    const { code, status, findings, requestId } = refusal as DivisorError;
     expect([code, status, findings.map((finding) => [finding.code, finding.path])]).toEqual([
       'VALIDATION_FAILED',
       422,
@@ -138,17 +138,17 @@ describe('against a running service', () => {
   });
 
   test('a write that names an older etag is refused', async () => {
-    const refused = await failureOf(
+    const refusal = await failureOf(
       client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX, ifMatch: 'older' }),
     );
-    expect((refused as DivisorError).code).toBe('PRECONDITION_FAILED');
+    expect((refusal as DivisorError).code).toBe('PRECONDITION_FAILED');
   });
 
   test('a failed job throws its own error', async () => {
-    const refused = await failureOf(
+    const refusal = await failureOf(
       client.run('estimateRiskModel', { params: { model_id: 'short' }, body: { identifiers: ['NOBODY'] } }),
     );
-    expect(refused).toBeInstanceOf(DivisorError);
+    expect(refusal).toBeInstanceOf(DivisorError);
     const { identifiers } = await client.call('searchIdentifiers', { query: { limit: 1 } });
     const failed = await failureOf(
       client.run('estimateRiskModel', {
@@ -204,14 +204,14 @@ test('a job is followed across a restart of the service', async () => {
       ),
     () => Promise.resolve(Response.json(done)),
   ];
-  let asked = 0;
-  const flaky: typeof fetch = () => answers[asked++]!();
+  let count = 0;
+  const flaky: typeof fetch = () => answers[count++]!();
   const result = await createDivisorClient({ url: 'http://x', fetch: flaky }).waitForJob({
     ...done,
     status: 'running' as const,
     result: null as { total: number } | null,
   });
-  expect([result, asked]).toEqual([{ total: 1 }, 3]);
+  expect([result, count]).toEqual([{ total: 1 }, 3]);
 });
 
 test('the key travels as a bearer token, the path is kept below that of the address', async () => {

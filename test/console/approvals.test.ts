@@ -57,13 +57,13 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
   });
 
   test('offers those who requested a change to withdraw it, not to approve it', async () => {
-    const refused = await service.ask(
+    const refusal = await service.ask(
       'PUT',
       '/indices/CORE',
       definition('CORE', 'EqualWeight', { name: 'Other' }),
       ben,
     );
-    expect(refused.status).toBe(409);
+    expect(refusal.status).toBe(409);
     await page.goto(`${service.url()}/console/approvals?approval=2`);
     const panel = page.getByRole('complementary', { name: 'Approval 2' });
     await panel.getByRole('button', { name: 'Withdraw' }).waitFor();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { CompareView, IndexDocument } from '#clients/typescript/divisor.js';
+import type { CompareView, IndexDocument, OverviewView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { importPrices, openStockedDesk } from './stocked-desk.js';
@@ -248,7 +248,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.getByRole('button', { name: /^Run INDEX-1/ }).click();
     await page.getByRole('application', { name: /Level of INDEX-1/ }).waitFor();
     const { body } = await service.ask<IndexDocument>('GET', '/indices/INDEX-1');
-    expect(body.pipeline?.weighting.type).toBe('EqualWeight');
+    expect([body.pipeline?.weighting.type, body.store_id]).toEqual(['EqualWeight', 'closes']);
     await page.getByRole('link', { name: 'Weights', exact: true }).click();
     await page.getByRole('heading', { name: 'No column to group by' }).waitFor();
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
@@ -257,6 +257,18 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.getByRole('application', { name: 'Largest constituents of CORE' }).waitFor();
     await page.getByRole('button', { name: 'Serve market' }).first().waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('an index made while several stores are registered belongs to the served one, and serving another changes no page of it', async () => {
+    const { page, service, complaints } = desk;
+    await service.ask('POST', '/data/stores/market/activate');
+    await service.finished('load:market');
+    await follow(page, '/console/indices/INDEX-1?tab=weights');
+    await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
+    await page.getByRole('link', { name: 'closes', exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'Serve closes' }).count()).toBe(0);
+    expect((await service.ask<OverviewView>('GET', '/analytics/INDEX-1/overview')).body.stale).toBeNull();
     expect(complaints).toEqual([]);
   });
 

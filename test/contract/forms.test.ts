@@ -18,15 +18,15 @@ interface Form {
 
 /** Formats of text below a schema that have no description: clients would see a regular expression. */
 function wordless(schema: z.ZodType): string[] {
-  const found: string[] = [];
+  const results: string[] = [];
   const override = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
     const { def } = zodSchema._zod;
     const checks = (def.checks ?? []).map((check) => check._zod.def as Form);
     for (const { check, format, pattern, error } of [def as Form, ...checks])
-      if (check === 'string_format' && error === undefined) found.push(`${format}: ${String(pattern)}`);
+      if (check === 'string_format' && error === undefined) results.push(`${format}: ${String(pattern)}`);
   };
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override });
-  return found;
+  return results;
 }
 
 test('an invalid value is described in words, never as a regular expression', () => {

@@ -92,7 +92,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
 
   test('the whole results have the hashes that they have in Node', async () => {
     const market = exampleMarket({ names: 25, days: 420, seed: 3 });
-    const asked = { documents: [document, derived, plugged], plugins: PLUGIN_EXAMPLES };
+    const request = { documents: [document, derived, plugged], plugins: PLUGIN_EXAMPLES };
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const { CLOSE, VOLUME } = market.arrays.fields;
     const asLists = { ...market.arrays, fields: { CLOSE: [...CLOSE], VOLUME: [...VOLUME] } };
@@ -100,16 +100,16 @@ describe.skipIf('why' in tried)('in Chromium', () => {
     const program = `(async () => {
       const { openEngine } = await import('/engine.js');
       const market = JSON.parse(${JSON.stringify(sent)});
-      return (${hashesOf.toString()})(openEngine, market, ${JSON.stringify(asked)});
+      return (${hashesOf.toString()})(openEngine, market, ${JSON.stringify(request)});
     })()`;
-    expect(await page.evaluate(program)).toEqual(await hashesOf(openEngine, market, asked));
+    expect(await page.evaluate(program)).toEqual(await hashesOf(openEngine, market, request));
   });
 
   describe('/verify', () => {
     let service: LiveService;
     let folder: string;
     let bundle: Uint8Array;
-    const asked: string[] = [];
+    const requests: string[] = [];
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'divisor-verify-'));
       service = await liveService();
@@ -121,7 +121,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
       bundle = new Uint8Array(await (await fetch(`${service.url}/analytics/EQ/published/bundle`)).arrayBuffer());
       await writeFile(join(folder, 'eq.tar'), bundle);
       if ('browser' in tried) page = await tried.browser.newPage();
-      page.context().on('request', (request) => asked.push(request.url()));
+      page.context().on('request', (request) => requests.push(request.url()));
     });
     afterAll(async () => {
       await service.close();
@@ -135,12 +135,12 @@ describe.skipIf('why' in tried)('in Chromium', () => {
 
     test('a bundle from a file is recomputed without any request but that of the worker', async () => {
       await page.goto(`${service.url}/verify`);
-      asked.splice(0);
+      requests.splice(0);
       await page.setInputFiles('#file', join(folder, 'eq.tar'));
       const { entries } = await service.ok<{ readonly entries: readonly unknown[] }>('GET', '/analytics/EQ/published');
       expect(await titleOf('sound')).toBe(`EQ: ${entries.length} closes recomputed bit for bit`);
       expect(await page.textContent('#result dl')).toContain('Signaturesverified');
-      expect(asked.filter((url) => !url.endsWith('/verify/worker.js'))).toEqual([]);
+      expect(requests.filter((url) => !url.endsWith('/verify/worker.js'))).toEqual([]);
       const seconds = Number(/Time([\d.]+) s/.exec((await page.textContent('#result dl'))!)![1]);
       if (IS_SOAK) expect(seconds).toBeLessThanOrEqual(SECONDS_MAX);
     });

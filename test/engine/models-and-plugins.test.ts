@@ -10,7 +10,7 @@ import { exampleMarket } from './example-market.js';
 
 const market = exampleMarket({ names: 20, days: 400, seed: 11 });
 /** Every fifth security is listed later. */
-const listed = market.arrays.identifiers.filter((_, n) => n % 5 !== 0).toSorted();
+const list = market.arrays.identifiers.filter((_, n) => n % 5 !== 0).toSorted();
 
 type Body = Parameters<Api.Engine['define']>[0];
 const rules = { calendar: 'XNYS', base_date: '2022-02-01', rebalance: { frequency: 'monthly' } };
@@ -32,7 +32,7 @@ const bodies = [
     ...rules,
     id: 'PARENT',
     name: 'Parent',
-    universe: { kind: 'list', identifiers: listed },
+    universe: { kind: 'list', identifiers: list },
     pipeline: { weighting: { type: 'EqualWeight' } },
   },
   {
@@ -42,7 +42,7 @@ const bodies = [
     derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
   },
 ] as unknown as readonly Body[];
-const estimate = { identifiers: listed, end: '2022-01-31', estimator: 'gerber' } as const;
+const estimate = { identifiers: list, end: '2022-01-31', estimator: 'gerber' } as const;
 
 let service: LiveService;
 let engine: Api.Engine;

@@ -149,8 +149,8 @@ test.each(wrong.map((document, i) => [i, document] as const))(
     );
     expect(findings.length).toBeGreaterThan(0);
     expect(engine.validate(document)).toEqual(findings);
-    const refused = await service.ask<{ readonly error: object }>('POST', '/indices', document);
-    expect(codeAndFindings(() => engine.define(document))).toEqual(shortened(refused.body.error));
+    const refusal = await service.ask<{ readonly error: object }>('POST', '/indices', document);
+    expect(codeAndFindings(() => engine.define(document))).toEqual(shortened(refusal.body.error));
   },
 );
 
@@ -175,8 +175,8 @@ const shortened = (error: object): object => {
 
 test('a request that only a service can answer is refused by name', () => {
   engine.define(documents[1]!);
-  const asked = { as_known_on: 3 } as unknown as Parameters<Api.Engine['backtest']>[1];
-  expect(codeAndFindings(() => engine.backtest('EQUAL', asked))).toMatchObject({
+  const request = { as_known_on: 3 } as unknown as Parameters<Api.Engine['backtest']>[1];
+  expect(codeAndFindings(() => engine.backtest('EQUAL', request))).toMatchObject({
     code: 'VALIDATION_FAILED',
     findings: [{ path: 'as_known_on', code: 'NO_EFFECT' }],
   });
@@ -209,6 +209,6 @@ test.each([
     fields: { CLOSE: Float64Array.of(1, 2, 3, 4) },
   };
   const prices = { ...right, ...change } as unknown as Api.PriceArrays;
-  const refused = await openEngine({ market: { prices } }).catch((thrown: unknown) => shortened(thrown as object));
-  expect(refused).toMatchObject({ code: 'VALIDATION_FAILED', findings: [{ path, code }] });
+  const refusal = await openEngine({ market: { prices } }).catch((thrown: unknown) => shortened(thrown as object));
+  expect(refusal).toMatchObject({ code: 'VALIDATION_FAILED', findings: [{ path, code }] });
 });

@@ -165,10 +165,10 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   const renders: string[] = ['none'];
   const runs: string[] = ['none'];
   await finish('/data/synthetic', SCENE);
-  const found = (await ask('GET', '/data/identifiers?limit=50')).body as {
+  const match = (await ask('GET', '/data/identifiers?limit=50')).body as {
     readonly identifiers?: readonly { readonly identifier: string }[];
   };
-  names.push(...(found.identifiers ?? []).map(({ identifier }) => identifier), 'NOPE');
+  names.push(...(match.identifiers ?? []).map(({ identifier }) => identifier), 'NOPE');
   await restore();
 
   return {

@@ -87,14 +87,14 @@ export interface Outcome {
 
 export function createTeller(service: LiveService): Teller {
   /** Ids that the service gave to what the examples made. */
-  const made: Record<string, string> = {};
+  const outcome: Record<string, string> = {};
 
   async function finish({ job_id }: JobStatus): Promise<JobStatus> {
     let job: JobStatus;
     do job = await service.ok<JobStatus>('GET', `/jobs/${job_id}?wait=30`);
     while (job.status === 'pending' || job.status === 'running');
     const result = (job.result ?? {}) as Record<string, unknown>;
-    for (const name of ['run_id', 'render_id']) if (typeof result[name] === 'string') made[name] = result[name];
+    for (const name of ['run_id', 'render_id']) if (typeof result[name] === 'string') outcome[name] = result[name];
     return job;
   }
 
@@ -173,7 +173,7 @@ export function createTeller(service: LiveService): Teller {
       'GET',
       '/actions?from=2024-01-01&limit=1',
     );
-    made['action_id'] = actions[0]!.action_id;
+    outcome['action_id'] = actions[0]!.action_id;
   }
 
   /** Until nothing is being done to the day of the examples. */
@@ -216,7 +216,7 @@ export function createTeller(service: LiveService): Teller {
   return {
     async tell(id) {
       await preparations[id]?.();
-      const { method, path, body } = adapted(id, exampleRequest(OPERATIONS.get(id)!, made));
+      const { method, path, body } = adapted(id, exampleRequest(OPERATIONS.get(id)!, outcome));
       const answer = await service.ask(method, path, body);
       const { backtests = [] } = answer.body as { readonly backtests?: readonly { readonly job?: JobStatus | null }[] };
       for (const { job } of backtests) if (job) await finish(job);

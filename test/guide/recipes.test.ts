@@ -13,10 +13,10 @@ test('the model of the recipe for dbt gives the returns between the last levels 
   await writeFile(join(folder, 'levels.csv'), `date,total\n${rows.join('\n')}\n`);
   const connection = await (await DuckDBInstance.create()).connect();
   const sql = model.replace("{{ source('divisor', 'levels') }}", `read_csv('${join(folder, 'levels.csv')}')`);
-  const found = await connection.runAndReadAll(sql);
+  const result = await connection.runAndReadAll(sql);
   connection.closeSync();
   await rm(folder, { recursive: true });
-  const returns = found.getRows().map(([, value]) => value);
+  const returns = result.getRows().map(([, value]) => value);
   expect(returns[0]).toBeNull();
   expect(returns[1]).toBeCloseTo(0.1, 12);
   expect(returns[2]).toBeCloseTo(-0.1, 12);

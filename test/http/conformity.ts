@@ -37,10 +37,10 @@ function conformityOf(document: OpenApiDocument): Conformity {
     ),
   );
   return (operationId, { status, type, body }) => {
-    const found = operations.get(operationId);
-    if (found === undefined) return [`the document has no operation ${operationId}`];
-    let pointer = ['paths', found.path, found.method, 'responses', String(status)];
-    let response = (found.operation['responses'] as Record<string, Json>)[status];
+    const entry = operations.get(operationId);
+    if (entry === undefined) return [`the document has no operation ${operationId}`];
+    let pointer = ['paths', entry.path, entry.method, 'responses', String(status)];
+    let response = (entry.operation['responses'] as Record<string, Json>)[status];
     if (response === undefined) return [`${operationId} does not declare ${status}`];
     if (typeof response['$ref'] === 'string') {
       pointer = response['$ref'].slice(2).split('/');

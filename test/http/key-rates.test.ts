@@ -28,9 +28,9 @@ test('a key beyond its rate is refused with Retry-After on every route; another 
   for (const path of ['/things', '/things/one', '/nowhere', '/things', '/nowhere'])
     statuses.push((await send('GET', path, { scopes: 'read' })).status);
   expect(statuses).toEqual([200, 200, 404, 429, 429]);
-  const refused = await send('GET', '/things', { scopes: 'read' });
-  const { error } = (await refused.json()) as { readonly error: { readonly code: string } };
-  expect([error.code, refused.headers.get('retry-after')]).toEqual(['RATE_LIMITED', '2']);
+  const refusal = await send('GET', '/things', { scopes: 'read' });
+  const { error } = (await refusal.json()) as { readonly error: { readonly code: string } };
+  expect([error.code, refusal.headers.get('retry-after')]).toEqual(['RATE_LIMITED', '2']);
   expect((await send('GET', '/things', { scopes: 'read+write' })).status).toBe(200);
   for (let i = 0; i < 10; i++) expect((await send('GET', '/live', { scopes: 'read' })).status).toBe(200);
 });

@@ -87,10 +87,10 @@ test('ended jobs are timed by kind and outcome, those that never began by neithe
 
 test('requests and ended jobs are counted by key, those of many keys together', async () => {
   const metrics = sample();
-  const answered = { operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 };
-  metrics.observe({ ...answered, keyId: null });
-  for (let key = 0; key < 300; key++) metrics.observe({ ...answered, keyId: `key-${key}` });
-  metrics.observe({ ...answered, keyId: 'key-3' });
+  const response = { operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 };
+  metrics.observe({ ...response, keyId: null });
+  for (let key = 0; key < 300; key++) metrics.observe({ ...response, keyId: `key-${key}` });
+  metrics.observe({ ...response, keyId: 'key-3' });
   const ended = { jobId: 'a', kind: 'backtest', outcome: 'succeeded', seconds: 1, waitSeconds: 0 } as const;
   metrics.jobEnded({ ...ended, owner: 'key-3' });
   metrics.jobEnded({ ...ended, owner: 'key-299' });

@@ -54,13 +54,13 @@ export async function startProvider(clientId: string): Promise<Provider> {
       return json({ keys: [{ ...(await exportJWK(pair.publicKey)), kid, alg: 'ES256', use: 'sig' }] });
     }
     if (url.pathname === '/authorize') {
-      const asked = (name: string) => url.searchParams.get(name) ?? '';
+      const ask = (name: string) => url.searchParams.get(name) ?? '';
       const code = randomBytes(8).toString('hex');
-      if (asked('code_challenge_method') !== 'S256') return json({ error: 'invalid_request' }, 400);
-      codes.set(code, { challenge: asked('code_challenge'), nonce: asked('nonce') });
-      const back = new URL(asked('redirect_uri'));
+      if (ask('code_challenge_method') !== 'S256') return json({ error: 'invalid_request' }, 400);
+      codes.set(code, { challenge: ask('code_challenge'), nonce: ask('nonce') });
+      const back = new URL(ask('redirect_uri'));
       back.searchParams.set('code', code);
-      back.searchParams.set('state', asked('state'));
+      back.searchParams.set('state', ask('state'));
       back.searchParams.set('iss', issuer());
       response.writeHead(302, { location: back.href }).end();
       return;

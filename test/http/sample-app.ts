@@ -230,7 +230,7 @@ export function createSample(
   options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
 ): Sample {
   const log: Record<string, unknown>[] = [];
-  const answered: Answered[] = [];
+  const responses: Answered[] = [];
   let waiting = () => {};
   const cameIn = new Promise<void>((resolve) => (waiting = resolve));
   let release = () => {};
@@ -241,7 +241,7 @@ export function createSample(
     handlers: sampleHandlers(long),
     version: '1.2.3',
     log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
-    observe: (answer) => void answered.push(answer),
+    observe: (answer) => void responses.push(answer),
     ...options,
     authenticate({ request: { headers } }) {
       const key = headers.get('x-api-key');
@@ -260,7 +260,7 @@ export function createSample(
     long,
     waiting: cameIn,
     log,
-    answered,
+    answered: responses,
     async send(method, path, { scopes = 'read+write+run+data', json, text, headers = {} } = {}) {
       const body = json === undefined ? text : JSON.stringify(json);
       const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };

@@ -106,8 +106,8 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   }
 
   function cancel(): void {
-    const asked = anyNode().system?.cancel(`backtest:${IDENTS[between(0, IDENTS.length)]!}`);
-    asked?.then(
+    const request = anyNode().system?.cancel(`backtest:${IDENTS[between(0, IDENTS.length)]!}`);
+    request?.then(
       (status) => isTerminal(status.status) || say(`${status.job_id} lives on after its cancellation`),
       onlyRefusals,
     );
@@ -126,9 +126,9 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   }
   function act(): void {
     let dice = random();
-    const found = acts.find(([probability]) => (dice -= probability) < 0);
-    if (found === undefined) agenda.runNext();
-    else found[1]();
+    const match = acts.find(([probability]) => (dice -= probability) < 0);
+    if (match === undefined) agenda.runNext();
+    else match[1]();
   }
 
   const isQuiet = (): boolean =>
@@ -212,8 +212,8 @@ function kindOf(files: Set<string>): JobKind<Payload> {
       return {
         result: { artifact: ref },
         async effect(tx) {
-          const found = await tx.get('run', payload.token);
-          const count = found === undefined || 'unreadable' in found ? 0 : (found.body as { count: number }).count;
+          const stored = await tx.get('run', payload.token);
+          const count = stored === undefined || 'unreadable' in stored ? 0 : (stored.body as { count: number }).count;
           await tx.put('run', payload.token, { count: count + 1, refs: [ref] });
         },
       };

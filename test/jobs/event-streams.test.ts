@@ -46,9 +46,9 @@ describe('GET /jobs/{job_id}/events', () => {
     const streams = await Promise.all(
       Array.from({ length: LIMITS.MAX_EVENT_STREAMS }, () => ask(app, '/jobs/backtest:a/events')),
     );
-    const refused = await ask(app, '/jobs/backtest:a/events');
-    expect(refused.status).toBe(503);
-    expect(await refused.json()).toMatchObject({ error: { code: 'OVERLOADED' } });
+    const refusal = await ask(app, '/jobs/backtest:a/events');
+    expect(refusal.status).toBe(503);
+    expect(await refusal.json()).toMatchObject({ error: { code: 'OVERLOADED' } });
     for (const stream of streams) await stream.body!.cancel();
     const accepted = await ask(app, '/jobs/backtest:a/events');
     expect(accepted.status).toBe(200);
@@ -66,9 +66,9 @@ describe('GET /jobs/{job_id}/events', () => {
     );
     const open = streams.filter(({ status }) => status === 200);
     expect(open).toHaveLength(20);
-    const refused = streams.find(({ status }) => status !== 200)!;
-    expect(refused.status).toBe(429);
-    expect(await refused.json()).toMatchObject({
+    const refusal = streams.find(({ status }) => status !== 200)!;
+    expect(refusal.status).toBe(429);
+    expect(await refusal.json()).toMatchObject({
       error: { code: 'RATE_LIMITED', detail: { streams: 20, limit: 20 } },
     });
     const other = await follow('modest');

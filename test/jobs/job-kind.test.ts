@@ -6,18 +6,18 @@ const ran: string[] = [];
 const attempt = { compute: async (task: string) => void ran.push(task) } as unknown as Attempt;
 
 test('a task on the memory of one process compiles only in kinds that are tied to it', async () => {
-  const tied = jobKind('simulate', async (_, { compute }) => {
-    await compute('simulate-paths', {} as never);
+  const tied = jobKind('diff', async (_, { compute }) => {
+    await compute('total-return', {} as never);
     return done;
   });
   const portable = jobKind('optimise', async (_, { compute }) => {
     await compute('optimise', {} as never);
     // @ts-expect-error -- the catalogue does not tie optimisations to the memory of a process
-    await compute('simulate-paths', {} as never);
+    await compute('total-return', {} as never);
     return done;
   });
   for (const kind of [tied, portable]) await kind.run({} as never, attempt);
-  expect(ran).toEqual(['simulate-paths', 'optimise', 'simulate-paths']);
+  expect(ran).toEqual(['total-return', 'optimise', 'total-return']);
 });
 
 test('a kind takes its key and the reading of its payloads from the catalogue', () => {

@@ -136,10 +136,10 @@ function offeredWith(written: readonly WrittenParts[], lost: readonly number[]):
       return part;
     },
     async collect() {
-      const found = left;
+      const result = left;
       left = [];
-      offers = offers.filter((part) => !found.some(({ parts }) => parts.includes(part)));
-      return found;
+      offers = offers.filter((part) => !result.some(({ parts }) => parts.includes(part)));
+      return result;
     },
     remaining: async () => offers,
     withdraw: async () => {},

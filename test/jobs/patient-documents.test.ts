@@ -33,11 +33,11 @@ test('a write, another failure, and a read that nobody waits for any more are re
   const { state, pass, documents } = openPatient();
   await expect(documents.transaction(async () => {})).rejects.toBe(AWAY);
   const read = documents.get('run', 'A');
-  const refused = expect(read).rejects.toBe(AWAY);
+  const refusal = expect(read).rejects.toBe(AWAY);
   await pass(1000);
   state.isOver = true;
   await pass(1000);
-  await refused;
+  await refusal;
   state.isOver = false;
   state.failure = new Refusal('DOCUMENT_UNREADABLE', 'damaged');
   await expect(documents.get('run', 'A')).rejects.toBe(state.failure);

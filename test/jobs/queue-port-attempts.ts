@@ -25,14 +25,14 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       const { queue, claimed, documents, statusOf } = await joined();
       await queue.submit(job('a'));
       const { lease } = await claimed();
-      const refused = queue.complete(lease, {
+      const refusal = queue.complete(lease, {
         ...succeed,
         async effect(tx) {
           await tx.put('run', 'a', {});
           throw new Refusal('INDEX_DELETED', 'gone');
         },
       });
-      await expect(refused).rejects.toMatchObject({ code: 'INDEX_DELETED' });
+      await expect(refusal).rejects.toMatchObject({ code: 'INDEX_DELETED' });
       expect([await documents.get('run', 'a'), (await statusOf('a'))?.status]).toEqual([undefined, 'running']);
       const error = { code: 'INDEX_DELETED', message: 'gone', detail: null } as const;
       expect(await queue.complete(lease, { type: 'fail', error })).toBe(true);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobQueue, NewJob } from '#jobs/queue.js';
 import { describeCallbacks } from './queue-port-callbacks.js';
+import { describeOrder } from './queue-port-order.js';
 import { describeAttempts } from './queue-port-attempts.js';
 import { createQueues, from, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
 
@@ -11,6 +12,7 @@ export function describeJobQueue(name: string, open: OpenQueue): void {
     const queues = createQueues(open);
     describeSubmissions(queues);
     describeClaims(queues);
+    describeOrder(queues);
     describeAttempts(queues);
     describeListing(queues);
     describeCallbacks(queues);

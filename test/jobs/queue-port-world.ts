@@ -1,5 +1,6 @@
 import { afterEach } from 'vitest';
 import type { TaskProgress } from '#jobs/compute-pool.js';
+import type { PausedKinds } from '#jobs/paused-kinds.js';
 import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/queue.js';
 import type { DocumentStore } from '#store/port.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
@@ -9,6 +10,7 @@ export interface OpenedQueue {
   readonly queue: JobQueue;
   /** The documents that effects are written to. */
   readonly documents: DocumentStore;
+  readonly paused: PausedKinds;
   /** Lets time pass on the clock of leases. */
   pass(ms: number): Promise<void>;
   /** Opens it again on the same data, as after the sudden end of its process. */

@@ -98,9 +98,19 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     },
     located: { models: { core: { path: '/node/matrix', names: ['A'], observedEnd: '2024-01-02' } } },
   },
-  'plan-simulation': {
-    order: { market, columns, calendar: 'XNYS' },
+  'simulate-part': {
+    order: { market, columns, calendar: 'XNYS', parts: [0, 2], outputs: { tallies: 't' } },
     located: { columns: '/node/columns+earlier' },
+  },
+  'sum-simulation': {
+    order: {
+      market,
+      columns,
+      calendar: 'XNYS',
+      outputs: { view: 'v' },
+      files: [{ artifact: 'part', sha256: 'ab', parts: [0, 2] }],
+    },
+    located: { columns: '/node/columns+earlier', files: [{ path: '/node/part', sha256: 'ab', parts: [0, 2] }] },
   },
   'estimate-risk-model': {
     order: { market, outputs: { covariance: 'c', factors: 'f' }, universe: { kind: 'run', columns, calendar: 'XNYS' } },
@@ -151,18 +161,15 @@ describe.each(names)('an order of %s', (name) => {
   });
 });
 
-test.each(['plan-simulation', 'render'] as const)('%s without a market requests no market', async (name) => {
+test.each(['simulate-part', 'render'] as const)('%s without a market requests no market', async (name) => {
   const order = { ...ORDERS[name].order, market: null } as TaskInput<typeof name>;
   const refuse = async () => Promise.reject(new Error('asked for a market'));
   expect(await resolveTask(name, order, { ...resources, market: refuse })).toMatchObject({ market: null });
 });
 
-test('a task of one process is given the paths of its outputs, and the same memory', async () => {
-  const memory = new SharedArrayBuffer(8);
-  const order = { memory, outputs: { view: 'v' } } as unknown as TaskInput<'sum-simulation'>;
-  const input = await resolveTask('sum-simulation', order, resources);
-  expect(input.outputs).toEqual({ destination: resources.destination, names: { view: 'v' } });
-  expect(input.memory).toBe(memory);
+test('a task of one process is given its input unchanged', async () => {
+  const order = { from: '/here/columns', to: '/here/others' };
+  expect(await resolveTask('compare-levels', order, resources)).toEqual(order);
 });
 
 test('backtests of a process are given the files that it has written, if no other process writes', async () => {

@@ -10,8 +10,10 @@ import type { ComputePool } from '#jobs/compute-pool.js';
 import { nodeLimits } from '#jobs/node-limits.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
+import { createPausedKinds } from '#jobs/paused-kinds.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { JobKind } from '#jobs/job-kind.js';
+import { createJobKinds } from '#services/operations/job-kinds.js';
 import { createJobsService } from '#services/operations/jobs.js';
 import { openHome } from '#store/home/home.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
@@ -84,7 +86,8 @@ export async function openWorld(): Promise<World> {
   };
   const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
   const clock = systemClock;
-  const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent });
+  const paused = await createPausedKinds({ documents: store.documents, clock, isShared: false });
+  const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent, paused });
   const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
   const { kind, finish, fail } = createErrand(() => store.artifacts.destination);
   engine.register({ [kind.kind]: kind });
@@ -94,7 +97,10 @@ export async function openWorld(): Promise<World> {
   const ended = new Set<string>();
   const app = createApp({
     api: jobRoutes,
-    handlers: jobHandlers(createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal })),
+    handlers: jobHandlers(
+      createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal }),
+      createJobKinds({ paused, now: Date.now }),
+    ),
     authenticate({ request }) {
       const keyId = request.headers.get('x-api-key');
       if (keyId !== null && ended.has(keyId)) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');

@@ -65,8 +65,8 @@ export const largest100: Rulebook = (market, baseDate) => {
       return weighed(changing, t, { held, cap: 1 });
     },
     between(t, shares, heldAfter) {
-      const listed = new Set(market.listed(t));
-      const passes = (i: number) => listed.has(i);
+      const list = new Set(market.listed(t));
+      const passes = (i: number) => list.has(i);
       const next = replaced(changing, shares, { t, heldAfter, order: leftOut, passes });
       return next === shares ? undefined : next;
     },

@@ -55,8 +55,8 @@ export function within(
   const result = values.map(() => NaN);
   for (const group of new Set(groups)) {
     const positions = groups.flatMap((own, i) => (own === group ? [i] : []));
-    const found = of(positions.map((i) => values[i]!));
-    positions.forEach((i, k) => (result[i] = found[k]!));
+    const match = of(positions.map((i) => values[i]!));
+    positions.forEach((i, k) => (result[i] = match[k]!));
   }
   return result;
 }

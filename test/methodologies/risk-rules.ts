@@ -16,7 +16,7 @@ export function hierarchicalWeights(covariance: readonly (readonly number[])[]):
   const apart = (i: number, j: number) => Math.sqrt(sum(distance.map((row) => (row[i]! - row[j]!) ** 2)));
   // Clusters in the order in which they were made, each with its leaves from left to right.
   let clusters = covariance.map((_, i) => ({ made: i, leaves: [i] }));
-  for (let made = n; clusters.length > 1; made++) {
+  for (let result = n; clusters.length > 1; result++) {
     let best = { a: 0, b: 1, distance: Infinity };
     for (let a = 0; a < clusters.length; a++)
       for (let b = a + 1; b < clusters.length; b++) {
@@ -26,7 +26,7 @@ export function hierarchicalWeights(covariance: readonly (readonly number[])[]):
     const [left, right] = [clusters[best.a]!, clusters[best.b]!];
     clusters = [
       ...clusters.filter((cluster) => cluster !== left && cluster !== right),
-      { made, leaves: [...left.leaves, ...right.leaves] },
+      { made: result, leaves: [...left.leaves, ...right.leaves] },
     ];
   }
   const variance = (leaves: readonly number[]): number => {

@@ -216,8 +216,8 @@ export const stylePair =
       const rank = (name: string) => percentiles(parent.map((i) => market.fact(i, t, name)));
       const [book, forecast, sales] = [rank('BOOK_TO_PRICE'), rank('FORECAST_GROWTH'), rank('SALES_GROWTH')];
       const scores = parent.map((_, k) => {
-        const found = 0.5 * book[k]! + 0.25 * (1 - forecast[k]!) + 0.25 * (1 - sales[k]!);
-        return Number.isNaN(found) ? 0.5 : found;
+        const result = 0.5 * book[k]! + 0.25 * (1 - forecast[k]!) + 0.25 * (1 - sales[k]!);
+        return Number.isNaN(result) ? 0.5 : result;
       });
       const place = percentiles(scores);
       return new Map(

@@ -166,7 +166,7 @@ interface Draw {
 
 function drawBars(store: Bars, i: number, { random, normal, market, sector }: Draw): void {
   const { dates } = store;
-  const listed = i % 12 === 7 ? 60 + Math.floor(random() * 500) : 0;
+  const list = i % 12 === 7 ? 60 + Math.floor(random() * 500) : 0;
   const splits = i % 20 === 3 ? 250 + Math.floor(random() * 700) : -1;
   const [beta, own] = [0.5 + random(), 0.006 + 0.018 * random()];
   let price = 15 + 120 * random();
@@ -176,14 +176,14 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
   const specials = i % 25 === 6 ? 150 + Math.floor(random() * 900) : -1;
   const gap = { from: i % 15 === 11 ? 200 + Math.floor(random() * 800) : -1, length: 1 + (i % 3) };
   const end = store.delisted[i]! < 0 ? dates.length - 1 : store.delisted[i]!;
-  for (let t = listed; t <= end; t++) {
+  for (let t = list; t <= end; t++) {
     price *= Math.exp(beta * market[t]! + sector[t]! + own * normal());
-    if (t === splits && t > listed) {
+    if (t === splits && t > list) {
       store.split[i]![t] = 2;
       price /= 2;
       shares *= 2;
     }
-    if (t === specials && t > listed) {
+    if (t === specials && t > list) {
       store.special[i]![t] = Math.round(0.2 * price * 100) / 100;
       price -= store.special[i]![t]!;
     }
@@ -252,7 +252,7 @@ function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
 }
 
 function drawUniverses({ dates, close }: Bars, random: () => number): Record<string, Membership[]> {
-  const listed = close.flatMap((values, i) => (Number.isNaN(values[0]!) ? [] : [i]));
+  const list = close.flatMap((values, i) => (Number.isNaN(values[0]!) ? [] : [i]));
   const changing = (members: readonly number[], reserve: readonly number[], every: number): Membership[] => {
     const rows = new Map(
       members.map((security) => [security, { security, start: dates[0]!, end: null as string | null }]),
@@ -268,8 +268,8 @@ function drawUniverses({ dates, close }: Bars, random: () => number): Record<str
     return [...past, ...rows.values()];
   };
   return {
-    COMMITTEE: changing(listed.slice(0, 120), listed.slice(120, 150), 29),
-    AVERAGE: changing(listed.slice(30, 60), listed.slice(100, 106), 150),
+    COMMITTEE: changing(list.slice(0, 120), list.slice(120, 150), 29),
+    AVERAGE: changing(list.slice(30, 60), list.slice(100, 106), 150),
   };
 }
 

@@ -64,7 +64,7 @@ const MARKETS = {
 } satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
 type StoreId = keyof typeof MARKETS;
 /** With EVIDENCE=1 the table of the guide is renewed from this run. */
-const found: Evidence[] = [];
+const results: Evidence[] = [];
 /** Causes of rebalances, by index. */
 const causes = new Map<string, Set<string>>();
 let service: LiveService;
@@ -74,8 +74,8 @@ beforeAll(async () => {
   await activate('drawn');
 });
 afterAll(async () => {
-  console.log(found.map((one) => Object.values(one).join(' | ')).join('\n'));
-  if (process.env['EVIDENCE'] === '1') writeEvidence(found);
+  console.log(results.map((one) => Object.values(one).join(' | ')).join('\n'));
+  if (process.env['EVIDENCE'] === '1') writeEvidence(results);
   await service?.close();
 });
 
@@ -136,7 +136,7 @@ async function compareTemplate(storeId: StoreId, id: string): Promise<void> {
       }),
     );
   }
-  found.push({
+  results.push({
     template: id,
     store: storeId,
     documents: documents.length,
@@ -217,8 +217,8 @@ test('a store without shares, sectors and series cannot run the templates that r
   expect(missingOf('industry-quotas')).toEqual(['SECTOR', 'SHARES_OUTSTANDING']);
   expect(missingOf('leveraged-and-short')).toEqual(['SHARES_OUTSTANDING', 'CASH']);
   expect(missingOf('price-average')).toEqual(['AVERAGE']);
-  const refused = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/industry-quotas/level');
-  expect([refused.status, refused.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
+  const refusal = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/industry-quotas/level');
+  expect([refusal.status, refusal.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
 
 /** Largest difference of a target weight over all reviews; members must be the same. */

@@ -71,9 +71,9 @@ describe('with every worker busy for minutes', () => {
       times.push((await service.ask('GET', i % 2 === 0 ? '/indices' : '/jobs?limit=20')).ms);
       await pause(5);
     }
-    const found = percentiles(times);
-    console.log(`GET with ${WORKERS} busy workers: ${percentileText(found)}`);
-    if (IS_SOAK) expect(found.p99).toBeLessThan(50);
+    const result = percentiles(times);
+    console.log(`GET with ${WORKERS} busy workers: ${percentileText(result)}`);
+    if (IS_SOAK) expect(result.p99).toBeLessThan(50);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
   });
@@ -164,7 +164,7 @@ test.runIf(IS_SOAK)(
     const end = await saturate();
     const before = await service.resident();
     const accepted: string[] = [];
-    let refused = 0;
+    let count = 0;
     const body = { index_id: 'ONE', start: '2024-11-01' };
     for (let from = 0; from < 12_000; from += 50) {
       const answers = await Promise.all(
@@ -181,13 +181,13 @@ test.runIf(IS_SOAK)(
         if (status === 202) accepted.push(answer.job_id);
         else {
           expect([status, answer.error.code, Number(retryAfter) > 0]).toEqual([503, 'OVERLOADED', true]);
-          refused++;
+          count++;
         }
       }
     }
     const grown = (await service.resident()) - before;
     console.log(
-      `12,000 submissions: ${accepted.length} accepted, ${refused} refused, ${grown.toFixed(0)} MB more resident`,
+      `12,000 submissions: ${accepted.length} accepted, ${count} refused, ${grown.toFixed(0)} MB more resident`,
     );
     expect(accepted.length).toBe(10_000);
     expect(grown).toBeLessThan(200);

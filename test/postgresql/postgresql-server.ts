@@ -68,10 +68,10 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   const user = process.getuid?.() === 0 ? (userOf('postgres') ?? userOf('nobody')) : undefined;
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  const made = preparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
-  const programs = NATIVE === undefined ? OWN_PROGRAMS! : join(made, 'native', 'bin');
+  const result = preparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
+  const programs = NATIVE === undefined ? OWN_PROGRAMS! : join(result, 'native', 'bin');
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
-  else execFileSync('cp', ['-a', join(made, 'data'), data]); // with its owner
+  else execFileSync('cp', ['-a', join(result, 'data'), data]); // with its owner
   const port = await freePort();
   const encrypted = options.tls === undefined ? [] : encryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');

@@ -97,10 +97,10 @@ describe.skipIf(!hasPython)('prices over HTTP', () => {
       const scale = kind === 'trs' ? answer.notional : answer.spot;
       const { periods, ...figures } = expected[i]!;
       for (const [name, value] of Object.entries(figures)) {
-        const found = answer[name];
-        if (value === null) expect(found, name).toBeNull();
+        const result = answer[name];
+        if (value === null) expect(result, name).toBeNull();
         else
-          expect(Math.abs(Number(found) - Number(value)), `${name} of ${JSON.stringify(request)}`).toBeLessThan(
+          expect(Math.abs(Number(result) - Number(value)), `${name} of ${JSON.stringify(request)}`).toBeLessThan(
             1e-10 *
               Math.max(1, Math.abs(Number(value)), name === 'par_spread' || name.startsWith('implied') ? 1 : scale),
           );

@@ -35,7 +35,7 @@ const BASE = {
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '2']);
-  const made = await service.job('/data/synthetic', {
+  const result = await service.job('/data/synthetic', {
     store_id: 'made',
     seed: 11,
     assets: 40,
@@ -43,7 +43,7 @@ beforeAll(async () => {
     end: '2021-12-31',
     sectors: 5,
   });
-  expect(made.error).toBeNull();
+  expect(result.error).toBeNull();
   await service.ok('POST', '/indices', BASE);
 });
 afterAll(() => service?.close());
@@ -181,15 +181,15 @@ describe('sweeps over HTTP', () => {
     };
     const folds = { method: 'walk_forward', groups: 4, select_by: 'volatility', purge: 2 };
     const { result } = await service.job<SweepView>('/analytics/sweeps', { ...body, sweep_id: 'folds', folds });
-    const found = result.folds!;
-    expect(found.choices.map(({ train, test: tested, variant, rank }) => [train, tested, variant, rank])).toEqual([
+    const match = result.folds!;
+    expect(match.choices.map(({ train, test: tested, variant, rank }) => [train, tested, variant, rank])).toEqual([
       [[0], [1], 2, 1],
       [[0, 1], [2], 2, 1],
       [[0, 1, 2], [3], 2, 1],
     ]);
-    expect(found.chosen).toEqual([{ variant: 2, splits: 3 }]);
-    expect([found.left_before, found.left_after, found.paths.length]).toEqual([2, 0, 1]);
-    expect(found.groups.at(-1)!.end).toBe(result.rows[0]!.end);
+    expect(match.chosen).toEqual([{ variant: 2, splits: 3 }]);
+    expect([match.left_before, match.left_after, match.paths.length]).toEqual([2, 0, 1]);
+    expect(match.groups.at(-1)!.end).toBe(result.rows[0]!.end);
     expect(result.verdict!.at(-1)).toMatch(/^Chosen by volatility over 3 splits, the best shows .* out of sample\.$/);
 
     const short = await service.job<SweepView>('/analytics/sweeps', {

@@ -55,9 +55,9 @@ async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promis
   const run = promisify(execFile);
   if (cache !== 'none') {
     const file = JSON.stringify(place(`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`));
-    const made = JSON.stringify(cache === 'of the script' ? script : `${script};`);
+    const result = JSON.stringify(cache === 'of the script' ? script : `${script};`);
     // In a separate process: V8 requires the flags of the compilation, and the test runner has others.
-    const program = `fs.writeFileSync(${file}, new vm.Script(${made}).createCachedData())`;
+    const program = `fs.writeFileSync(${file}, new vm.Script(${result}).createCachedData())`;
     await run(process.execPath, ['-e', program]);
   }
   return (await run(process.execPath, [place('dist/src/main.js')])).stdout.trim();

@@ -58,9 +58,9 @@ describe('a request cannot hide another one', () => {
     ],
     ['a bare line feed after a chunk', `${head}Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n${hidden}`],
   ])('by %s', async (_name, bytes) => {
-    const answered = statuses(await answersTo(bytes));
-    expect(answered.at(-1)).toBe(400);
-    expect(answered).not.toContain(500); // the hidden request would crash, by its route's purpose
+    const response = statuses(await answersTo(bytes));
+    expect(response.at(-1)).toBe(400);
+    expect(response).not.toContain(500); // the hidden request would crash, by its route's purpose
   });
 
   test('and a second whole request on one connection is answered on its own', async () => {

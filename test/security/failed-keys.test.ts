@@ -39,15 +39,15 @@ function waitingSample() {
 
 test('a guesser waits; a right key, and a request without a key, never do', async () => {
   const { app, waits, letGo } = waitingSample();
-  const asked = async (headers: Record<string, string>, address: string): Promise<number> =>
+  const ask = async (headers: Record<string, string>, address: string): Promise<number> =>
     (await app.fetch(new Request('http://localhost/things', { headers }), address)).status;
-  for (let i = 0; i < 20; i++) expect(await asked(GUESS, '10.0.0.1')).toBe(401);
+  for (let i = 0; i < 20; i++) expect(await ask(GUESS, '10.0.0.1')).toBe(401);
   expect(waits).toEqual([]);
-  const guess = asked(GUESS, '10.0.0.1');
+  const guess = ask(GUESS, '10.0.0.1');
   const others = [
-    await asked({ 'x-api-key': 'read' }, '10.0.0.1'),
-    await asked({}, '10.0.0.1'),
-    await asked(GUESS, '10.0.0.2'),
+    await ask({ 'x-api-key': 'read' }, '10.0.0.1'),
+    await ask({}, '10.0.0.1'),
+    await ask(GUESS, '10.0.0.2'),
   ];
   expect([others, waits]).toEqual([[200, 401, 401], [500]]);
   letGo();
@@ -57,12 +57,12 @@ test('a guesser waits; a right key, and a request without a key, never do', asyn
 test('over the wire the address is the one of the socket', async () => {
   const { app, waits, letGo } = waitingSample();
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
-  const asked = async (headers: Record<string, string>) => {
+  const ask = async (headers: Record<string, string>) => {
     await (await fetch(`${server.url}/things`, { headers })).text();
   };
-  for (let i = 0; i < 20; i++) await asked(GUESS);
-  const guess = asked(GUESS);
-  await asked({});
+  for (let i = 0; i < 20; i++) await ask(GUESS);
+  const guess = ask(GUESS);
+  await ask({});
   letGo();
   await guess;
   expect(waits).toEqual([500]);

@@ -135,8 +135,9 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
     const location = await parquetOf(columns, 'beside');
     const mapping = { columns: { date: 'date', identifier: 'identifier', CLOSE: 'CLOSE', NOTE: 'NOTE' } };
     for (const path of ['/data/inspect', '/data/stores']) {
-      const asked = path === '/data/inspect' ? { location, mapping } : { name: 'L', kind: 'folder', location, mapping };
-      const { body } = await service.ask('POST', path, asked);
+      const request =
+        path === '/data/inspect' ? { location, mapping } : { name: 'L', kind: 'folder', location, mapping };
+      const { body } = await service.ask('POST', path, request);
       const text = JSON.stringify(body);
       expect([path, text.length < 20_000]).toEqual([path, true]);
     }
@@ -182,13 +183,13 @@ test('a Parquet file and a DuckDB table of more columns than are read are refuse
     { kind: 'database', location: `duckdb://${duck}` },
   ];
   for (const store of stores) {
-    const said = 'There are 8193 columns; at most 8192 are read.';
+    const report = 'There are 8193 columns; at most 8192 are read.';
     const error = await service.refusal('POST', '/data/stores', { name: 'Many', ...store });
     const [finding] = (error.detail?.['findings'] ?? []) as { code: string; message: string }[];
     expect([store.kind, error.status, finding?.code]).toEqual([store.kind, 422, 'UNREADABLE_FILE']);
-    expect(finding?.message).toContain(said);
+    expect(finding?.message).toContain(report);
     const { body } = await service.ask('POST', '/data/inspect', { location: store.location });
-    expect(JSON.stringify(body)).toContain(said);
+    expect(JSON.stringify(body)).toContain(report);
   }
 });
 

@@ -11,7 +11,7 @@ const BEFORE_REGEX =
 /** The regular expressions of a TypeScript source: strings, templates and comments are passed over. */
 export function regexLiterals(text: string): RegexLiteral[] {
   const source = text.replace(/^#!.*/, '');
-  const found: RegexLiteral[] = [];
+  const results: RegexLiteral[] = [];
   let at = 0;
   let line = 1;
   /** The end of the code before `at`, without comments. */
@@ -60,7 +60,7 @@ export function regexLiterals(text: string): RegexLiteral[] {
       passTemplate();
     } else if (character === '/' && BEFORE_REGEX.test(before)) {
       const literal = readLiteral(source, at);
-      found.push({ pattern: new RegExp(literal.body, literal.flags), line });
+      results.push({ pattern: new RegExp(literal.body, literal.flags), line });
       at = literal.end;
       before = '"';
     } else {
@@ -70,7 +70,7 @@ export function regexLiterals(text: string): RegexLiteral[] {
       at++;
     }
   }
-  return found;
+  return results;
 }
 
 function readLiteral(

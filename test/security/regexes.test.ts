@@ -160,13 +160,13 @@ test.each(patterns)('$place $pattern runs in linear time', ({ pattern }) => {
 });
 
 test('no pattern is made of what a client sends', () => {
-  const made = sources.flatMap((file) =>
+  const results = sources.flatMap((file) =>
     readFileSync(file, 'utf8')
       .split('\n')
       .flatMap((text, i) => (/new RegExp\(|[^.\w]RegExp\(/.test(text) ? [`${file}:${i + 1} ${text.trim()}`] : [])),
   );
   // The kinds of job, the names of XML attributes and the marks between thousands are written in the program.
-  expect([...new Set(made.map((line) => line.replace(/:\d+ .*/, '')))]).toEqual([
+  expect([...new Set(results.map((line) => line.replace(/:\d+ .*/, '')))]).toEqual([
     'src/contract/jobs.ts',
     'src/market/formats/xml-tokens.ts',
     'src/market/mapping/written-numbers.ts',

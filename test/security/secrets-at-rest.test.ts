@@ -25,8 +25,8 @@ test('signing keys and passwords that were stored in the open are encrypted once
     await tx.put('signing-key', signing.key_id, signing);
   });
   const bodyOf = async (kind: 'store' | 'signing-key', id: string) => {
-    const found = await documents.get(kind, id);
-    return found !== undefined && 'body' in found ? JSON.stringify(found.body) : '';
+    const entry = await documents.get(kind, id);
+    return entry !== undefined && 'body' in entry ? JSON.stringify(entry.body) : '';
   };
   const secrets = await openSecrets({ secretKeyFile: undefined, secretKey: key }, documents);
   expect(await bodyOf('store', 'db')).not.toContain('open-secret');

@@ -15,7 +15,7 @@ const secretOf = (key: string) => key.split('_').slice(2).join('_');
 let home: string;
 let service: Run & { readonly url: string };
 let stored: string;
-const said: string[] = [];
+const messages: string[] = [];
 
 async function ask(method: string, path: string, headers: Record<string, string>, body?: unknown): Promise<number> {
   const response = await fetch(`${service.url}${path}`, {
@@ -23,14 +23,14 @@ async function ask(method: string, path: string, headers: Record<string, string>
     headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
-  said.push(`${JSON.stringify([...response.headers])}${await response.text()}`);
+  messages.push(`${JSON.stringify([...response.headers])}${await response.text()}`);
   return response.status;
 }
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'divisor-secrets-'));
-  const made = await finishedHere(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
-  stored = made.out.trim();
+  const result = await finishedHere(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
+  stored = result.out.trim();
   const { record } = given;
   service = await serving(
     home,
@@ -81,9 +81,9 @@ afterAll(async () => {
 const SECRETS = () => [secretOf(given.key), secretOf(stored), 'w'.repeat(43), PASSWORD, given.record.sha256];
 
 test('no answer contains a secret', () => {
-  expect(said.length).toBeGreaterThan(20);
+  expect(messages.length).toBeGreaterThan(20);
   // An answer repeats ids and paths of its request; those are omitted.
-  const leaks = said.filter((text) => !/INVALID_IDENTIFIER|ROUTE_NOT_FOUND|INDEX_NOT_FOUND/.test(text));
+  const leaks = messages.filter((text) => !/INVALID_IDENTIFIER|ROUTE_NOT_FOUND|INDEX_NOT_FOUND/.test(text));
   for (const secret of SECRETS())
     expect(leaks.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
 });

@@ -63,7 +63,7 @@ afterAll(async () => {
 test('a key whose data never ends leaves a place to read to another, and its processes end when its clients leave', async () => {
   const location = await viewOf('endless.db', '(SELECT sum(sin(i)) FROM range(1000000000000) t(i))');
   const leaving = new AbortController();
-  const asked = Array.from({ length: 4 }, () =>
+  const request = Array.from({ length: 4 }, () =>
     ask(greedy.key, '/data/inspect', { location, tables: { market: 'market' } }, leaving.signal).catch(() => 'left'),
   );
   await expect.poll(workingReaders, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
@@ -73,7 +73,7 @@ test('a key whose data never ends leaves a place to read to another, and its pro
   const store = { store_id: 'small', name: 'Small', kind: 'folder', location: small };
   expect((await ask(modest.key, '/data/stores', store)).status).toBe(201);
   leaving.abort();
-  expect(await Promise.all(asked)).toEqual(['left', 'left', 'left', 'left']);
+  expect(await Promise.all(request)).toEqual(['left', 'left', 'left', 'left']);
   await expect.poll(workingReaders, { timeout: 20_000 }).toBeLessThanOrEqual(1); // one that waits for the next task
   expect((await ask(greedy.key, '/data/inspect', { location: small })).status).toBe(200);
 });

@@ -101,11 +101,11 @@ test('content and activation of a store are logged next to its declaration, and 
 
 test('a refused transaction leaves nothing in the log', async () => {
   const documents = await opened();
-  const refused = documents.transaction(async (tx) => {
+  const refusal = documents.transaction(async (tx) => {
     await tx.put('index', 'EQ', { id: 'EQ' });
     throw new Error('no');
   });
-  await expect(refused).rejects.toThrow('no');
+  await expect(refusal).rejects.toThrow('no');
   expect(await auditHead(documents)).toMatchObject({ seq: 0 });
   await documents.close();
 });

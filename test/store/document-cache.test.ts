@@ -65,8 +65,8 @@ describe('a cache of documents', () => {
   test('gives what nobody can change', () => {
     const { find } = counted({ a: 10 });
     find('a');
-    const found = find('a') as StoredDocument;
-    const body = found.body as { list: number[] };
+    const result = find('a') as StoredDocument;
+    const body = result.body as { list: number[] };
     expect(() => body.list.push(2)).toThrow(TypeError);
   });
 });

@@ -92,13 +92,13 @@ export function describeLists(stores: Stores): void {
       for (let n = 0; n < 40; n++) {
         const id = `d${n % 7}`;
         await store.transaction<unknown>((tx) => (n % 5 === 4 ? tx.delete('index', id) : tx.put('index', id, { n })));
-        const found = await store.get('index', id);
+        const stored = await store.get('index', id);
         const ids = await store.ids('index');
         const { documents } = await store.list('index', (body) => (body as { n: number }).n);
         expect(ids.includes(id)).toBe(n % 5 !== 4);
         expect(documents.includes(n)).toBe(n % 5 !== 4);
-        if (n % 5 === 4) expect(found).toBeUndefined();
-        else expect(bodyOf(found)).toEqual({ n });
+        if (n % 5 === 4) expect(stored).toBeUndefined();
+        else expect(bodyOf(stored)).toEqual({ n });
       }
     });
   });

@@ -18,9 +18,9 @@ export function describeProcesses(stores: Stores): void {
         await writer!.transaction<unknown>((tx) =>
           n % 7 === 6 ? tx.delete('index', 'a') : tx.put('index', 'a', { n }),
         );
-        const found = await reader!.get('index', 'a');
-        if (n % 7 === 6) expect(found).toBeUndefined();
-        else expect(bodyOf(found)).toEqual({ n });
+        const stored = await reader!.get('index', 'a');
+        if (n % 7 === 6) expect(stored).toBeUndefined();
+        else expect(bodyOf(stored)).toEqual({ n });
         expect(await reader!.ids('index')).toEqual(n % 7 === 6 ? [] : ['a']);
         expect((await reader!.list('index', (body) => body)).documents).toEqual(n % 7 === 6 ? [] : [{ n }]);
         expect(await reader!.revision('index')).toBeGreaterThan(before);

@@ -94,14 +94,14 @@ function describeWhole(stores: Stores): void {
         expect(await tx.lastNumber('version', 'a')).toBe(3);
       });
       expect([await store.lastNumber('version', 'a'), await store.lastNumber('history', 'a')]).toEqual([3, 0]);
-      const found = await store.transaction(async (tx) => {
+      const result = await store.transaction(async (tx) => {
         const before = await tx.lastNumber('version', 'a');
         for (const number of [3, 2]) await tx.delete('version', numberedId('a', number));
         const between = await tx.lastNumber('version', 'a');
         await put(tx, 'a', 2);
         return [before, between, await tx.lastNumber('version', 'a')];
       });
-      expect(found).toEqual([3, 1, 2]);
+      expect(result).toEqual([3, 1, 2]);
       expect(await store.lastNumber('version', 'a')).toBe(2);
     });
 
@@ -136,11 +136,11 @@ function describeWhole(stores: Stores): void {
 
     test('takes several calls at once', async () => {
       const { store } = await stores.open();
-      const found = await store.transaction(async (tx) => {
+      const result = await store.transaction(async (tx) => {
         await Promise.all(Array.from({ length: 50 }, (_, n) => tx.put('index', `d${n}`, { n })));
         return Promise.all(Array.from({ length: 50 }, (_, n) => tx.get('index', `d${n}`)));
       });
-      expect(found.map(bodyOf)).toEqual(Array.from({ length: 50 }, (_, n) => ({ n })));
+      expect(result.map(bodyOf)).toEqual(Array.from({ length: 50 }, (_, n) => ({ n })));
     });
 
     test('that is over takes nothing more', async () => {
@@ -259,8 +259,8 @@ function describeConcurrent(stores: Stores): void {
               await store.transaction(async (tx) => {
                 const seen = new Map<string, readonly string[]>();
                 const look = async (document: string) => {
-                  const found = await tx.get('index', document);
-                  return found === undefined ? [] : bodyOf<string[]>(found);
+                  const stored = await tx.get('index', document);
+                  return stored === undefined ? [] : bodyOf<string[]>(stored);
                 };
                 for (const document of reads) seen.set(document, await look(document));
                 for (const document of new Set(writes)) {

@@ -41,8 +41,8 @@ export function createMemoryEngine(): MemoryEngine {
         ?.slice(owner.length + 1) ?? 0,
     );
   const find = (of: Texts, kind: DocumentKind, id: string): StoredDocument | undefined => {
-    const found = of.get(keyOf(kind, id));
-    return found && { id, body: JSON.parse(found.text) as unknown, etag: found.etag, updatedAt: found.updatedAt };
+    const entry = of.get(keyOf(kind, id));
+    return entry && { id, body: JSON.parse(entry.text) as unknown, etag: entry.etag, updatedAt: entry.updatedAt };
   };
   const namesOf = (of: Texts): Set<string> =>
     new Set([...of.values()].flatMap(({ text }) => namesIn(Buffer.from(text))));

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { identityOf, shareMarket } from '#domain/market/handle.js';
-import { planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
 import { createPool } from '#jobs/pool.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { TaskInput } from '#jobs/tasks.js';
@@ -104,31 +103,6 @@ describe('one, two and four workers give the same bits of', () => {
       return [covariance.sha256, diagnostics];
     };
     expect(await estimate(4)).toEqual(await estimate(1));
-  });
-
-  test('simulated paths', async () => {
-    const moments = { mean: 0.0003, deviation: 0.012 };
-    const plan = planSimulation(
-      SimulationRequest.parse({ paths: 20_000, horizon: 40 }),
-      { kind: 'gaussian', ...moments },
-      moments,
-    );
-    const paths = async (workers: number) => {
-      const on = pool(workers);
-      const memory = new SharedArrayBuffer(tallyBytes(plan));
-      await Promise.all(
-        plan.cuts
-          .slice(1)
-          .map(
-            (_, part) =>
-              on.run({ lane: 'heavy', task: 'simulate-paths', input: { plan, part, memory }, signal: never }).output,
-          ),
-      );
-      return sha(new Uint8Array(memory).slice());
-    };
-    const alone = await paths(1);
-    expect(await paths(2)).toBe(alone);
-    expect(await paths(4)).toBe(alone);
   });
 
   test('a product whose tile rows they share over one memory', async () => {

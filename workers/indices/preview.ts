@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import type { Day } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { previewAnswer } from '#views/preview-answer.js';
@@ -16,7 +17,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
     const market = openedMarket(handle);
     const answer = previewAnswer({
       market,
-      calendars: openedCalendars(),
+      calendars: openedCalendars(closuresOf(documents)),
       documents,
       indexId,
       asOf,

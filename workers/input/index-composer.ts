@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer } from '#domain/books/compositions.js';
 import type { KnownMarkets } from '#domain/books/known-seats.js';
@@ -29,7 +30,7 @@ export function composerFor(
 ): Composer {
   return createComposer({
     market,
-    calendars: openedCalendars(),
+    calendars: openedCalendars(closuresOf(documents)),
     documents,
     models: openedModels(models),
     until,

@@ -1,9 +1,26 @@
-import type { Calendars } from '#domain/calendars/calendar.js';
+import type { RecordedClosures } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
+import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
-let calendars: Calendars | undefined;
+/** Sets of recorded changes whose calendars a thread keeps: consecutive tasks mostly have the same one. */
+const KEPT_MAX = 4;
 
-/** Returns the calendars of the service, opened once per thread. */
-export function openedCalendars(): Calendars {
-  return (calendars ??= openCalendars());
+let calendars: ExchangeCalendars | undefined;
+const corrected = new Map<string, ExchangeCalendars>();
+
+/**
+ * Returns the calendars of the service with recorded changes, opened once per thread. The changes come from the task,
+ * so that its results depend only on its input.
+ */
+export function openedCalendars(closures: RecordedClosures = {}): ExchangeCalendars {
+  calendars ??= openCalendars();
+  if (Object.keys(closures).length === 0) return calendars;
+  const key = canonicalJson(closures);
+  const found = corrected.get(key) ?? correctCalendars(calendars, closures);
+  corrected.delete(key);
+  corrected.set(key, found);
+  if (corrected.size > KEPT_MAX) corrected.delete(corrected.keys().next().value!);
+  return found;
 }

@@ -1,4 +1,3 @@
-import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { marketOn } from '#domain/books/market-on.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
@@ -22,12 +21,12 @@ type StoredRun = RenderInput['runs'][number];
 let fonts: FontShelf | undefined;
 
 /** Renders a report from stored runs, whose columns stay open meanwhile. Fonts are read once per thread. */
-export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, market, outputs }, control) => {
+export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, outputs }, control) => {
   const risks = new Map<string, RiskFound>();
   const markets = new Map<string, SessionMarket | Missing>();
   for (const run of runs) {
-    if (needsMarket(template, run.indexId)) markets.set(run.indexId, marketOf(run, market));
-    risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run, market) : NOT_ASKED);
+    if (needsMarket(template, run.indexId)) markets.set(run.indexId, marketOf(run));
+    risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run) : NOT_ASKED);
   }
   fonts ??= openFonts();
   const shelf = fonts;
@@ -47,23 +46,15 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 
 /** Returns the market on the calendar of a run, or the reason why it is unavailable. */
-function marketOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): SessionMarket | Missing {
-  if (handle === null) return { missing: 'This needs a served data store, and none is served.' };
-  if (isOtherDataset)
-    return {
-      missing: `This needs the data store of the run; the served store is ${handle.datasetId}.`,
-    };
-  const code = withRunFile(columns, ({ header }) => header.calendar);
-  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code });
+function marketOf({ columns, market: handle }: StoredRun): SessionMarket | Missing {
+  if (handle === null) return { missing: 'This needs the data store of the run, which cannot be read.' };
+  const { calendar: code, closures } = withRunFile(columns, ({ header }) => header);
+  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(closures), code });
 }
 
 /** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */
-async function riskOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
-  if (handle === null) return { missing: 'Risk estimates need a served data store, and none is served.' };
-  if (isOtherDataset)
-    return {
-      missing: `Risk estimates need the data store of the run; the served store is ${handle.datasetId}.`,
-    };
+async function riskOf({ columns, market: handle }: StoredRun): Promise<RiskFound> {
+  if (handle === null) return { missing: 'Risk estimates need the data store of the run, which cannot be read.' };
   const held = withRunFile(columns, (run) => readHeld(run, null));
   try {
     return {

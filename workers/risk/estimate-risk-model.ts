@@ -69,7 +69,7 @@ async function makeModel(
   reportStage(control, 'returns');
   const estimate = preparedEstimate({
     market: openedMarket(handle),
-    calendars: openedCalendars(),
+    calendars: openedCalendars(universe.kind === 'run' ? universe.closures : undefined),
     universe: universe.kind === 'names' ? universe : { ...universe, held: () => heldLast(universe) },
     request,
   });

@@ -49,7 +49,7 @@ function windowOf(
   const sm =
     terms === null
       ? ownDays(market, openedCalendars(), { identifiers, estimator: settings.estimator, from: null, to: null })
-      : marketOn({ market, calendars: openedCalendars(), code: terms.calendar });
+      : marketOn({ market, calendars: openedCalendars(terms.closures), code: terms.calendar });
   const { returns } = settings;
   return {
     sm,

@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
 import { calledRebalances } from '#domain/backtest/called-rebalances.js';
@@ -132,7 +133,7 @@ export function runForDataset(
   const market = openedMarket(handle);
   const run = runBacktest({
     market,
-    calendars: openedCalendars(),
+    calendars: openedCalendars(closuresOf(plan.documents)),
     plan,
     models: openedModels(models),
     ...openedKnown(market, known),

@@ -7,16 +7,16 @@ import type { MarketData } from '#domain/market/market-data.js';
 export function readsOf(market: MarketData, calendars: Calendars, known?: KnownMarkets) {
   const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // A market needs CLOSE.
   const used = new Map<string, Calendar>();
-  const made = new Map<MarketData, MarketData>();
+  const results = new Map<MarketData, MarketData>();
   /** One for each market: the same content stays the same object. */
   const record = (of: MarketData): MarketData => {
-    const found = made.get(of) ?? {
+    const result = results.get(of) ?? {
       ...of,
       fields: recording(of.fields, fields),
       ...(of.series && { series: recording(of.series, series) }),
     };
-    made.set(of, found);
-    return found;
+    results.set(of, result);
+    return result;
   };
   return {
     market: record(market),
@@ -24,9 +24,9 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
     calendars: {
       list: () => calendars.list(),
       get(code: string) {
-        const found = calendars.get(code);
-        if (found !== undefined) used.set(code, found);
-        return found;
+        const entry = calendars.get(code);
+        if (entry !== undefined) used.set(code, entry);
+        return entry;
       },
     },
     /** A market with no more than the fields and series that were read. */

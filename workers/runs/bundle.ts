@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { modelFileOf } from '#domain/documents/bundle-document.js';
@@ -31,7 +32,7 @@ type Input = ThreadInput<'publication-bundle'>;
 export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
   const whole = openedMarket(input.market);
-  const reads = readsOf(whole, openedCalendars(), openedKnown(whole, input.known).known);
+  const reads = readsOf(whole, openedCalendars(closuresOf(plan.documents)), openedKnown(whole, input.known).known);
   const terms = { calendars: reads.calendars, plan, engine: wasmEngine(), models: openedModels(input.models) };
   const composers: Composer[] = [];
   const onComposer = (composer: Composer): unknown => composers.push(composer);

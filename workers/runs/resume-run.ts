@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import { formatDay } from '#domain/time/days.js';
 import { planThrough } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
@@ -110,7 +111,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         checkpoint,
         stored,
         market,
-        calendars: openedCalendars(),
+        calendars: openedCalendars(closuresOf(plan.documents)),
         marketSince: (day) => (day >= after ? market : withCashSince(handle, market, day)),
         wholeMarket: () => openedMarket(handle),
         models: openedModels(models),

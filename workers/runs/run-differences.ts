@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import { computeRun } from '#domain/backtest/compute-run.js';
 import { levelsDifference } from '#domain/backtest/compare-levels.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
@@ -24,7 +25,7 @@ export const totalReturn: Task<'total-return'> = ({ market: handle, plan, models
     const market = openedMarket(handle);
     const { level } = computeRun({
       market,
-      calendars: openedCalendars(),
+      calendars: openedCalendars(closuresOf(plan.documents)),
       plan,
       ...(models === undefined ? {} : { models: openedModels(models) }),
       ...openedKnown(market, known),

@@ -1,3 +1,8 @@
+import type { RecordedClosures } from '#domain/calendars/closures.js';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { marketKey } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { marketOn } from '#domain/books/market-on.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
@@ -8,12 +13,20 @@ import { growthOf } from '#domain/index-mathematics/growth.js';
 import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { lastAtMost } from '#domain/numbers/search.js';
-import { growthOfLevel, momentsOf, planSimulation, sharedTallies } from '#domain/simulation/simulation.js';
+import {
+  growthOfLevel,
+  momentsOf,
+  planSimulation,
+  simulationCuts,
+  talliesIn,
+  tallyBytes,
+  type SimulationPlan,
+  type Tallies,
+} from '#domain/simulation/simulation.js';
 import { summariseSimulation } from '#domain/simulation/summarise.js';
-import type { PathTallies } from '#kernels/simulation/simulate-paths.js';
 import { simulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
-import type { PlanSimulationInput, SimulationStart } from '#jobs/tasks/runs.js';
+import type { SimulationInput, TalliesFile } from '#jobs/tasks/runs.js';
 import { heldByName, heldPositions } from '../views/held-risk.js';
 import { numerics, onEngine } from '../input/numerics.js';
 import { openedCalendars } from '../input/opened-calendars.js';
@@ -24,8 +37,32 @@ import { outputContent, writeOutputs } from '../output/task-outputs.js';
 /** Number of paths between two checks of the cancel flag: a few milliseconds. */
 const PATHS_PER_STEP = 4_096;
 
-/** Reads the run and computes the common inputs of all parts. */
-export const planOfSimulation: Task<'plan-simulation'> = async (input) => {
+/** Plan of a simulation, with the figures of the run that its summary repeats. */
+interface SimulationStart {
+  readonly plan: SimulationPlan;
+  readonly observations: number;
+  readonly observedStart: string;
+  readonly observedEnd: string;
+  /** Mean return per session. */
+  readonly mean: number;
+  readonly deviation: number;
+  /** Sessions per year. */
+  readonly periods: number;
+  readonly factorShare: number | null;
+}
+
+/** Plan of the last simulation of this thread, whose next part probably comes next. */
+let last: { readonly key: string; readonly start: SimulationStart } | undefined;
+
+/** Plans a simulation from its input alone: the same on every node. */
+async function startOf(input: SimulationInput): Promise<SimulationStart> {
+  const { columns, request, calendar, market } = input;
+  const key = JSON.stringify([columns, request, calendar, market && marketKey(market)]);
+  if (last?.key !== key) last = { key, start: await planStart(input) };
+  return last.start;
+}
+
+async function planStart(input: SimulationInput): Promise<SimulationStart> {
   const { request } = input;
   const run = readRun(input);
   const growth = growthOfLevel(run.level);
@@ -49,17 +86,18 @@ export const planOfSimulation: Task<'plan-simulation'> = async (input) => {
     { mean: moments.mean, deviation },
   );
   return { plan, ...observed, deviation, factorShare } satisfies SimulationStart;
-};
+}
 
 interface RunHistory {
   readonly days: Int32Array;
   readonly level: Float64Array;
   readonly currency: string;
+  readonly closures: RecordedClosures | undefined;
   /** Weights after the last close, by security. */
   readonly weights: ReadonlyMap<string, number>;
 }
 
-function readRun({ columns }: PlanSimulationInput): RunHistory {
+function readRun({ columns }: SimulationInput): RunHistory {
   return withRunFile(columns, (run: RunColumns) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
@@ -67,14 +105,16 @@ function readRun({ columns }: PlanSimulationInput): RunHistory {
       days: run.i32('days').slice(),
       level: run.f64('level').slice(),
       currency: currencyOfSecurities(run.header),
+      closures: run.header.closures,
       weights: heldByName(names, weights),
     };
   });
 }
 
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
-async function modelledRisk({ request, calendar, market: handle }: PlanSimulationInput, run: RunHistory) {
-  const sm = marketOn({ market: openedMarket(handle!), calendars: openedCalendars(), code: calendar }); // the service required a market
+async function modelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
+  const calendars = openedCalendars(run.closures);
+  const sm = marketOn({ market: openedMarket(handle!), calendars, code: calendar }); // the service required a market
   const window = {
     sm,
     growth: growthOf(sm, securityTerms('total', run.currency)),
@@ -88,35 +128,76 @@ async function modelledRisk({ request, calendar, market: handle }: PlanSimulatio
   );
 }
 
-/** Draws one part of the paths into the shared memory. */
-export const simulatePart: Task<'simulate-paths'> = async ({ plan, part, memory }, control) => {
+/** Draws the paths of some parts: their results one after the other. */
+export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...input }, control) => {
+  const { plan } = await startOf(input);
   const engine = await numerics();
-  const shared = sharedTallies(memory, plan);
-  const from = plan.cuts[part]!;
-  const to = plan.cuts[part + 1]!;
-  const counts = new Uint32Array(plan.horizon * plan.bins.count);
-  for (let first = from; first < to; first += PATHS_PER_STEP) {
-    control.report((first - from) / (to - from), 'paths');
-    const end = Math.min(first + PATHS_PER_STEP, to);
-    const tallies: PathTallies = {
-      counts,
-      finals: shared.finals.subarray(first, end),
-      lows: shared.lows.subarray(first, end),
-      drawdowns: shared.drawdowns.subarray(first, end),
-      underwater: shared.underwater.subarray(first, end),
-    };
-    engine.simulatePaths(
-      { model: plan.model, horizon: plan.horizon, seed: plan.seed, first, bins: plan.bins },
-      tallies,
-    );
+  const cuts = simulationCuts(plan);
+  const sizes = parts.map((part) => tallyBytes(cuts[part + 1]! - cuts[part]!, plan.horizon));
+  const memory = new ArrayBuffer(sum(sizes));
+  let at = 0;
+  for (const [i, part] of parts.entries()) {
+    const [from, to] = [cuts[part]!, cuts[part + 1]!];
+    const tallies = talliesIn(memory, at, to - from, plan.horizon);
+    for (let first = from; first < to; first += PATHS_PER_STEP) {
+      control.report((i + (first - from) / (to - from)) / parts.length, 'paths');
+      const chunk = chunkOf(tallies, first - from, Math.min(first + PATHS_PER_STEP, to) - from);
+      const { model, horizon, seed, bins } = plan;
+      engine.simulatePaths({ model, horizon, seed, first, bins }, chunk);
+    }
+    at += sizes[i]!;
   }
-  shared.counts[part]!.set(counts);
-  return { precision: engine.precision };
+  return writeOutputs(outputs, { tallies: new Uint8Array(memory) });
 };
 
+/** Views of some paths. @param from within the tallies, like `to` */
+const chunkOf = ({ counts, finals, lows, drawdowns, underwater }: Tallies, from: number, to: number): Tallies => ({
+  counts,
+  finals: finals.subarray(from, to),
+  lows: lows.subarray(from, to),
+  drawdowns: drawdowns.subarray(from, to),
+  underwater: underwater.subarray(from, to),
+});
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
 /** Summarises drawn paths: a SimulationView as JSON. */
-export const sumSimulation: Task<'sum-simulation'> = ({ outputs, start, memory, request, ...rest }) => {
-  const summary = summariseSimulation(request, start.plan, sharedTallies(memory, start.plan));
-  const view = canonicalJson(simulationView({ ...start, ...rest, request, summary }));
+export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, dates, outputs, ...input }) => {
+  const { request } = input;
+  const start = await startOf(input);
+  const summary = summariseSimulation(request, start.plan, talliesOf(files, start.plan));
+  const { precision } = await numerics();
+  const view = canonicalJson(simulationView({ ...start, runId, dates, precision, request, summary }));
   return writeOutputs(outputs, { view: outputContent(view) });
 };
+
+/** Results of all paths, from the files of the parts, one at a time in memory. */
+function talliesOf(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): Tallies {
+  const cuts = simulationCuts({ paths, horizon });
+  const all = talliesIn(new ArrayBuffer(tallyBytes(paths, horizon)), 0, paths, horizon);
+  const isDone = new Set<number>();
+  for (const file of files) {
+    const bytes = readPart(file);
+    let at = 0;
+    for (const part of file.parts) {
+      const [from, to] = [cuts[part]!, cuts[part + 1]!];
+      // Two files may contain the same part, with the same bits.
+      if (!isDone.has(part)) addTallies(all, from, talliesIn(bytes.buffer, bytes.byteOffset + at, to - from, horizon));
+      isDone.add(part);
+      at += tallyBytes(to - from, horizon);
+    }
+  }
+  return all;
+}
+
+function addTallies(all: Tallies, from: number, part: Tallies): void {
+  for (const list of ['finals', 'lows', 'drawdowns', 'underwater'] as const) all[list].set(part[list], from);
+  for (let k = 0; k < part.counts.length; k++) all.counts[k]! += part.counts[k]!;
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE */
+function readPart({ path, sha256 }: TalliesFile): Buffer<ArrayBuffer> {
+  const bytes = readFileSync(path);
+  if (createHash('sha256').update(bytes).digest('hex') === sha256) return bytes;
+  throw new Refusal('DOCUMENT_UNREADABLE', 'Results of some paths are damaged: run the simulation again.');
+}

@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import { serialize } from 'node:v8';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
@@ -40,7 +41,7 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
     try {
       const ran = runVariants({
         market,
-        calendars: openedCalendars(),
+        calendars: openedCalendars(closuresOf(groundOf(input))),
         variants: accepted,
         documents: input.documents,
         models: openedModels(input.models),
@@ -59,15 +60,22 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
   return writeOutputs(outputs, { outcomes: outputContent(serialize(outcomes)) });
 };
 
+/** Returns the documents that variants reach, with the one that they change. */
+const groundOf = ({ base, documents }: Pick<SweepPartInput, 'base' | 'documents'>): SweepPartInput['documents'] => ({
+  ...documents,
+  [base.document.id]: base.document,
+});
+
 /** Converts each patch to a runnable variant, or to a refused one. */
 function variantsOn(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,
 ): (patch: Patch) => Variant | Extract<VariantOutcome, { kind: 'refused' }> {
+  const reached = groundOf({ base, documents });
   const ground = {
     market,
-    calendars: openedCalendars(),
-    documents: { ...documents, [base.document.id]: base.document },
+    calendars: openedCalendars(closuresOf(reached)),
+    documents: reached,
     models: new Set(Object.keys(models ?? {})),
   };
   const accept = (body: unknown) => ({ document: acceptedIndex(body), findings: [] });

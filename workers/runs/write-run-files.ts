@@ -57,11 +57,11 @@ function storedPrices(
   { prices, look }: MadeFiles,
 ): string | undefined {
   const sha256 = prices === null ? undefined : hashOfPrices(pricesKey(market, prices));
-  const found = sha256 === undefined ? undefined : candidates.find((ref) => ref.sha256 === sha256);
-  if (found === undefined) return undefined;
+  const result = sha256 === undefined ? undefined : candidates.find((ref) => ref.sha256 === sha256);
+  if (result === undefined) return undefined;
   const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';
-  const path = ownPath(outputs, found);
+  const path = ownPath(outputs, result);
   const hasIt =
-    path === undefined || hasContent({ path, sha256: found.sha256 }, isRerun ? undefined : checkedFiles, look);
-  return hasIt ? found.sha256 : undefined;
+    path === undefined || hasContent({ path, sha256: result.sha256 }, isRerun ? undefined : checkedFiles, look);
+  return hasIt ? result.sha256 : undefined;
 }

@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { isOutside } from '#domain/books/outside-mergers.js';
@@ -43,7 +44,7 @@ function outsideOf(run: RunColumns, { removing, market: handle }: Asked): Action
   const last = run.i32('days').at(-1)!;
   const composer = createComposer({
     market: openedMarket(handle),
-    calendars: openedCalendars(),
+    calendars: openedCalendars(closuresOf(documents)),
     documents,
     models: openedModels(models),
     until: last,
@@ -60,8 +61,8 @@ function outsideOf(run: RunColumns, { removing, market: handle }: Asked): Action
 }
 
 function termsOf(run: RunColumns, { market: handle }: Asked) {
-  const { calendar, currency } = run.header;
-  const sm = marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code: calendar });
+  const { calendar, closures, currency } = run.header;
+  const sm = marketOn({ market: openedMarket(handle), calendars: openedCalendars(closures), code: calendar });
   return { sm, rates: exchangeRates(sm, currency) };
 }
 

@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import type { Book } from '#domain/books/book.js';
 import { inForce } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
@@ -82,7 +83,7 @@ function bookUntil(engine: Engine, input: ServedInput): Book {
   const { indexId, documents, models, market, day, onPart = () => {} } = input;
   const composer = createComposer({
     market,
-    calendars: openedCalendars(),
+    calendars: openedCalendars(closuresOf(documents)),
     documents,
     models: openedModels(models),
     until: day,

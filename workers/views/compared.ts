@@ -88,13 +88,13 @@ export function comparedWith(
     },
     bookTo(engine, day) {
       const alone = singleHoldingIndex(wider, indexId, header);
-      const calendar = openedCalendars().get(header.calendar)!; // the run was made on it
+      const calendar = openedCalendars(header.closures).get(header.calendar)!; // the run was made on it
       if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
       return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
     },
     levelsOver(_engine, days) {
       const document = singleHoldingIndex(wider, indexId, header);
-      const sm = marketOn({ market, calendars: openedCalendars(), code: document.calendar });
+      const sm = marketOn({ market, calendars: openedCalendars(header.closures), code: document.calendar });
       const from = firstAtLeast(sm.sessions, days[0]!);
       const to = lastAtMost(sm.sessions, days.at(-1)!);
       const reference = { kind: 'identifier', id: indexId, price_column: 'CLOSE' } as const;
@@ -119,9 +119,9 @@ function firstBar({ identifiers, dates, fields }: MarketData, identifier: string
 function singleHoldingIndex(
   market: MarketData,
   identifier: string,
-  { calendar: code, currency, treatment, variant }: RunHeader,
+  { calendar: code, closures, currency, treatment, variant }: RunHeader,
 ): IndexDocument {
-  const { sessions } = openedCalendars().get(code)!; // the run was made on it
+  const { sessions } = openedCalendars(closures).get(code)!; // the run was made on it
   const first = firstBar(market, identifier);
   const base = first === undefined ? undefined : sessions[firstAtLeast(sessions, first)];
   if (base === undefined)

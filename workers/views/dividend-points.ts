@@ -17,7 +17,7 @@ export function showDividendPoints({ columns, market: handle, ...asked }: InputO
       'The prices of the store include dividends, so paid dividends cannot be derived from them.',
     );
   return withRunFile(columns, (run) => {
-    const sm = marketOn({ market, calendars: openedCalendars(), code: run.header.calendar });
+    const sm = marketOn({ market, calendars: openedCalendars(run.header.closures), code: run.header.calendar });
     return dividendPointsView(run, { window: windowOf(asked), ...runFractions(run, sm) });
   });
 }

@@ -120,7 +120,7 @@ function fieldReader(
   { market, header, benchmarkNames, universeIn }: Read,
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
-  const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
+  const sm = marketOn({ market, calendars: openedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placedNames(engine, sm, header.names),

@@ -44,7 +44,7 @@ export function riskWindow(
   market: MarketData,
   onPart: () => void = () => {},
 ): ReturnWindow {
-  const calendars = openedCalendars();
+  const calendars = openedCalendars(header.closures);
   onPart();
   calendars.get(header.calendar);
   onPart();

@@ -1,3 +1,4 @@
+import { closuresOf } from '#domain/calendars/closures.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/time/days.js';
@@ -27,7 +28,7 @@ export function indexUniverse(
 ): UniverseOn {
   const composer = createComposer({
     market,
-    calendars: openedCalendars(),
+    calendars: openedCalendars(closuresOf(documents)),
     documents,
     models: openedModels(models),
     until,

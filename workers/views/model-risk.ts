@@ -65,8 +65,8 @@ export function measureByEstimate(
   const columns = new Set(heldPositions(sm, own).keys());
   if (benchmark !== null) for (const column of positionsOf(sm, benchmark.weights).keys()) columns.add(column);
   return engine.scope(() => {
-    const asked = Int32Array.from(columns).toSorted();
-    const { coverage, covariance } = estimateRiskModel(engine, window, asked, RiskModelRequest.parse({ estimator }));
+    const requests = Int32Array.from(columns).toSorted();
+    const { coverage, covariance } = estimateRiskModel(engine, window, requests, RiskModelRequest.parse({ estimator }));
     const order = coverage.columns.length;
     const packed = packedMatrix(packUpper(covariance, order), order);
     const model: StoredModel = {

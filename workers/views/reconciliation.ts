@@ -20,8 +20,8 @@ export async function showReconciliation(input: ReconcileInput, { report }: Task
 }
 
 function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
-  const found = sharedHashes({ paths: files.map(({ path }) => path), cells });
-  return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: found[k]! }));
+  const result = sharedHashes({ paths: files.map(({ path }) => path), cells });
+  return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: result[k]! }));
 }
 
 /** Measures the risk of a run's last holdings; null if the served market lacks the data. */

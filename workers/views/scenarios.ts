@@ -12,7 +12,11 @@ import { withRunFile } from '../run-files/run-file.js';
 export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ScenariosShown {
   const { header, weights } = withRunFile(columns, (run) => readHeld(run, request.as_of));
   const { by } = request;
-  const sm = marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code: header.calendar });
+  const sm = marketOn({
+    market: openedMarket(handle),
+    calendars: openedCalendars(header.closures),
+    code: header.calendar,
+  });
   const market = scenarioMarket(sm, { header, weights, by });
   const found = request.scenarios.map((scenario, at) => scenarioOf(market, scenario, { by, path: `scenarios[${at}]` }));
   return {

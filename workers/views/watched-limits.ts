@@ -129,7 +129,7 @@ function rowsByDay(
       return known.rows;
     };
   }
-  const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
+  const sm = marketOn({ market, calendars: openedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
   const sections = crossSectionsOf({ market: sm, treatment, currency: currencyOfSecurities(header) });
   const placed = header.names

@@ -24,13 +24,13 @@ for (const [type, names, maximum] of CASES) {
   const rows = [{ type: 'Cardinality', params: { maximum } }];
   const objective = { entry, params: entry.params.parse({}) };
   const problem = problemFamily(names, SESSIONS).problemOf(rows, objective, engine);
-  const found = [false, false, true].map((certifies) => solved(() => solveWith(certifies)));
+  const results = [false, false, true].map((certifies) => solved(() => solveWith(certifies)));
   function solveWith(certifies: boolean) {
     const outcome = solveProblem({ solver: createSolver(engine), algebra: engine }, problem, { certifies });
     if (outcome.kind !== 'solved') throw new Error(`${type}: no answer`);
     return outcome.solution;
   }
-  const [plain, certified] = [found[1]!, found[2]!]; // The first one compiles.
+  const [plain, certified] = [results[1]!, results[2]!]; // The first one compiles.
   const { objective: value, bound, isHeuristic } = certified.result;
   console.log(
     `${type.padEnd(20)} ${maximum} of ${names}`.padEnd(34),

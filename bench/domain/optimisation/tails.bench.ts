@@ -159,13 +159,13 @@ function tightLimit(problem: Problem): number {
 
 function ours(problem: Problem) {
   const begin = process.cpuUsage();
-  const found = engine.scope(() => solveConvex(createSolver(engine), problem));
+  const result = engine.scope(() => solveConvex(createSolver(engine), problem));
   const { user, system } = process.cpuUsage(begin);
-  if (found === undefined) throw new Error(`${problem.index.length} names: no answer`);
+  if (result === undefined) throw new Error(`${problem.index.length} names: no answer`);
   return {
     ms: (user + system) / 1000,
-    value: found.objective,
-    gap: (found.objective - found.bound) / Math.abs(found.objective),
+    value: result.objective,
+    gap: (result.objective - result.bound) / Math.abs(result.objective),
   };
 }
 

@@ -216,7 +216,11 @@ async function defineIndex(
     calendar: 'XNYS',
     base_date: dates[0],
     rebalance: { frequency },
-    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap } },
+    // The peers reinvest a dividend in the security that paid it.
+    pipeline: {
+      treatment: { dividends: 'total', reinvestment: 'constituent' },
+      weighting: { type: 'MarketCapWeight', cap },
+    },
   });
 }
 

@@ -111,9 +111,9 @@ const [busy, steady] = await Promise.all([
 const nodesShare = (100 * (nodesMs() - nodesBefore)) / busy.wallMs;
 const reports = await Promise.all(
   processes.map(({ child }) => {
-    const told = word(child, 'report');
+    const message = word(child, 'report');
     child.send('report');
-    return told;
+    return message;
   }),
 );
 const perMinute = Math.round((count * 60_000) / busy.wallMs);

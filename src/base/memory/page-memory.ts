@@ -8,7 +8,7 @@ const PAGE_BYTES = 2 ** 16;
  */
 export const LARGE_BYTES_MIN = 4 * 2 ** 20;
 
-const made = new WeakSet<ArrayBufferLike>();
+const result = new WeakSet<ArrayBufferLike>();
 
 /**
  * Zeroed memory that begins on a page, so that a disk takes whole sectors from where they lie: that of WebAssembly does
@@ -20,9 +20,9 @@ export function pageMemory(bytes: number): SharedArrayBuffer {
   const memory = memoryOfPages(pages);
   if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);
   const buffer = memory.buffer as SharedArrayBuffer; // as it was asked for
-  made.add(buffer);
+  result.add(buffer);
   return buffer;
 }
 
 /** Returns true for memory that this module allocated. */
-export const isPageMemory = (memory: ArrayBufferLike): boolean => made.has(memory);
+export const isPageMemory = (memory: ArrayBufferLike): boolean => result.has(memory);

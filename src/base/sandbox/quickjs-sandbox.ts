@@ -84,10 +84,10 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
     keys.set(program, key);
     const known = ready.get(key);
     ready.delete(key);
-    const made = known ?? bounded(Math.min(READING_MAX, limits.steps), () => read(program));
-    ready.set(key, made);
+    const result = known ?? bounded(Math.min(READING_MAX, limits.steps), () => read(program));
+    ready.set(key, result);
     if (ready.size > READY_MAX) ready.delete(ready.keys().next().value!);
-    return made;
+    return result;
   }
 
   function read({ source, parameters, inputs }: SandboxProgram): Ready {

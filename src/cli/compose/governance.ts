@@ -1,5 +1,8 @@
 import type { Removals } from '#http/removals.js';
+import { closureHandlers } from '#http/routes/closures.js';
 import { governanceHandlers } from '#http/routes/governance.js';
+import { createClosureEffects, type ClosureEffectsDependencies } from '#services/governance/closure-effects.js';
+import { createClosures } from '#services/governance/closures.js';
 import { createProcedures } from '#services/governance/procedures.js';
 import { createStatements, type StatementsDependencies } from '#services/governance/statements.js';
 import { createVersions } from '#services/history/versions.js';
@@ -8,14 +11,24 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { Rooms } from './rooms.js';
 
 export interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'scheduleOf'> {
+  readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];
   readonly indices: Pick<Indices, 'get'>;
   readonly removals: Removals;
 }
 
-/** Composes procedures of the administrator and benchmark statements. */
-export function composeGovernance(rooms: Rooms, { removals, indices, ...parts }: GovernanceInput) {
+/** Composes procedures of the administrator, benchmark statements and recorded changes of calendars. */
+export function composeGovernance(rooms: Rooms, { removals, indices, schedulesOn, ...parts }: GovernanceInput) {
   const procedures = createProcedures(rooms);
   const timestamp = () => formatTimestamp(rooms.now());
   const statements = createStatements({ ...rooms, ...parts, versions: createVersions(rooms), procedures, timestamp });
-  return { procedures, handlers: governanceHandlers({ statements, procedures, indices }, removals) };
+  const compare = createClosureEffects({ ...rooms, schedulesOn });
+  const closures = createClosures({ ...rooms, compare });
+  return {
+    procedures,
+    closures,
+    handlers: {
+      ...governanceHandlers({ statements, procedures, indices }, removals),
+      ...closureHandlers(closures, removals),
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Removals } from '#http/removals.js';
 import { calendarHandlers } from '#http/routes/calendars.js';
 import { eventHandlers } from '#http/routes/events.js';
@@ -50,7 +51,9 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate });
   const today = () => Math.floor(rooms.now() / MS_PER_DAY);
   const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
-  const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: (indexId) => findRun(documents, indexId) });
+  const runOf = (indexId: string) => findRun(documents, indexId);
+  const schedulesOn = (on: Calendars) => createIndexSchedules({ calendars: on, indexOf, runOf });
+  const scheduleOf = schedulesOn(calendars);
   const calendarViews = createCalendarViews({
     calendars,
     scheduleOf: async (indexId) => scheduleOf(await indexOf(indexId)),
@@ -66,6 +69,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     plugins,
     calendarViews,
     scheduleOf,
+    schedulesOn,
     handlers: {
       ...calendarHandlers(calendarViews),
       ...eventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),

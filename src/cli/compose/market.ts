@@ -1,12 +1,14 @@
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
+import { memoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createDatabasePlaces, type DatabasePlaces } from '#market/sources/databases/database-place.js';
 import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
-import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import { marketsOfCalls } from '#market/serving/call-market.js';
+import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
 import { createLocalActivations, createSharedActivations, type Activations } from '#services/datasets/activations.js';
@@ -15,6 +17,8 @@ import { createDatasetJobs, type DatasetJobs } from '#services/datasets/jobs.js'
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
 import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
+import { createStoreContents } from '#services/datasets/store-contents.js';
+import { createStoreMarkets, type StoreMarkets } from '#services/datasets/store-markets.js';
 import { createSharedStoreFiles, localStoreFiles } from '#services/datasets/store-files.js';
 import type { Home } from '#store/home/home.js';
 import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
@@ -24,7 +28,11 @@ import type { Settings } from '../settings.js';
 import { buildVersion } from '../version.js';
 
 export interface MarketRooms {
+  /** The served market as calls read it: that of the store of the call, else the active one. */
   readonly markets: ServedMarkets;
+  /** The active store. */
+  readonly active: ServedMarkets;
+  readonly stores: StoreMarkets;
   readonly activations: Activations;
   readonly datasets: Datasets;
   readonly data: Data;
@@ -56,8 +64,9 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
   const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
   const folders = isShared ? foldersOfMany(home.stores) : createManagedFolders(home.stores);
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
-  const markets = createServedMarkets(onServe);
-  const activations = isShared ? sharedActivations(rooms, markets) : createLocalActivations(markets, buildVersion());
+  const active = createServedMarkets(onServe);
+  const markets = marketsOfCalls(active);
+  const activations = isShared ? sharedActivations(rooms, active) : createLocalActivations(active, buildVersion());
   const versions = createDataVersions({
     documents,
     artifacts,
@@ -66,13 +75,27 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
     timestamp,
     onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'the served content could not be copied'),
   });
-  followDatasetEvents({ documents, markets, activations, versions, folders });
   const databases = databasesOf(rooms, locations);
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
+  const stores = createStoreMarkets({
+    documents,
+    markets: active,
+    load: createStoreContents({
+      documents,
+      activations,
+      loading,
+      versions,
+      timestamp,
+      isReadOnly: settings.readOnly,
+    }),
+    keptBytesMax: memoryLimit().panelBytes,
+  });
+  followDatasetEvents({ documents, markets: active, stores, activations, versions, folders });
   const terms = {
     documents,
-    markets,
+    markets: active,
+    stores,
     activations,
     loading,
     folders,
@@ -85,21 +108,14 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
   };
   const kinds = createDatasetJobs(terms);
   const datasets = createDatasets({ ...terms, jobs, kinds, locations, databases });
-  /** Returns the market of any store; a store that is not served is loaded for the caller and then released. */
-  async function marketOf(datasetId: string) {
-    const served = markets.served();
-    if (served?.handle.datasetId === datasetId) return served;
-    return servedMarket(await datasets.panels(datasetId), timestamp());
-  }
   const data = createData({
     markets,
     jobs,
     dataVersions: versions,
-    marketOf,
-    served: () => datasets.servedDataset(),
+    datasetInUse: datasets.datasetInUse,
     now,
   });
-  return { markets, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
+  return { markets, active, stores, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
 }
 
 /** Lists the databases that may be read; their passwords are stored encrypted. */

@@ -20,6 +20,7 @@ import type { AuditNotes } from '#services/history/audit-notes.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
 import { createChangelog } from '#services/operations/changelog.js';
 import { createHealth, type HealthService } from '#services/operations/health.js';
+import { createJobKinds } from '#services/operations/job-kinds.js';
 import { createJobsService, type JobsServiceDependencies, type ResultSource } from '#services/operations/jobs.js';
 import type { RiskModels } from '#services/risk/risk-models.js';
 import { documentationSources } from '../documentation-files.js';
@@ -122,7 +123,7 @@ export function composeOperations(
       ...metricsHandlers(metrics),
       ...changelogHandlers(changelog),
       ...principalHandlers,
-      ...jobHandlers(jobsService),
+      ...jobHandlers(jobsService, createJobKinds({ paused: rooms.pausedKinds, now: rooms.now })),
       ...documentationHandlers(documentation),
       ...mcpHandlers({
         api: API,

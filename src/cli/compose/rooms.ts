@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { Calendars } from '#domain/calendars/calendar.js';
+import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
@@ -18,11 +18,11 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
 import { claimNode } from '#jobs/postgres/claim-node.js';
+import { createPausedKinds, type PausedKinds } from '#jobs/paused-kinds.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Approvals } from '#services/approvals/approvals.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
@@ -44,6 +44,7 @@ import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
+import { openLiveCalendars } from './live-calendars.js';
 import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
@@ -51,6 +52,7 @@ import { openApprovals } from './approvals.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
 import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
+import { jobsOfCalls } from './on-stores.js';
 import { openServiceStore, type Role } from './service-store.js';
 
 /** Heap size of the main thread below which a collection is not worthwhile: 55 MB are alive in a service. */
@@ -70,8 +72,9 @@ export interface Rooms extends MarketRooms, Messages {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly secrets: SecretBox;
-  readonly calendars: Calendars;
+  readonly calendars: LiveCalendars;
   readonly jobs: JobSystem;
+  readonly pausedKinds: PausedKinds;
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly approvals: Approvals;
@@ -109,8 +112,8 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   /** Artifacts that features read for requests; a worker has no requests. Threads and effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
-  const calendars = openCalendars();
-  const metrics = openMetrics({ version, home, settings, store, work: () => ({ jobs, pool }) });
+  const calendars = await openLiveCalendars(store.documents, log);
+  const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
@@ -119,7 +122,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     awaitedMarket(market.markets),
     readMarket(market.markets),
   ];
-  const { pool, jobs } = await openWork({
+  const { pool, ...work } = await openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
     role,
     settings,
@@ -136,33 +139,28 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
   const messages = openDeliveries({ settings, documents, log, now: store.now });
+  const { jobs } = work;
   open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
-  const { markets } = market;
+  const { active, stores } = market;
   open.push(market.datasets);
-  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
+  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets: active, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   open.push({ close: async () => warmUp?.close() });
 
   return {
     ...market,
-    home,
-    settings,
-    log,
+    ...terms,
     version,
-    documents,
-    secrets,
-    artifacts,
-    calendars,
-    jobs,
-    states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
+    pausedKinds: work.pausedKinds,
+    jobs: jobsOfCalls(jobs),
+    states: createRunStates({ documents, artifacts, markets: active, stores, engineVersion: version }),
     metrics,
     ...messages,
     approvals: openApprovals(terms),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
-    now: store.now,
     isReachable: () => isReachable(store),
   };
 }
@@ -223,8 +221,12 @@ async function freeMemory(): Promise<void> {
   trimMemory();
 }
 
+interface Work extends Pick<Rooms, 'jobs' | 'pausedKinds'> {
+  readonly pool: ComputePool;
+}
+
 /** Opens the threads and the jobs that run on them. */
-async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool; readonly jobs: JobSystem }> {
+async function openWork(input: WorkInput): Promise<Work> {
   const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
   const memoryBytes = memoryBudget();
@@ -253,9 +255,18 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
   });
   const { documents, shared, artifacts, now } = store;
   const clock = { ...systemClock, now };
+  const pausedKinds = await createPausedKinds({ documents, clock, isShared: shared !== undefined });
   const queue =
     shared === undefined
-      ? createLocalQueue({ store: documents, clock, limits, places: limits.runningMax, log, onEnded })
+      ? createLocalQueue({
+          store: documents,
+          clock,
+          limits,
+          places: limits.runningMax,
+          log,
+          onEnded,
+          paused: pausedKinds,
+        })
       : createPostgresQueue({
           ...shared,
           documents: shared,
@@ -264,6 +275,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
           limits,
           log,
           onEnded,
+          paused: pausedKinds,
           onStale: input.onStale,
           onTakenOver: input.onTakenOver,
           describe: () => ({
@@ -280,7 +292,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
   const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
   const keeper = createPartsKeeper({ documents, version: buildVersion() });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
-  return { pool, jobs };
+  return { pool, jobs, pausedKinds };
 }
 
 /** Path of an artifact's file; the artifacts that it refers to are fetched next to it. */

@@ -110,7 +110,7 @@ function kindsOf(rooms: RoomsOfJobs, runnables: RunnableRuns) {
     replay: createReplayJob(ofJobs),
     diff: createRunDifferenceJob(ofJobs),
     sweep: createSweepJob({ ...ofJobs, workers }),
-    simulate: createSimulationJob(ofJobs),
+    simulate: createSimulationJob({ ...ofJobs, workers }),
   };
 }
 

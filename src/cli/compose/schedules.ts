@@ -2,7 +2,9 @@ import type { Removals } from '#http/removals.js';
 import { approvalHandlers } from '#http/routes/approvals.js';
 import { scheduleHandlers } from '#http/routes/schedules.js';
 import { authorFault } from '#services/daily-plans/author-fault.js';
-import { resumeApproved } from '#services/daily-plans/approved-days.js';
+import { isWithoutSession, resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
+import { followDayChanges } from '#services/daily-plans/day-changes.js';
+import { followClosures } from '#services/stored/recorded-closures.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
@@ -24,7 +26,7 @@ export interface SchedulesInput {
   readonly keys: Pick<Keys, 'scopesOf'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
-  readonly indices: Pick<GovernanceInput, 'indices' | 'scheduleOf'>;
+  readonly indices: Pick<GovernanceInput, 'indices' | 'scheduleOf' | 'schedulesOn'>;
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
@@ -55,17 +57,29 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
     clock: { ...systemClock, now },
     log,
   });
-  const days = createDays({ ...rooms, schedules, days: storedDays, wake: runner.wake });
+  const changes = followDayChanges(documents);
+  const days = createDays({ ...rooms, schedules, days: storedDays, changes, wake: runner.wake });
+  const resumed = { documents, schedules, days: storedDays, now };
+  const whenDue = (isDue: boolean): void => void (isDue && runner.wake());
   const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
     if (role === 'worker') return;
-    resumeApproved({ documents, schedules, days: storedDays, now }, id)
-      .then((isDue) => isDue && runner.wake())
+    resumeDays(resumed, waitsForApproval(id))
+      .then(whenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
   });
-  open.push({ close: runner.close }, { close: async () => onApproval() });
+  const onClosures = documents.subscribe('closures-recorded', ({ calendar: code }) => {
+    if (role === 'worker') return;
+    followClosures(documents, calendars)
+      .then(() => resumeDays(resumed, isWithoutSession(code, calendars)))
+      .then(whenDue)
+      .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
+  });
+  const ends = [onApproval, onClosures, changes.close];
+  open.push({ close: runner.close }, { close: async () => ends.forEach((end) => end()) });
   return {
     schedules,
     procedures: governance.procedures,
+    closures: governance.closures,
     clients: delivery.clients,
     handlers: {
       ...publication.handlers,

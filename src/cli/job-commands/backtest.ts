@@ -2,7 +2,7 @@ import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#cli
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table, whole } from '../terminal.js';
-import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, figure } from './fields.js';
+import { AS_KNOWN, asKnown, BENCHMARK, JOB_FLAGS, jobQuery, figure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
@@ -19,7 +19,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
     ...AS_KNOWN,
-    ...CALLBACK,
+    ...JOB_FLAGS,
     'if-stale': {
       type: 'boolean',
       help: 'Run only if the stored run is out of date, with its request where no flag overrides it; otherwise show the stored result.',
@@ -43,7 +43,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
       ...asKnown(flags),
       if_stale: flags.isSet('if-stale') ?? false,
     };
-    const query = { callback: flags.text('callback') };
+    const query = jobQuery(flags);
     const answer = await client.call('startBacktest', { params: { index_id }, query, body });
     return 'job_id' in answer ? { job: answer } : { result: answer };
   },

@@ -3,7 +3,16 @@ import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { takenAtStart } from '../taken-at-start.js';
 import { table } from '../terminal.js';
-import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, FAIL_ON, failingCodes, statusOfFindings } from './fields.js';
+import {
+  AS_KNOWN,
+  asKnown,
+  BENCHMARK,
+  JOB_FLAGS,
+  jobQuery,
+  FAIL_ON,
+  failingCodes,
+  statusOfFindings,
+} from './fields.js';
 
 /** Outcome of one index. */
 interface Backtested {
@@ -28,7 +37,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
     ...AS_KNOWN,
-    ...CALLBACK,
+    ...JOB_FLAGS,
     ...FAIL_ON,
     'if-stale': {
       type: 'boolean',
@@ -39,7 +48,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
   async submit(client, [ids = ''], flags) {
     failingCodes(flags);
     const { backtests: entries } = await client.call('startBacktests', {
-      query: { callback: flags.text('callback') },
+      query: jobQuery(flags),
       body: {
         ids: ids.split(','),
         start: flags.text('start'),

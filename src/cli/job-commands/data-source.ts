@@ -34,10 +34,10 @@ export async function dataSource(word: string): Promise<DataSource> {
   if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
   const path = resolve(word);
   const name = basename(path).replace(TABLE, '');
-  const found = await stat(path).catch(() => undefined);
+  const result = await stat(path).catch(() => undefined);
   // A path that is absent here may be a folder or table on the machine of the service.
-  if (found === undefined && SENT.test(path)) throw new UsageError(`there is no file ${path}`);
-  const isFile = found?.isFile() ?? TABLE.test(path);
+  if (result === undefined && SENT.test(path)) throw new UsageError(`there is no file ${path}`);
+  const isFile = result?.isFile() ?? TABLE.test(path);
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
   if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
   const format = formatOf(path);

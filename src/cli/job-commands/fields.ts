@@ -1,3 +1,4 @@
+import { JOB_PRIORITIES, type JobPriority } from '#domain/jobs/priority.js';
 import { FINDING_CODES, type FindingCode } from '#domain/refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { FlagValues } from '../command-line.js';
@@ -66,10 +67,22 @@ export function asKnown(flags: FlagValues): {
   };
 }
 
-/** Flag of commands whose jobs can notify another service. */
-export const CALLBACK = {
+/** Flags of commands that start jobs. */
+export const JOB_FLAGS = {
   callback: { type: 'string', value: 'URL', help: 'URL that the service notifies when the job ends.' },
+  priority: {
+    type: 'string',
+    value: 'PRIORITY',
+    help: 'high starts before all normal jobs and needs the scope admin, low after them. Default: normal.',
+    choices: JOB_PRIORITIES,
+  },
 } as const;
+
+/** Query of a request that starts jobs. */
+export const jobQuery = (flags: FlagValues) => ({
+  callback: flags.text('callback'),
+  priority: flags.text<JobPriority>('priority'),
+});
 
 /** Flag of commands whose script must stop at data warnings. */
 export const FAIL_ON = {

@@ -76,13 +76,13 @@ export const assumptions = (told: Assumed): readonly string[] =>
 /** Assumptions where the data is ambiguous, the adjustment first, with the flags that change them. */
 export function choices({ basis, unsure }: Assumed): readonly string[] {
   const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
-  const asked = unsure
+  const requests = unsure
     .filter(({ field }) => field !== 'adjustment')
     .map(({ field, question, taken, others }) => {
       const other = others.length === 0 ? '' : `, or ${others.map(quoteMark).join(', ')}`;
       return `${field} ${taken ?? 'none'}: ${question} Otherwise --${flagOf(field)}${other}.`;
     });
-  return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...asked];
+  return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...requests];
 }
 
 /** Quotes a value that is a single punctuation mark, to separate it from that of the sentence. */

@@ -1,7 +1,7 @@
 import type { ConstraintSetBody, OptimisationRunRequest, OptimisationRunResult } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { members } from './fields.js';
+import { JOB_FLAGS, jobQuery, members } from './fields.js';
 
 export const optimise: JobCommand<OptimisationRunResult> = {
   summary: 'Optimise the weights of an index under a stored constraint set.',
@@ -10,6 +10,7 @@ export const optimise: JobCommand<OptimisationRunResult> = {
     { name: 'CONSTRAINT_SET', help: 'Id of a stored constraint set.' },
   ],
   flags: {
+    ...JOB_FLAGS,
     constraints: {
       type: 'string',
       value: 'FILE',
@@ -52,7 +53,7 @@ export const optimise: JobCommand<OptimisationRunResult> = {
       start: flags.text('start'),
       end: flags.text('end'),
     };
-    return { job: await client.call('startOptimisation', { body }) };
+    return { job: await client.call('startOptimisation', { query: jobQuery(flags), body }) };
   },
   show: (run) =>
     members(run, [

@@ -2,7 +2,7 @@ import type { RerunRow, RerunView } from '#clients/typescript/divisor.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
-import { CALLBACK } from './fields.js';
+import { JOB_FLAGS, jobQuery } from './fields.js';
 
 /** Rows that a terminal shows. */
 const ROWS_SHOWN = 20;
@@ -18,12 +18,12 @@ export const rerun: JobCommand<RerunView> = {
       help: 'Ids, separated by commas. Default: all that have a stored run.',
     },
     id: { type: 'string', value: 'ID', help: 'Id of the rerun. Default: a generated one.' },
-    ...CALLBACK,
+    ...JOB_FLAGS,
   },
   examples: ['divisor rerun', 'divisor rerun --ids CORE-100,EVEN-100 --csv'],
   submit: async (client, _, flags) => ({
     job: await client.call('startRerun', {
-      query: { callback: flags.text('callback') },
+      query: jobQuery(flags),
       body: { rerun_id: flags.text('id') ?? null, ids: flags.text('ids')?.split(',') ?? null },
     }),
   }),

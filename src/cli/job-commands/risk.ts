@@ -8,6 +8,7 @@ import {
 import type { Flag, FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
+import { JOB_FLAGS, jobQuery } from './fields.js';
 
 type RiskModel = NonNullable<RiskModelJobStatus['result']>;
 type Estimator = RiskEstimator['estimator'];
@@ -49,6 +50,7 @@ export const risk: JobCommand<RiskModel> = {
   summary: 'Estimate a covariance risk model.',
   words: [{ name: 'MODEL', help: 'Id to store the model under.' }],
   flags: {
+    ...JOB_FLAGS,
     index: {
       type: 'string',
       value: 'ID',
@@ -93,7 +95,7 @@ export const risk: JobCommand<RiskModel> = {
       returns: flags.text<(typeof RETURNS)[number]>('returns'),
       repair: flags.isSet('repair'),
     };
-    return { job: await client.call('estimateRiskModel', { params: { model_id }, body }) };
+    return { job: await client.call('estimateRiskModel', { params: { model_id }, query: jobQuery(flags), body }) };
   },
   show: ({ model_id, asset_ids, observed_start, observed_end, diagnostics }) =>
     `${model_id} over ${asset_ids.length} securities (${namesText(asset_ids)}), returns of ${observed_start} to ${observed_end}\n${table(Object.entries(diagnostics).map(([name, value]) => [name, String(value)]))}`,

@@ -3,7 +3,7 @@ import { jsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { percent, right, table, type Cell } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
-import { figure } from './fields.js';
+import { figure, JOB_FLAGS, jobQuery } from './fields.js';
 
 /** Metrics of a row in addition to the one that ranks. */
 const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
@@ -17,6 +17,7 @@ export const sweep: JobCommand<SweepView> = {
   or a list of variants: [{ "/request/transaction_cost_bps": 5 }, { "/request/transaction_cost_bps": 20 }]
   or a whole request of POST /analytics/sweeps, which the flags complete or override.`,
   flags: {
+    ...JOB_FLAGS,
     index: { type: 'string', value: 'ID', help: 'Stored index to vary.' },
     document: { type: 'string', value: 'FILE', help: 'Index document to vary, not stored, instead of --index.' },
     id: { type: 'string', value: 'ID', help: 'Id of the sweep. Default: a generated one.' },
@@ -49,7 +50,7 @@ export const sweep: JobCommand<SweepView> = {
     'divisor sweep grid.json --index CORE-100 | jq -r \'select(.event == "row") | [.rank, .metrics.sharpe_ratio] | @tsv\'',
   ],
   submit: async (client, [file = ''], flags) => ({
-    job: await client.call('startSweep', { body: await requestOf(file, flags) }),
+    job: await client.call('startSweep', { query: jobQuery(flags), body: await requestOf(file, flags) }),
   }),
   show: (view, flags) => `${rankedTable(view, flags.number('rows') ?? ROWS_SHOWN)}\n${verdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),

@@ -1,6 +1,7 @@
 import type { RiskValidationJobStatus } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { decimal, percent, right, table, whole } from '../terminal.js';
+import { JOB_FLAGS, jobQuery } from './fields.js';
 
 type Validation = NonNullable<RiskValidationJobStatus['result']>;
 
@@ -12,6 +13,7 @@ export const validateRisk: JobCommand<Validation> = {
   in band   share of the portfolios whose bias is consistent with a correct forecast; 95 % if all are correct
   qlike     loss of the forecasts; lower is better`,
   flags: {
+    ...JOB_FLAGS,
     start: { type: 'string', value: 'DATE', help: 'First forecast date.' },
     end: { type: 'string', value: 'DATE', help: 'Last outcome date.' },
     sessions: { type: 'number', value: 'N', help: 'Returns in the window of each forecast. Default: 252.' },
@@ -25,6 +27,7 @@ export const validateRisk: JobCommand<Validation> = {
   submit: async (client, [model_id = ''], flags) => ({
     job: await client.call('validateRiskModel', {
       params: { model_id },
+      query: jobQuery(flags),
       body: {
         start: flags.text('start'),
         end: flags.text('end'),

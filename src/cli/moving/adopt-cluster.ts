@@ -75,8 +75,8 @@ export function moveToNewPlace(settings: Settings, to: Settings): Promise<Adopti
 async function copyNamed(documents: DatabaseDocuments, move: FileMove): Promise<void> {
   for (const kind of DOCUMENT_KINDS)
     for (const id of await documents.ids(kind)) {
-      const found = await documents.get(kind, id);
-      if (found !== undefined && !('unreadable' in found)) await move.copy(artifactsIn(found.body));
+      const stored = await documents.get(kind, id);
+      if (stored !== undefined && !('unreadable' in stored)) await move.copy(artifactsIn(stored.body));
     }
 }
 

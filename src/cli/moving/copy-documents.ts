@@ -62,9 +62,9 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Do
   const ids = kind === 'job' ? await inOrderOfSubmission(source) : await source.ids(kind);
   const atOnce = kind === 'job' ? 1 : AT_ONCE; // Turns follow the order of writing.
   for (let i = 0; i < ids.length; i += atOnce) {
-    const found = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
+    const result = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
     const whole: StoredDocument[] = [];
-    for (const document of found) {
+    for (const document of result) {
       if (document === undefined) continue;
       if ('unreadable' in document) unreadable.push(document.id);
       else whole.push(document);
@@ -109,7 +109,7 @@ async function assertSame(
   target: DocumentEngine,
   { kind, id, etag }: { readonly kind: DocumentKind; readonly id: string; readonly etag: string },
 ): Promise<void> {
-  const found = await target.get(kind, id);
-  if (found === undefined || 'unreadable' in found || found.etag !== etag)
+  const stored = await target.get(kind, id);
+  if (stored === undefined || 'unreadable' in stored || stored.etag !== etag)
     throw new Error(`the copy of ${kind} ${id} differs from its source`);
 }

@@ -38,8 +38,8 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
     if (seen.has(ref.name)) return;
     seen.add(ref.name);
     const path = await pathOf(from, ref.name).catch(() => undefined);
-    const found = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
-    if (found === undefined || found.sha256 !== ref.sha256) return void damaged.push(ref.name);
+    const result = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
+    if (result === undefined || result.sha256 !== ref.sha256) return void damaged.push(ref.name);
     if (isAgain) await removeFrom(to, ref.name);
     const written = await put(ref.name, path!); // The file was read just now.
     if (written.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} differs from its source`);

@@ -115,8 +115,8 @@ const UNKNOWN_LISTED_MAX = 20;
 
 function unknownOf(unknown: readonly string[]): string {
   const more = unknown.length - UNKNOWN_LISTED_MAX;
-  const listed = unknown.slice(0, UNKNOWN_LISTED_MAX).join(', ');
-  return `the served store has no ${listed}${more > 0 ? ` and ${more} more` : ''}: the watchlist keeps them, but no universe contains them`;
+  const list = unknown.slice(0, UNKNOWN_LISTED_MAX).join(', ');
+  return `the served store has no ${list}${more > 0 ? ` and ${more} more` : ''}: the watchlist keeps them, but no universe contains them`;
 }
 
 export const renders = viewCommand({

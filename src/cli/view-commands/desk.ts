@@ -18,7 +18,7 @@ const eventsQuery = (flags: FlagValues) => ({
 
 export const events = viewCommand({
   summary:
-    'List dated events: announcements, effective dates, expiries and holidays. --out FILE.ics writes a calendar.',
+    'List dated events: announcements, effective dates, expiries, holidays and recorded closures. --out FILE.ics writes a calendar.',
   words: [],
   flags: {
     from: { type: 'string', value: 'DATE', help: 'First day. Default: today.' },

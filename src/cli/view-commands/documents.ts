@@ -20,6 +20,7 @@ const FAMILIES = {
   plugin: { noun: 'Plugin', param: 'plugin_id' },
   client: { noun: 'Client', param: 'client_id' },
   schedule: { noun: 'Schedule', param: 'schedule_id' },
+  closures: { noun: 'Closures', param: 'calendar_code' },
   procedure: { noun: 'Procedure', param: 'procedure_id' },
   store: { noun: 'Store', param: 'store_id' },
 } as const;

@@ -1,5 +1,5 @@
-import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import { UsageError } from '../usage-error.js';
+import { requireKind } from './job-kind-word.js';
 import { viewCommand } from './view-command.js';
 
 /** Pattern of a date, which begins at midnight UTC. */
@@ -22,13 +22,9 @@ export const retryJobs = viewCommand({
   async ask(client, _words, flags) {
     if (!flags.isSet('failed')) throw new UsageError('divisor jobs retry requires --failed');
     const since = flags.text('since');
-    // Loaded on demand: the job kinds import every payload.
-    const { JOB_KINDS } = await import('#domain/jobs/job-kinds.js');
+    const kinds = flags.text('kind')?.split(',');
     const body = {
-      kinds: flags
-        .text('kind')
-        ?.split(',')
-        .map((text) => kindOf(text, JOB_KINDS)),
+      kinds: kinds && (await Promise.all(kinds.map((text) => requireKind('--kind', text)))),
       since: since !== undefined && DATE.test(since) ? `${since}T00:00:00Z` : since,
       limit: flags.number('limit'),
     };
@@ -40,9 +36,3 @@ export const retryJobs = viewCommand({
   ],
   notices: ({ is_complete: isComplete }) => (isComplete ? [] : ['More failed jobs match: run the command again.']),
 });
-
-function kindOf(text: string, kinds: readonly JobKindName[]): JobKindName {
-  const kind = kinds.find((each) => each === text.trim());
-  if (kind === undefined) throw new UsageError(`--kind must be one of ${kinds.join(', ')}, not ${text}`);
-  return kind;
-}

@@ -8,9 +8,11 @@ import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
+import { closures, recordClosures, showClosures } from './closures.js';
 import { methodologyChanges, procedures, publishedErrors, putProcedure, statement } from './governance.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
+import { jobKinds, pauseKind, resumeKind } from './job-kinds.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 import { retryJobs } from './retry-jobs.js';
 import {
@@ -36,6 +38,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   repair,
   jobs,
   'jobs retry': retryJobs,
+  'jobs kinds': jobKinds,
+  'jobs pause': pauseKind,
+  'jobs resume': resumeKind,
   renders,
   'index list': list,
   'index templates': templates,
@@ -109,6 +114,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'approval withdraw': withdraw,
   'approval comment': comment,
   publish,
+  'closure list': closures,
+  'closure show': showClosures,
+  'closure put': recordClosures,
   'procedure list': procedures,
   'procedure put': putProcedure,
   'publication errors': publishedErrors,

@@ -4,6 +4,8 @@ export interface AccountBacktestJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'account';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -653,7 +655,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -750,6 +752,8 @@ export interface BacktestBatchRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
   /** Indices and strategies, at most 500; duplicates count once. */
@@ -760,6 +764,8 @@ export interface BacktestJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'backtest';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -847,6 +853,8 @@ export interface BacktestRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
 }
@@ -1046,6 +1054,8 @@ export interface BatchJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'batch';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -1573,6 +1583,24 @@ export interface CVaRRow {
   readonly params?: CVaRParams | undefined;
 }
 
+export interface CalendarClosures {
+  /** Code of the calendar. */
+  readonly calendar: string;
+  /** Name of the exchange. */
+  readonly name: string;
+  /** Newest version of the changes; 0 if none were ever recorded. */
+  readonly version: number;
+  /** Time of the last write. */
+  readonly updated_at: string | null;
+  /** Recorded changes by date. */
+  readonly changes: readonly SessionChange[];
+}
+
+export interface CalendarClosuresCollection {
+  /** Calendars by code. */
+  readonly calendars: readonly CalendarClosures[];
+}
+
 /** The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them. */
 export interface CalendarCoverage {
   /** First day that the calendar covers. */
@@ -1820,6 +1848,45 @@ export interface ClientCollection {
   readonly skipped: number;
   /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
+}
+
+/** Differences that recorded changes make. */
+export interface ClosureEffect {
+  /** Dates that become sessions. */
+  readonly added: readonly string[];
+  /** Sessions that are lost. */
+  readonly removed: readonly string[];
+  /** Sessions whose hours change. */
+  readonly hours: readonly string[];
+  /** Indices whose sessions change. Their runs become stale. */
+  readonly indices: readonly {
+    /** The index, or the strategy of a run. */
+    readonly index_id: string;
+    /** Rebalances and reviews that move or are lost. */
+    readonly before: readonly MovedDate[];
+    /** Rebalances and reviews in their place. */
+    readonly after: readonly MovedDate[];
+    /** Published closes on lost sessions: they stand. */
+    readonly published: readonly string[];
+    /** Added sessions before the last published close. */
+    readonly unpublished: readonly string[];
+  }[];
+  /** Schedules on the calendar with such days. */
+  readonly schedules: readonly {
+    /** The schedule. */
+    readonly schedule_id: string;
+    /** Open days of lost sessions: they end. */
+    readonly ended: readonly string[];
+    /** Added sessions in the past without a day: perform them by backfill. */
+    readonly missing: readonly string[];
+  }[];
+}
+
+export interface ClosuresBody {
+  /** Changes, one for each date. */
+  readonly changes: readonly SessionChange[];
+  /** Only list what would change. */
+  readonly dry_run?: boolean | undefined;
 }
 
 /** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
@@ -3461,7 +3528,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CALENDAR_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** Message in one sentence. */
   readonly message: string;
   /** Further members for the code, or null. */
@@ -4404,6 +4471,8 @@ export interface GenerateJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'generate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -5061,6 +5130,8 @@ export interface IndexDocument {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency: string;
+  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpec | undefined;
   /** Schedule of the rebalances. */
@@ -5112,6 +5183,13 @@ export interface IndexDocument {
   readonly overlay?: OverlaySpec | undefined;
   /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
+  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  readonly closures?: Readonly<Record<string, {
+    /** Changes, one for each date. */
+    readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
+    readonly version: number;
+  }>> | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
 }
@@ -5134,6 +5212,8 @@ export interface IndexDocumentBody {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency?: string | undefined;
+  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpecInput | undefined;
   /** Schedule of the rebalances. */
@@ -5185,6 +5265,13 @@ export interface IndexDocumentBody {
   readonly overlay?: OverlaySpecInput | undefined;
   /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
+  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  readonly closures?: Readonly<Record<string, {
+    /** Changes, one for each date. */
+    readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
+    readonly version: number;
+  }>> | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
@@ -5192,8 +5279,8 @@ export interface IndexDocumentBody {
 export interface IndexEvent {
   /** The date. */
   readonly date: string;
-  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
-  readonly kind: 'holiday' | 'announcement' | 'effective' | 'expiry';
+  /** `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
+  readonly kind: 'holiday' | 'closure' | 'announcement' | 'effective' | 'expiry';
   /** Null for an event of an exchange. */
   readonly index_id: string | null;
   /** Exchange MIC. */
@@ -5325,6 +5412,8 @@ export interface IndexSummary {
   readonly currency: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
+  /** Its data store; null for the active one. */
+  readonly store_id: string | null;
   /** True if a backtest record is stored. */
   readonly has_run: boolean;
   /** Capture time of that record. */
@@ -5444,6 +5533,33 @@ export interface JobCollection {
   readonly skipped_causes: SkippedCauses;
 }
 
+export interface JobKindList {
+  /** Every kind, in a fixed order. */
+  readonly kinds: readonly JobKindState[];
+}
+
+export interface JobKindPause {
+  /** Reason, shown with the kind. */
+  readonly reason?: string | null | undefined;
+}
+
+/** A kind of job. */
+export interface JobKindState {
+  /** Kind of the object. */
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  /** Jobs of the light lane run while those of the heavy one do. */
+  readonly lane: 'heavy' | 'light';
+  /** Null while jobs of the kind start. */
+  readonly pause: {
+    /** Time of the pause, ISO-8601 UTC with offset. */
+    readonly paused_at: string;
+    /** Name of the key that paused it; `local` without authentication. */
+    readonly author: string;
+    /** Reason in the request. */
+    readonly reason: string | null;
+  } | null;
+}
+
 export interface JobRetries {
   /** Jobs that were queued again, newest first. */
   readonly retried: readonly string[];
@@ -5477,6 +5593,8 @@ export interface JobStatus {
   readonly job_id: string;
   /** Kind of the object. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -5783,7 +5901,7 @@ export interface Limits {
   readonly MAX_SQL_LENGTH: number;
   /** Sessions of a simulated path: ten years. */
   readonly MAX_SIMULATION_SESSIONS: number;
-  /** Paths of a simulation: four numbers of each are stored. */
+  /** Paths of a simulation: 28 bytes of each are stored until it ends. */
   readonly MAX_SIMULATION_PATHS: number;
   /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;
@@ -6003,6 +6121,8 @@ export interface LoadJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'load';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -6377,8 +6497,8 @@ export interface MemberSpec {
   readonly help: string | null;
   /** Schema of the value. */
   readonly ref: string | null;
-  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
+  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
@@ -6599,6 +6719,13 @@ export interface MomentumFilterRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
+export interface MovedDate {
+  /** Effective date. */
+  readonly date: string;
+  /** Session of its announcement; the date itself without a notice. */
+  readonly announcement: string;
+}
+
 /** Large moves of constituents have a corporate action. */
 export interface MovesCheck {
   readonly check: 'moves';
@@ -6744,6 +6871,8 @@ export interface OptimisationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'optimise';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -7099,8 +7228,8 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Schema of the value. */
   readonly ref: string | null;
-  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
+  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
   /** Members of an object, or of each entry of a list of objects; null of other values. */
@@ -7716,6 +7845,8 @@ export interface PublicationEntry {
   readonly data_hash: string | null;
   /** Version of the definition; null if unknown. */
   readonly index_version: number | null;
+  /** Version of the recorded changes of its calendar that the run used; absent if there were none. */
+  readonly calendar_version?: number | undefined;
   /** Version of the engine of the run. */
   readonly engine: string | null;
   /** Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close. */
@@ -8300,6 +8431,23 @@ export interface ReconciliationView {
   readonly not_compared: readonly string[];
 }
 
+export interface RecordedCalendarClosures {
+  /** Code of the calendar. */
+  readonly calendar: string;
+  /** Name of the exchange. */
+  readonly name: string;
+  /** Newest version of the changes; 0 if none were ever recorded. */
+  readonly version: number;
+  /** Time of the last write. */
+  readonly updated_at: string | null;
+  /** Recorded changes by date. */
+  readonly changes: readonly SessionChange[];
+  /** True if nothing was stored. */
+  readonly dry_run: boolean;
+  /** Differences that the changes make. */
+  readonly effect: ClosureEffect;
+}
+
 export interface ReferenceEntry {
   /** Asset identifier. */
   readonly identifier: string;
@@ -8322,6 +8470,8 @@ export interface RefreshJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'refresh';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8480,16 +8630,20 @@ export interface RefreshResult {
   readonly findings: readonly Finding[];
 }
 
-/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+/** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStep {
   readonly type: 'refresh';
+  /** Data store. Default: the active one. */
+  readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
 }
 
-/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+/** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStepInput {
   readonly type: 'refresh';
+  /** Data store. Default: the active one. */
+  readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
 }
@@ -8566,6 +8720,8 @@ export interface RenderJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'render';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8686,6 +8842,8 @@ export interface ReplayJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'replay';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8808,6 +8966,8 @@ export interface RerunJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'rerun';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -9219,6 +9379,8 @@ export interface RiskModelJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'risk';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -9370,6 +9532,8 @@ export interface RiskValidationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'validate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -9711,6 +9875,8 @@ export interface RunsDifferenceJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'diff';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -10171,6 +10337,19 @@ export interface SeriesPayload {
   readonly name: string | null;
 }
 
+export interface SessionChange {
+  /** Day that differs from the rules of the calendar. */
+  readonly date: string;
+  /** `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules. */
+  readonly session: 'closed' | 'open';
+  /** Local time of a late opening. Default: the usual one. */
+  readonly opens?: string | undefined;
+  /** Local time of an early close. Default: the usual one. */
+  readonly closes?: string | undefined;
+  /** Why, with the source. */
+  readonly reason: string;
+}
+
 export interface SftpTarget {
   readonly type: 'sftp';
   /** Name of the target, unique among those of the client. */
@@ -10234,6 +10413,8 @@ export interface SimulationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'simulate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -10761,6 +10942,8 @@ export interface SweepJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sweep';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -10926,6 +11109,8 @@ export interface SweepTerms {
   readonly transaction_cost_bps?: number | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
 }
 
 export interface SweepView {
@@ -10965,6 +11150,8 @@ export interface SyncJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sync';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -12133,7 +12320,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'calendars' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -12145,6 +12332,21 @@ export interface Operations {
   followJobs: {
     request: { readonly query?: { readonly seconds?: number | undefined } | undefined };
     answer: string;
+  };
+  /** Kinds of job, and which are paused. */
+  listJobKinds: {
+    request: Readonly<Record<never, never>>;
+    answer: JobKindList;
+  };
+  /** Starts no more jobs of a kind. */
+  pauseJobKind: {
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
+    answer: JobKindState;
+  };
+  /** Starts jobs of a kind again. */
+  resumeJobKind: {
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff' } };
+    answer: JobKindState;
   };
   /** Status of a job, with its result after success. */
   getJob: {
@@ -12178,8 +12380,28 @@ export interface Operations {
   };
   /** Calendar of events of all indices: announcements, effective dates, expiries and holidays. */
   listEvents: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'closure' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
     answer: EventsView;
+  };
+  /** Calendars with recorded changes. */
+  listClosures: {
+    request: Readonly<Record<never, never>>;
+    answer: CalendarClosuresCollection;
+  };
+  /** Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions. */
+  getClosures: {
+    request: { readonly params: { readonly calendar_code: string } };
+    answer: CalendarClosures;
+  };
+  /** Records the changes of a calendar, in place of those recorded before. */
+  putClosures: {
+    request: { readonly params: { readonly calendar_code: string }; readonly body: ClosuresBody };
+    answer: RecordedCalendarClosures;
+  };
+  /** Deletes the recorded changes of a calendar: only its rules apply. */
+  deleteClosures: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
   };
   /** Stored index definitions. */
   listIndices: {
@@ -12203,37 +12425,37 @@ export interface Operations {
   };
   /** Published methodologies as templates, with the data that each requires and its availability in the served store. */
   listMethodologyTemplates: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateCollection;
   };
   /** One published methodology as index documents that can be stored. */
   getMethodologyTemplate: {
-    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined } | undefined };
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateDetail;
   };
   /** A published methodology on the served store: its level over the last three years; nothing is stored. */
   getMethodologyTemplateLevel: {
-    request: { readonly params: { readonly methodology_id: string } };
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateLevel;
   };
   /** Validates a definition; nothing is stored. */
   validateIndex: {
-    request: { readonly body: IndexDocumentBody };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: IndexDocumentBody };
     answer: ValidationReport;
   };
   /** Analyses an expression: its canonical text, its unit and the values of a few securities. */
   evaluateDatapoint: {
-    request: { readonly body: DatapointRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DatapointRequest };
     answer: DatapointEvaluation;
   };
   /** Computes the composition of a definition on one date; nothing is stored. */
   previewDocument: {
-    request: { readonly body: PreviewDocumentRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PreviewDocumentRequest };
     answer: PreviewResponse;
   };
   /** Effect of a changed definition on one date; nothing is stored. */
   whatIf: {
-    request: { readonly body: WhatIfRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: WhatIfRequest };
     answer: WhatIfResponse;
   };
   /** A stored definition, in the form that PUT accepts. */
@@ -12253,12 +12475,12 @@ export interface Operations {
   };
   /** Computes the composition of a stored definition on one date. */
   previewIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly body?: PreviewRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body?: PreviewRequest | null | undefined };
     answer: PreviewResponse;
   };
   /** Explains one weight. */
   explainName: {
-    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IndexExplanation;
   };
   /** The definition in numbered English sentences. */
@@ -12268,18 +12490,18 @@ export interface Operations {
   };
   /** Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
   packRebalance: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
     answer: RebalancePack;
   };
   /** Backtest an index, or a strategy, as a job. */
   startBacktest: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
     answer: BacktestJobStatus;
     unchanged: BacktestRunResult;
   };
   /** Backtest many indices and strategies, each as a separate job. */
   startBacktests: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BacktestBatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: BacktestBatchRequest };
     answer: BacktestBatch;
   };
   /** Stored records, by id. */
@@ -12354,7 +12576,7 @@ export interface Operations {
   };
   /** Explain the differences between two stored runs, as a job. */
   diffRuns: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RunsDifferenceRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RunsDifferenceRequest };
     answer: RunsDifferenceJobStatus;
   };
   /** Level, returns, volatility and rebalances of every stored run, one row each. */
@@ -12414,7 +12636,7 @@ export interface Operations {
   };
   /** The answer to a SQL query over runs, prices and reference data. */
   runSql: {
-    request: { readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
     answer: SqlResult;
   };
   /** Stored constraint sets, by id. */
@@ -12429,7 +12651,7 @@ export interface Operations {
   };
   /** Everything there is to say about a constraint set; nothing is stored. */
   validateConstraintSet: {
-    request: { readonly body: ConstraintSetBody };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: ConstraintSetBody };
     answer: ValidationReport;
   };
   /** A stored constraint set, exactly as PUT accepts it. */
@@ -12459,12 +12681,12 @@ export interface Operations {
   };
   /** Optimises the weights of an index under a constraint set, as a job. */
   startOptimisation: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
   };
   /** The weights that an optimisation would come to; nothing is stored. */
   previewOptimisation: {
-    request: { readonly body: OptimisationPreviewRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: OptimisationPreviewRequest };
     answer: PreviewResponse;
   };
   /** The result of a finished optimisation. */
@@ -12494,17 +12716,17 @@ export interface Operations {
   };
   /** Estimate a risk model as a job. */
   estimateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
   };
   /** Validate the forecasts of a risk model over history, as a job. */
   validateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
     answer: RiskValidationJobStatus;
   };
   /** Import a risk model. */
   importRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined } | undefined; readonly body: RiskModelImportInput };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined; readonly store_id?: string | undefined } | undefined; readonly body: RiskModelImportInput };
     answer: RiskModelImportResult;
   };
   /** A risk model in the form of an import. */
@@ -12514,12 +12736,12 @@ export interface Operations {
   };
   /** Repeat a stored run as a job, and report whether the result is equal. */
   replayRun: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
   /** Run many variants of an index and rank them, as one job. */
   startSweep: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: SweepRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: SweepRequest };
     answer: SweepJobStatus;
   };
   /** Rows of a sweep in blocks. */
@@ -12529,7 +12751,7 @@ export interface Operations {
   };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
   };
   /** Results of a batch in blocks of 100 accounts. */
@@ -12544,12 +12766,12 @@ export interface Operations {
   };
   /** Run one account with tax lots over the history of an index, after tax. */
   backtestAccount: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: AccountBacktestRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: AccountBacktestRequest };
     answer: AccountBacktestJobStatus;
   };
   /** Repeat every stale run of indices and strategies, as one job. */
   startRerun: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RerunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RerunRequest };
     answer: RerunJobStatus;
   };
   /** Rows of a rerun in blocks. */
@@ -12559,7 +12781,7 @@ export interface Operations {
   };
   /** Simulate the future level of a stored run, as a job. */
   simulateIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
   };
   /** Volatility, tracking error, beta and correlation of a run over time. */
@@ -12569,7 +12791,7 @@ export interface Operations {
   };
   /** Renders a template as a PDF, as a job. */
   renderReport: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RenderRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RenderRequest };
     answer: RenderJobStatus;
   };
   /** Finished renders, newest first. */
@@ -12684,17 +12906,17 @@ export interface Operations {
   };
   /** Reads a store again and serves it. */
   activateStore: {
-    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined };
     answer: LoadJobStatus;
   };
   /** Refreshes a store from its source. */
   refreshStore: {
-    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: RefreshJobStatus;
   };
   /** Refreshes the served store. */
   syncData: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: SyncJobStatus;
   };
   /** Probable errors in the data of a store. */
@@ -12724,7 +12946,7 @@ export interface Operations {
   };
   /** Generates a synthetic market into a new store and serves it. */
   generateSynthetic: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
   /** Versions of the data of a store that were served, newest first. */
@@ -12739,52 +12961,52 @@ export interface Operations {
   };
   /** Market data of one security, or the values of a series. */
   getPrices: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
     answer: PricesResponse;
   };
   /** Reference data and derived figures of many securities on one date. */
   getAssetReferences: {
-    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
+    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: BatchReferenceResponse;
   };
   /** Reference data and universes of one security. */
   getAssetReference: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: ReferenceResponse;
   };
   /** Corporate actions of one security with their sums. */
   getCorporateActions: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: CorporateActionsResponse;
   };
   /** Contents and age of the served store. */
   getCoverage: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageResponse;
   };
   /** Number of securities of the served store with a price on each date, and the expected number. */
   getCoverageHistory: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageHistoryResponse;
   };
   /** Status of the data source. */
   getDataSource: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DataSourceStatus;
   };
   /** Fields that rules can read in the served store, and its universes. */
   listFields: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: FieldList;
   };
   /** Series of the served store: prices that are never constituents. */
   listSeries: {
-    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: SeriesCollection;
   };
   /** Securities of the served store, searched by identifier or name. */
   searchIdentifiers: {
-    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IdentifierSearch;
   };
   /** Every client that receives files. */
@@ -12814,12 +13036,12 @@ export interface Operations {
   };
   /** Every watchlist. */
   listWatchlists: {
-    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: WatchlistCollection;
   };
   /** One watchlist. */
   getWatchlist: {
-    request: { readonly params: { readonly watchlist_id: string } };
+    request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: Watchlist;
   };
   /** Creates or replaces a watchlist. */
@@ -13107,6 +13329,26 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: Schedule;
   };
+  /** Versions of the calendar, with author, time and note. */
+  listClosuresVersions: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** Changes of the calendar between two versions. */
+  diffClosuresVersions: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** One version of the calendar. */
+  getClosuresVersion: {
+    request: { readonly params: { readonly calendar_code: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Restores a version of the calendar. */
+  restoreClosuresVersion: {
+    request: { readonly params: { readonly calendar_code: string; readonly version: string } };
+    answer: CalendarClosures;
+  };
   /** Versions of the procedure, with author, time and note. */
   listProcedureVersions: {
     request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -13194,32 +13436,32 @@ export interface Operations {
   };
   /** Coming and recent corporate actions of the served store, with their state and flags. */
   listActions: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
     answer: DeskActions;
   };
   /** One corporate action: its decisions, and each index before and after it. */
   getAction: {
-    request: { readonly params: { readonly action_id: string } };
+    request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DeskActionDetail;
   };
   /** Confirms, rejects or reopens a corporate action on its current terms. */
   decideAction: {
-    request: { readonly params: { readonly action_id: string }; readonly body: DeskDecisionRequest };
+    request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DeskDecisionRequest };
     answer: DeskAction;
   };
   /** Owner of a document, and the clients that may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Sets the clients that may read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication, with author, time, request and version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -13242,6 +13484,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   callMcp: 'POST /mcp',
   listJobs: 'GET /jobs',
   followJobs: 'GET /jobs/events',
+  listJobKinds: 'GET /jobs/kinds',
+  pauseJobKind: 'POST /jobs/kinds/{job_kind}/pause',
+  resumeJobKind: 'POST /jobs/kinds/{job_kind}/resume',
   getJob: 'GET /jobs/{job_id}',
   cancelJob: 'DELETE /jobs/{job_id}',
   retryJobs: 'POST /jobs/retry',
@@ -13249,6 +13494,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listCalendars: 'GET /indices/calendars',
   getSchedule: 'GET /indices/{index_id}/schedule',
   listEvents: 'GET /events',
+  listClosures: 'GET /calendars',
+  getClosures: 'GET /calendars/{calendar_code}/closures',
+  putClosures: 'PUT /calendars/{calendar_code}/closures',
+  deleteClosures: 'DELETE /calendars/{calendar_code}/closures',
   listIndices: 'GET /indices',
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',
@@ -13434,6 +13683,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
   getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
   restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
+  listClosuresVersions: 'GET /calendars/{calendar_code}/closures/versions',
+  diffClosuresVersions: 'GET /calendars/{calendar_code}/closures/versions/diff',
+  getClosuresVersion: 'GET /calendars/{calendar_code}/closures/versions/{version}',
+  restoreClosuresVersion: 'POST /calendars/{calendar_code}/closures/versions/{version}/restore',
   listProcedureVersions: 'GET /procedures/{procedure_id}/versions',
   diffProcedureVersions: 'GET /procedures/{procedure_id}/versions/diff',
   getProcedureVersion: 'GET /procedures/{procedure_id}/versions/{version}',

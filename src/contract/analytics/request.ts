@@ -24,6 +24,7 @@ export const BacktestRequest = z
     transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
     as_known_on: AsKnownOn,
     as_known: terms.as_known,
+    store_id: terms.store_id,
     if_stale: z.boolean().default(false).meta({
       description:
         'Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.',

@@ -38,6 +38,7 @@ export const analyticsRoutes = routes({
   startBacktest: {
     method: 'POST',
     path: '/analytics/{index_id}/backtest',
+    onStore: 'body',
     scope: 'run',
     tag,
     summary: 'Backtest an index, or a strategy, as a job.',
@@ -77,6 +78,7 @@ export const analyticsRoutes = routes({
   startBacktests: {
     method: 'POST',
     path: '/analytics/backtests',
+    onStore: 'body',
     scope: 'run',
     tag,
     summary: 'Backtest many indices and strategies, each as a separate job.',

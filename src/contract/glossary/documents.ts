@@ -25,6 +25,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   schedule_id: 'The schedule.',
   procedure_id: 'The procedure.',
   client_id: 'The client.',
+  'RecordedCalendarClosures.effect': 'Differences that the changes make.',
   constraint_set_id: 'The constraint set.',
   portfolio_id: 'portfolio-{index_id}.',
   source_index_id: 'Parent of the derived index; it cannot be changed.',

@@ -28,6 +28,7 @@ export const IndexSummary = z
     calendar: z.string(),
     currency: z.string(),
     base_date: z.string(),
+    store_id: z.string().nullable().meta({ description: 'Its data store; null for the active one.' }),
     has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
     run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
     tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),

@@ -71,6 +71,7 @@ export const indexRoutes = routes({
   listMethodologyTemplates: {
     method: 'GET',
     path: '/indices/templates',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary:
@@ -81,6 +82,7 @@ export const indexRoutes = routes({
   getMethodologyTemplate: {
     method: 'GET',
     path: '/indices/templates/{methodology_id}',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'One published methodology as index documents that can be stored.',
@@ -93,6 +95,7 @@ export const indexRoutes = routes({
   getMethodologyTemplateLevel: {
     method: 'GET',
     path: '/indices/templates/{methodology_id}/level',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'A published methodology on the served store: its level over the last three years; nothing is stored.',
@@ -104,6 +107,7 @@ export const indexRoutes = routes({
   validateIndex: {
     method: 'POST',
     path: '/indices/validate',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'Validates a definition; nothing is stored.',
@@ -115,6 +119,7 @@ export const indexRoutes = routes({
   evaluateDatapoint: {
     method: 'POST',
     path: '/indices/datapoints/evaluate',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'Analyses an expression: its canonical text, its unit and the values of a few securities.',
@@ -130,6 +135,7 @@ export const indexRoutes = routes({
   previewDocument: {
     method: 'POST',
     path: '/indices/preview',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'Computes the composition of a definition on one date; nothing is stored.',
@@ -140,6 +146,7 @@ export const indexRoutes = routes({
   whatIf: {
     method: 'POST',
     path: '/indices/whatif',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'Effect of a changed definition on one date; nothing is stored.',
@@ -195,6 +202,7 @@ export const indexRoutes = routes({
   previewIndex: {
     method: 'POST',
     path: '/indices/{index_id}/preview',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'Computes the composition of a stored definition on one date.',
@@ -206,6 +214,7 @@ export const indexRoutes = routes({
   explainName: {
     method: 'GET',
     path: '/indices/{index_id}/explain/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary: 'Explains one weight.',
@@ -234,6 +243,7 @@ export const indexRoutes = routes({
   packRebalance: {
     method: 'POST',
     path: '/indices/{index_id}/rebalance-pack',
+    onStore: 'query',
     scope: 'read',
     tag: 'indices',
     summary:

@@ -107,6 +107,7 @@ export const dataVersionRoutes = routes({
   diffDataVersions: {
     method: 'GET',
     path: '/data/stores/{store_id}/versions/diff',
+    onStore: 'path',
     scope: 'read',
     tag: 'stores',
     summary: 'Values that differ between two versions of the data.',
@@ -118,6 +119,6 @@ export const dataVersionRoutes = routes({
       appended: z.boolean().default(false).meta({ description: 'True: list values of appended bars, too.' }),
     }),
     success: { status: 200, description: 'The difference.', schema: DataDifference },
-    errors: ['STORE_NOT_FOUND', 'STORE_NOT_SERVED', 'NO_DATA_SOURCE', ...asKnownErrors],
+    errors: ['STORE_NOT_FOUND', 'NO_DATA_SOURCE', ...asKnownErrors],
   },
 });

@@ -113,14 +113,7 @@ export const storeRoutes = routes({
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
     success: { status: 202, description: 'The refresh job.', schema: RefreshJobStatus },
-    errors: [
-      'STORE_NOT_FOUND',
-      'DOCUMENT_UNREADABLE',
-      'NOTHING_TO_REFRESH',
-      'STORE_NOT_SERVED',
-      'STORE_LOADING',
-      'STORE_REFRESHING',
-    ],
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
   },
   syncData: {
     method: 'POST',

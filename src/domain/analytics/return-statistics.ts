@@ -108,7 +108,7 @@ export interface Drawdown {
 /** Returns the deepest falls, deepest first; among equal ones the earlier first. */
 export function drawdowns(level: Float64Array, most: number): Drawdown[] {
   const depth = drawdownOf(level);
-  const found: Drawdown[] = [];
+  const results: Drawdown[] = [];
   let peak = 0;
   let trough = -1;
   for (let t = 1; t <= level.length; t++) {
@@ -117,9 +117,9 @@ export function drawdowns(level: Float64Array, most: number): Drawdown[] {
       if (trough < 0 || depth[t]! < depth[trough]!) trough = t;
       continue;
     }
-    if (trough >= 0) found.push({ peak, trough, recovery: t < level.length ? t : null, depth: depth[trough]! });
+    if (trough >= 0) results.push({ peak, trough, recovery: t < level.length ? t : null, depth: depth[trough]! });
     peak = t;
     trough = -1;
   }
-  return found.sort((a, b) => a.depth - b.depth || a.peak - b.peak).slice(0, most);
+  return results.sort((a, b) => a.depth - b.depth || a.peak - b.peak).slice(0, most);
 }

@@ -4,7 +4,7 @@ import { compareVersions, parseVersion } from '#base/text/version.js';
  * First engine version whose runs have the same bits as those of this version. A change of the bits sets it to the
  * version of its release: earlier runs are then reported as stale.
  */
-export const SAME_BITS_SINCE = '0.3.0';
+export const SAME_BITS_SINCE = '0.4.0';
 
 /**
  * Returns true if a run of another version may have other bits: an earlier version than those known to agree, or a

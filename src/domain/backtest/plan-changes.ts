@@ -1,3 +1,4 @@
+import { closuresOf, type SessionChange } from '../calendars/closures.js';
 import { canonicalJson } from '../json/canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { referencesOf } from '../checks/validate-reference.js';
@@ -17,6 +18,7 @@ export interface AskedPlan {
 export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   return [
     ...documentChanges(before.plan, now.plan),
+    ...calendarChanges(before.plan, now.plan),
     ...modelChanges(before.plan, now.plan),
     ...strategyChanges(before, now),
   ];
@@ -31,7 +33,7 @@ function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
   const changes = Object.keys(before.documents)
     .toSorted()
     .flatMap((id) => {
-      const [was, is] = [before.documents[id]!, now.documents[id]];
+      const [was, is] = [withoutClosures(before.documents[id]!), withoutClosures(now.documents[id])];
       return is === undefined || isSame(was, is)
         ? []
         : [`The index ${id} changed since this run: ${list(changedFields(was, is))}.`];
@@ -39,6 +41,34 @@ function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
   const isOther = before.indexId !== now.indexId || !isSame(reachOf(before), reachOf(now));
   if (changes.length > 0 || !isOther) return changes;
   return [`The indices that the run depends on changed from ${list(reachOf(before))} to ${list(reachOf(now))}.`];
+}
+
+const withoutClosures = <T extends IndexDocument | undefined>(document: T): T =>
+  document && { ...document, closures: undefined };
+
+/** Maximum number of changed days in a sentence. */
+const NAMED_DAYS_MAX = 5;
+
+/** Describes recorded changes of calendars that differ. */
+function calendarChanges({ documents: before }: BacktestPlan, { documents: now }: BacktestPlan): string[] {
+  const [was, is] = [closuresOf(before), closuresOf(now)];
+  return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
+    const days = changedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
+    if (days.length === 0) return [];
+    const more = days.length > NAMED_DAYS_MAX ? ` and ${days.length - NAMED_DAYS_MAX} more` : '';
+    return [`The calendar ${code} changed since this run: ${list(days.slice(0, NAMED_DAYS_MAX))}${more}.`];
+  });
+}
+
+/** Dates of changes that only one of two lists has. Reasons and hours have no effect on a run. */
+function changedDays(before: readonly SessionChange[], now: readonly SessionChange[]): string[] {
+  const effectOf = ({ date, session }: SessionChange) => `${date} ${session}`;
+  const [was, is] = [new Set(before.map(effectOf)), new Set(now.map(effectOf))];
+  const changed = [
+    ...before.filter((change) => !is.has(effectOf(change))),
+    ...now.filter((change) => !was.has(effectOf(change))),
+  ];
+  return [...new Set(changed.map(({ date }) => date))].toSorted();
 }
 
 /** Describes stored risk models of both plans that were estimated again. */

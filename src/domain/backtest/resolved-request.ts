@@ -16,8 +16,8 @@ export function resolvedRequest(
     initial_capital: strategy.initial_capital,
     transaction_cost_bps: strategy.transaction_cost_bps,
   };
-  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return BacktestFields.parse({ ...own, ...asked });
+  const request = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return BacktestFields.parse({ ...own, ...request });
 }
 
 /** @throws Refusal if the benchmark of an index is the index itself */

@@ -114,13 +114,13 @@ export function partialLastSession({ sm, from, length, columns, weights }: Book)
       : [],
   );
   if (names.length === 0) return [];
-  const listed = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${names.length > NAMES_LISTED_MAX ? ' and more' : ''}`;
+  const list = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${names.length > NAMES_LISTED_MAX ? ' and more' : ''}`;
   const [have, their] = names.length === 1 ? ['1 holding has', 'its'] : [`${names.length} holdings have`, 'their'];
   return [
     {
       severity: 'warning',
       code: 'PARTIAL_DATE',
-      message: `${have} no price bar on the last session, ${formatDay(sm.sessions[last]!)}: ${listed}. The level carries ${their} earlier price.`,
+      message: `${have} no price bar on the last session, ${formatDay(sm.sessions[last]!)}: ${list}. The level carries ${their} earlier price.`,
       path: '',
       count: names.length,
       places: names.slice(0, NAMES_MAX),
@@ -130,12 +130,12 @@ export function partialLastSession({ sm, from, length, columns, weights }: Book)
 
 /** Finds rights issues without a subscription price of securities that the book held. */
 function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
-  const found: Gap[] = [];
-  if (sm.market.adjustment === 'total') return found;
+  const results: Gap[] = [];
+  if (sm.market.adjustment === 'total') return results;
   for (const { session, column } of sm.actions.unpricedRights) {
     if (session <= from || session >= from + length) continue;
     const slot = columns.indexOf(column);
-    if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0) found.push({ session, column });
+    if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0) results.push({ session, column });
   }
-  return found;
+  return results;
 }

@@ -12,8 +12,8 @@ import type { ComputedRun } from './run.js';
  * close, then its rebalances.
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
-  const asked = askedAt(book, from);
-  const first = { session: from, ...asked, ...countsAt(book, asked.columns) };
+  const request = askedAt(book, from);
+  const first = { session: from, ...request, ...countsAt(book, request.columns) };
   return [first, ...compositions.list.filter(({ session }) => session > from)];
 }
 

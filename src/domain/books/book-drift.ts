@@ -158,14 +158,14 @@ function writtenOff(state: BookState, session: number): number[] {
   const { sm, treatment, targetsOn, columns, held, count } = state;
   if (treatment.suspension !== 'zero') return [];
   const targets = targetsOn.get(session);
-  const found: number[] = [];
+  const results: number[] = [];
   for (let k = 0; k < count; k++) {
     const column = columns[held[k]!]!;
     if (sm.hasEnded(session, column) || targets?.columns.includes(column) === true) continue;
     const longest = targets === undefined ? staleSessions(treatment) : priceSessions(treatment);
-    if (sm.isSilent(session, column, longest)) found.push(column);
+    if (sm.isSilent(session, column, longest)) results.push(column);
   }
-  return found;
+  return results;
 }
 
 interface Worth {

@@ -123,8 +123,8 @@ export function createComposer({
     decidedOn(indexId, session) {
       const { list } = composer.compositions(indexId);
       const isDecided = ({ decision }: Composition): boolean => decision <= session;
-      const found = list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
-      return found && asKnownOn(found, session);
+      const result = list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
+      return result && asKnownOn(result, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,

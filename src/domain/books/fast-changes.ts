@@ -96,7 +96,7 @@ function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: 
   const leaving = swaps.map(([column]) => column);
   const entries = swaps.map(([column, other]): Entry => ({ column: other, replaced: weights[held.indexOf(column)]! }));
   const earlier = inForce(watch.known, at.session);
-  const made = swaps.map(([left, entered]): ConstituentSwap => {
+  const results = swaps.map(([left, entered]): ConstituentSwap => {
     const leftRank = rankIn(order, left);
     return {
       rule: cause,
@@ -114,7 +114,7 @@ function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: 
     decision,
     leaving,
     entries,
-    swaps: earlier?.session === at.session ? [...(earlier.swaps ?? []), ...made] : made,
+    swaps: earlier?.session === at.session ? [...(earlier.swaps ?? []), ...results] : results,
   });
   // One composition takes effect at a close: it stands for what entered before, too.
   if (earlier?.session !== at.session) return composition;

@@ -165,13 +165,13 @@ interface SpinOff {
 /** Returns the spin-offs of securities of a book up to its last session, by session. */
 function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
   const { all, starts } = sm.actions;
-  const found: SpinOff[] = [];
+  const results: SpinOff[] = [];
   for (let a = 0; a < starts[to + 1]!; a++) {
     const { action, column, session: ex } = all[a]!;
     if (action.type !== 'SPIN_OFF' || !columns.includes(column)) continue;
-    found.push({ ex, child: action.related === null ? -1 : sm.columnOf(action.related) });
+    results.push({ ex, child: action.related === null ? -1 : sm.columnOf(action.related) });
   }
-  return found;
+  return results;
 }
 
 /**

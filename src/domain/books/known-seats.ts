@@ -86,14 +86,14 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
   let seen: Seen | undefined;
 
   function seeing(market: MarketData): Seen {
-    const made = new Map<string, Seat>();
+    const results = new Map<string, Seat>();
     const membersOf = membersIn(market);
     return {
       market,
       // Kept per index: a decision may need another index that is not composed yet, on the same version.
       seatOf(indexId) {
-        const seat = made.get(indexId) ?? createSeat(market, membersOf);
-        made.set(indexId, seat);
+        const seat = results.get(indexId) ?? createSeat(market, membersOf);
+        results.set(indexId, seat);
         return seat;
       },
     };
@@ -117,8 +117,8 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
         const { sessions } = composer.market(indexId);
         // The last known session replaces the day of the decision; earlier sessions are unchanged.
         const isLast = session >= lastAtMost(sessions, seat.known);
-        const found = composer.decidedOn(indexId, isLast ? lastAtMost(sessions, seat.decided) : session);
-        return found && { ...found, decision: Math.min(found.decision, session) };
+        const result = composer.decidedOn(indexId, isLast ? lastAtMost(sessions, seat.decided) : session);
+        return result && { ...result, decision: Math.min(result.decision, session) };
       },
       memory: seats.memory,
       seatOf: (_, session) => ({ composer: own, session }),

@@ -4,10 +4,10 @@ import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /** Aligned markets by calendar: one alignment serves every index of the calendar. */
-const aligned = new WeakMap<MarketData, Map<string, SessionMarket>>();
+const aligned = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMarket>>>();
 
 /**
- * Returns the market on the sessions of a calendar, aligned once.
+ * Returns the market on the sessions of a calendar, aligned once for calendars with the same recorded changes.
  * @throws Refusal VALIDATION_FAILED if the calendar does not exist
  */
 export function marketOn({
@@ -19,13 +19,15 @@ export function marketOn({
   readonly calendars: Calendars;
   readonly code: string;
 }): SessionMarket {
-  let byCalendar = aligned.get(market);
-  if (!byCalendar) aligned.set(market, (byCalendar = new Map()));
-  let sm = byCalendar.get(code);
+  let bySet = aligned.get(market);
+  if (!bySet) aligned.set(market, (bySet = new WeakMap()));
+  let byCode = bySet.get(calendars);
+  if (!byCode) bySet.set(calendars, (byCode = new Map()));
+  let sm = byCode.get(code);
   if (!sm) {
     const calendar = calendars.get(code);
     if (!calendar) throw new Refusal('VALIDATION_FAILED', `The calendar ${code} is not known.`);
-    byCalendar.set(code, (sm = alignMarket({ market, calendar, calendars })));
+    byCode.set(code, (sm = alignMarket({ market, calendar, calendars })));
   }
   return sm;
 }

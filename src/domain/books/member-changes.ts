@@ -100,15 +100,15 @@ function newSecurities(
   sm: SessionMarket,
   { first, last, after }: { readonly first: number; readonly last: number; readonly after: number },
 ): Map<number, readonly number[]> {
-  const found = new Map<number, number[]>();
+  const results = new Map<number, number[]>();
   for (let session = Math.max(first, sm.first) + 1; session + after <= last; session++) {
     const row = panelRow(sm, session);
     for (let column = 0; column < sm.names; column++) {
       if (sm.lastBar[row + column] !== session || sm.lastBar[row - sm.names + column]! >= 0) continue;
-      found.set(session + after, [...(found.get(session + after) ?? []), column]);
+      results.set(session + after, [...(results.get(session + after) ?? []), column]);
     }
   }
-  return found;
+  return results;
 }
 
 function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void {
@@ -135,9 +135,9 @@ export function refill(watch: Watch, composition: Composition): Composition {
   const left = Array.from(targets.columns, (column, k): Leaver => ({ column, weight: targets.weights[k]! }))
     .filter(({ column }) => !columns.includes(column))
     .slice(0, wanted);
-  const found = candidatesFor({ composer, indexId, pool, session, staying: columns, ranking, wanted }, events);
-  if (found.length < left.length) findings.push(unreplaced(sm, session, left.slice(found.length)));
-  if (found.length === 0) return composition;
+  const result = candidatesFor({ composer, indexId, pool, session, staying: columns, ranking, wanted }, events);
+  if (result.length < left.length) findings.push(unreplaced(sm, session, left.slice(result.length)));
+  if (result.length === 0) return composition;
   const gone = 1 - left.reduce((sum, { weight }) => sum + weight, 0);
   const entering = enteringComposition({
     composer,
@@ -150,12 +150,12 @@ export function refill(watch: Watch, composition: Composition): Composition {
     held: { held: columns, weights, ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}) },
     uncapped: { held: columns, weights: composition.uncapped },
     leaving: [],
-    entries: found.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
+    entries: result.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
     swaps: replacementsOf({
       rule: events.replacement,
       before: composition,
       decision: session,
-      found,
+      found: result,
       left: left.map(({ column }) => column),
     }),
     worth: composition.worth ?? null,
@@ -210,17 +210,25 @@ const replace: Change = (watch, at) => {
   const ends = endsAt(watch, at);
   if (ends.held.held.length === 0) return undefined;
   const { ranking = new Int32Array(0) } = before;
-  const asked = { composer, indexId, pool, session: at.session, staying: ends.held.held, ranking, wanted: left.length };
-  const found = candidatesFor(asked, events);
-  if (found.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(found.length)));
+  const request = {
+    composer,
+    indexId,
+    pool,
+    session: at.session,
+    staying: ends.held.held,
+    ranking,
+    wanted: left.length,
+  };
+  const result = candidatesFor(request, events);
+  if (result.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(result.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
-  const entries = found.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
+  const entries = result.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
   if (entries.length === 0) return undefined;
   const swaps = replacementsOf({
     rule: events.replacement,
     before,
     decision: at.session,
-    found,
+    found: result,
     left: left.map(({ column }) => column),
   });
   return enteringComposition({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });

@@ -55,13 +55,13 @@ function nextUnder(
     const start = firstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
     const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
     const fractions = rebalance.phase && phaseFractions(rebalance.phase);
-    const found = rebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
+    const match = rebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
       .filter(({ date, session }) => date >= begins && date < until && (id === DEFAULT_REVIEW || session !== base))
       .flatMap((date): NextRebalance[] =>
         fractions && date.session !== base ? closesOf(date, fractions, calendar) : [date],
       )
       .find(({ session }) => session >= day);
-    return found === undefined ? [] : [id === DEFAULT_REVIEW ? found : { ...found, review: id }];
+    return match === undefined ? [] : [id === DEFAULT_REVIEW ? match : { ...match, review: id }];
   });
   if (amendment?.rebalance !== true || at === undefined || at < day || own.some(({ session }) => session === at))
     return own;

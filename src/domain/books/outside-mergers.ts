@@ -20,13 +20,13 @@ const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 're
 export function outsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
   if (!removesMergers(composer.document(indexId))) return undefined;
   const sm = composer.market(indexId);
-  const found = new Set<number>();
+  const results = new Set<number>();
   for (const { session, column, action } of sm.actions.related) {
     if (action.type !== 'MERGER' || session <= sm.first) continue;
     const merger = { session, day: sm.sessions[session]!, related: action.related! };
-    if (isOutside(composer, indexId, merger)) found.add(mergerKey(sm, session, column));
+    if (isOutside(composer, indexId, merger)) results.add(mergerKey(sm, session, column));
   }
-  return found;
+  return results;
 }
 
 interface Merger {

@@ -34,19 +34,19 @@ export function candidatesFor(input: CandidateInput, events: EventsSpec): Candid
   const isReserve = events.replacement === 'reserve';
   const order = isReserve ? (events.reserve ?? []).map((id) => sm.columnOf(id)) : [...ranking];
   const members = new Set(isReserve ? [] : composer.universe(indexId, session));
-  const found: Candidate[] = [];
+  const results: Candidate[] = [];
   const staying = [...input.staying];
   for (const [position, column] of order.entries()) {
-    if (found.length === wanted) break;
+    if (results.length === wanted) break;
     if (column < 0 || staying.includes(column)) continue;
     const isThere = isReserve
       ? sm.isPriceable(session, column, ENTRY_SESSIONS)
       : members.has(column) && pool.passes(session, Int32Array.from(staying), column);
     if (!isThere) continue;
-    found.push({ column, rank: position + 1 });
+    results.push({ column, rank: position + 1 });
     staying.push(column);
   }
-  return found;
+  return results;
 }
 
 interface Replaced {

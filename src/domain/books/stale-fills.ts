@@ -20,12 +20,12 @@ export interface StaleFills {
  * @cost O(E H)
  */
 export function staleFillsOf(book: Book): ReadonlyMap<number, StaleFills> {
-  const found = new Map<number, StaleFills>();
+  const results = new Map<number, StaleFills>();
   for (const event of book.events) {
     const fills = event.rebalanced ? fillsOf(book, event) : null;
-    if (fills !== null) found.set(book.from + event.at, fills);
+    if (fills !== null) results.set(book.from + event.at, fills);
   }
-  return found;
+  return results;
 }
 
 function fillsOf(book: Book, event: BookEvent): StaleFills | null {

@@ -93,9 +93,9 @@ function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): 
       if (short > 0) waiting += short;
       else overheld -= short;
     }
-    const asked = free.reduce((sum, slot) => sum + targets[slot]! * retained, 0);
+    const request = free.reduce((sum, slot) => sum + targets[slot]! * retained, 0);
     const fromCash = Math.min(waiting, overheld);
-    const scale = asked === 0 ? 1 : Math.max(0, 1 - (overheld - fromCash) / asked);
+    const scale = request === 0 ? 1 : Math.max(0, 1 - (overheld - fromCash) / request);
     const traded = free.reduce((sum, slot) => sum + Math.abs(targets[slot]! * retained * scale - before[slot]!), 0);
     return { retained, scale, cash: (waiting - fromCash) / retained, spent: retained + costRate * traded };
   };

@@ -121,8 +121,8 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
       const parentId = universe.id!;
       const session = lastAtMost(composer.market(parentId).sessions, day);
       // Until its first composition takes effect, the decided one counts: both may begin on the same day with the same notice.
-      const found = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
-      for (const column of found?.columns ?? []) members[column] = 1;
+      const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
+      for (const column of result?.columns ?? []) members[column] = 1;
       break;
     }
     case 'union':

@@ -1,4 +1,5 @@
 import type { Day } from '../time/days.js';
+import type { VersionedClosures } from './closures.js';
 
 /** Entry of the calendar list, available without expanding any calendar. */
 export interface CalendarOption {
@@ -22,6 +23,8 @@ export interface CalendarCoverage {
 
 /** Sessions of one exchange over its whole coverage. */
 export interface Calendar extends CalendarOption {
+  /** Recorded changes of its sessions; absent if there are none. */
+  readonly recorded?: VersionedClosures;
   /** Session days, ascending. */
   readonly sessions: Int32Array;
   /** @cost O(1), a bit test. Days outside the coverage are not sessions. */

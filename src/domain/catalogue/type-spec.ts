@@ -38,6 +38,7 @@ export const FORMATS = {
   calendar: 'a calendar of /indices/calendars',
   universe: 'a universe of the market, or an index',
   watchlist: 'a stored watchlist',
+  store: 'a data store',
   risk_model: 'a stored risk model',
   series: 'a series of the market, of /data/series',
   expression: 'a datapoint by its name, or an expression of datapoints as text or as nodes',

@@ -35,8 +35,8 @@ export function unreadParameters(
 }
 
 function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
-  const found = known.get(schema);
-  if (found !== undefined) return found;
+  const entry = known.get(schema);
+  if (entry !== undefined) return entry;
   const conditional = parameterSpecs(schema).flatMap(({ name, when, default: usual }) =>
     when === null ? [] : [{ name, when, usual }],
   );

@@ -28,11 +28,11 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
   const reported = new Set(check(first).map(keyOf));
   return amendments.flatMap((amendment, k) => {
     text = amend(text, amendment) as Raw; // A patched object is an object.
-    const found = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
+    const matches = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
-    for (const finding of found) reported.add(keyOf(finding)); // later versions have it as well
-    return found.map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
+    for (const finding of matches) reported.add(keyOf(finding)); // later versions have it as well
+    return matches.map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
   });
 }
 

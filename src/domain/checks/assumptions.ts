@@ -115,14 +115,14 @@ function crossedRates({ document, market, indexOf }: Assumed): Finding[] {
 
 /** Returns the underlying indices of an overlay that hold securities, each once. */
 function holdersBeneath(overlay: OverlayDocument, indexOf: Assumed['indexOf']): IndexDocument[] {
-  const found = new Map<string, IndexDocument>();
+  const results = new Map<string, IndexDocument>();
   const visit = (document: IndexDocument): void => {
-    if (found.has(document.id)) return;
-    found.set(document.id, document);
+    if (results.has(document.id)) return;
+    results.set(document.id, document);
     if (isOverlayDocument(document)) for (const id of sourcesOf(document)) visit(indexOf(id) ?? document);
   };
   visit(overlay);
-  return [...found.values()].filter((document) => !isOverlayDocument(document));
+  return [...results.values()].filter((document) => !isOverlayDocument(document));
 }
 
 function currencyFindingsOf(document: IndexDocument, market: MarketData, holder: string): Finding[] {
@@ -130,7 +130,7 @@ function currencyFindingsOf(document: IndexDocument, market: MarketData, holder:
   if (names.length === 0) return [];
   const { currency } = document;
   const more = names.length - NAMES_LISTED_MAX;
-  const listed = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  const message = `${names.length} of ${market.identifiers.length} securities of the data store have no CURRENCY (${listed}) and the store declares none: their prices are assumed to be in ${currency}, the currency of ${holder}.`;
+  const list = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const message = `${names.length} of ${market.identifiers.length} securities of the data store have no CURRENCY (${list}) and the store declares none: their prices are assumed to be in ${currency}, the currency of ${holder}.`;
   return [{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', message, value: currency }];
 }

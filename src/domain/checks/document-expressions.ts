@@ -31,10 +31,10 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
   const findings: Finding[] = [];
   const texts = new Map<string, ReadText>();
   const read: ReadRow = (schema, value, place) => {
-    const found = withTrees(schema, value, { ...place, market });
-    findings.push(...found.findings);
-    for (const [path, text] of found.texts) texts.set(path, text);
-    return found.value;
+    const result = withTrees(schema, value, { ...place, market });
+    findings.push(...result.findings);
+    for (const [path, text] of result.texts) texts.set(path, text);
+    return result.value;
   };
   const { datapoints, pipeline, derivation, reviews } = sent;
   const body: Raw = {

@@ -52,8 +52,8 @@ export function fillPlugins(
   return { document: whole, findings };
 }
 
-/** A definition as it is stored: the code that a client sends back with a plug-in is dropped. */
-export function withoutCode(document: IndexDocument): IndexDocument {
+/** A definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars. */
+export function withoutComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;
   const named = Object.entries(plugins).map(

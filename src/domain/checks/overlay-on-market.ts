@@ -63,11 +63,11 @@ function otherCurrencies(document: OverlayDocument, { market, indexOf, severity 
       return needed === null ? [] : [{ path, id, needed: majorUnit(needed) }];
     });
   return used.flatMap(({ path, id, needed }): Finding[] => {
-    const said = market.series?.get(id)?.currency ?? null;
-    if (said === null || majorUnit(said) === needed) return [];
-    const isSwapped = used.some((other) => other.needed === majorUnit(said));
+    const report = market.series?.get(id)?.currency ?? null;
+    if (report === null || majorUnit(report) === needed) return [];
+    const isSwapped = used.some((other) => other.needed === majorUnit(report));
     if (severity === 'error' && !isSwapped) return [];
-    const message = `overlay.${path} must be the rate of ${needed}, but the series ${id} is in ${said}${isSwapped ? ', which has a separate field. Are the rates swapped?' : '.'}`;
+    const message = `overlay.${path} must be the rate of ${needed}, but the series ${id} is in ${report}${isSwapped ? ', which has a separate field. Are the rates swapped?' : '.'}`;
     return [{ severity, code: 'CURRENCIES_DIFFER', path: `overlay.${path}`, message, value: id }];
   });
 }

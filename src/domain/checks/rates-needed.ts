@@ -17,9 +17,9 @@ export function missingRates(market: MarketData, document: IndexDocument): strin
 /** Returns currencies of the securities that a universe lists, or of all securities by default. */
 export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
   const own = listedNames(universe);
-  const listed = own && new Set(own);
+  const list = own && new Set(own);
   return [...namesByCurrency(market)].flatMap(([code, names]) =>
-    listed === undefined || names.some((name) => listed.has(name)) ? [code] : [],
+    list === undefined || names.some((name) => list.has(name)) ? [code] : [],
   );
 }
 
@@ -71,9 +71,9 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
 export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
   const own = listedNames(universe);
-  const listed = own && new Set(own);
+  const list = own && new Set(own);
   const pairs = pairsOf(market, [...namesByCurrency(market).keys(), currency]);
-  return blankNames(market).filter((name) => !pairs.has(name) && (listed === undefined || listed.has(name)));
+  return blankNames(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));
 }
 
 const blank = new WeakMap<MarketData, readonly string[]>();

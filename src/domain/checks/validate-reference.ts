@@ -13,11 +13,11 @@ export function referencesOf(document: IndexDocument): readonly string[] {
 
 /** Returns findings on indices to which the expressions of a body refer, if they are not stored or refer back to it. */
 export function calledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
-  const told = new Set<string>();
+  const reports = new Set<string>();
   const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) => calledIndices(body[part], part));
   return parts.flatMap(({ path, id }) => {
-    const isNew = !told.has(`${path} ${id}`);
-    told.add(`${path} ${id}`);
+    const isNew = !reports.has(`${path} ${id}`);
+    reports.add(`${path} ${id}`);
     return isNew ? referenceFindings(id, body['id'], path, indexOf) : [];
   });
 }
@@ -46,8 +46,8 @@ function chainTo(
   const next = document === undefined ? [] : referencesOf(document);
   if (next.some((id) => id === ownId)) return chain;
   for (const id of next) {
-    const found = chain.includes(id) ? undefined : chainTo(ownId, [...chain, id], indexOf);
-    if (found !== undefined) return found;
+    const result = chain.includes(id) ? undefined : chainTo(ownId, [...chain, id], indexOf);
+    if (result !== undefined) return result;
   }
   return undefined;
 }

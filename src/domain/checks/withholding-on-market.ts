@@ -21,12 +21,12 @@ export function taxFindings(document: RuleDocument, market: MarketData, severity
         value: tax.field,
       },
     ];
-  const listed = listedNames(document.universe);
-  const own = listed && new Set(listed);
+  const list = listedNames(document.universe);
+  const own = list && new Set(list);
   const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
   const values = valuesWithoutRate(market, tax, {
-    columns: listed === undefined ? withReference(market, columns) : columns,
+    columns: list === undefined ? withReference(market, columns) : columns,
   });
   if (values.length === 0) return [];
   return [{ severity, code: 'NO_RATE', path: PATH, message: `${withoutRate(tax, values)}.`, value: values }];

@@ -186,8 +186,8 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
       const isOwn = ownAt * direction <= otherAt * direction;
       const to = isOwn ? ownAt : otherAt;
       if (!(to * direction < end * direction)) return beyond(above, from, end);
-      const found = beyond(above, from, to);
-      if (Number.isFinite(found) || Math.abs(to) > reach) return found;
+      const result = beyond(above, from, to);
+      if (Number.isFinite(result) || Math.abs(to) > reach) return result;
       if (isOwn) {
         const { becomes } = turns[turn++]!;
         if (becomes === 'other side') side = -side;

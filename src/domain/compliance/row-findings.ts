@@ -50,8 +50,8 @@ function neverHeld(row: ConstraintRow, position: number, names: readonly string[
   const { params } = row;
   const known = new Set(names);
   const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
-  const listed: unknown = params[member] ?? [];
-  const named = Array.isArray(listed) ? (listed as string[]) : Object.keys(listed as object); // Schema of the class.
+  const list: unknown = params[member] ?? [];
+  const named = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // Schema of the class.
   const absent = named.filter((name) => !known.has(name));
   if (absent.length === 0) return [];
   const message = `The run never held ${firstOf(absent, names)}: this part of the row has no effect.`;

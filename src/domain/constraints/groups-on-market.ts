@@ -46,6 +46,6 @@ function groupsOf(market: MarketData, field: string): ReadonlySet<string> {
 function knownSentence(group: string, known: ReadonlySet<string>): string {
   const near = nearestName(group, known);
   if (near !== undefined) return `Did you mean ${near}?`;
-  const listed = [...known].toSorted().slice(0, LISTED_MAX).join(', ');
-  return `There are ${listed}${known.size > LISTED_MAX ? ` and ${known.size - LISTED_MAX} more` : ''}.`;
+  const list = [...known].toSorted().slice(0, LISTED_MAX).join(', ');
+  return `There are ${list}${known.size > LISTED_MAX ? ` and ${known.size - LISTED_MAX} more` : ''}.`;
 }

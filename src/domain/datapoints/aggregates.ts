@@ -21,8 +21,8 @@ export type Statistic = (windows: Windows, out: Float64Array) => void;
 /** Every aggregate over a window that reads the values. */
 export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, Statistic>> = {
   mean: each((cells, from, to, enough) => {
-    const found = countOf(cells, from, to);
-    return found < enough ? NaN : sumOf(cells, from, to) / found;
+    const result = countOf(cells, from, to);
+    return result < enough ? NaN : sumOf(cells, from, to) / result;
   }),
   median: each(median),
   sum: each((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : sumOf(cells, from, to))),
@@ -147,12 +147,12 @@ let scratch = new Float64Array(256);
 /** Returns the middle value; the mean of the two middle ones for an even count. */
 function median(cells: Float64Array, from: number, to: number, enough: number): number {
   if (scratch.length < to - from) scratch = new Float64Array(2 * (to - from));
-  let found = 0;
+  let count = 0;
   for (let i = from; i < to; i++) {
     const value = cells[i]!;
-    if (value === value) scratch[found++] = value;
+    if (value === value) scratch[count++] = value;
   }
-  return found < enough ? NaN : medianOf(scratch, found);
+  return count < enough ? NaN : medianOf(scratch, count);
 }
 
 /** Number of values up to which buckets are not worth clearing. */

@@ -53,8 +53,8 @@ function datapointRead(
   const nothing: DatapointRead = { from: null, to: null, observations: 0, knownFrom };
   if (end < 0) return nothing;
   const dateOf = (position: number) => formatDay(sm.sessions[position]!);
-  const found = resolve(sm.market, field);
-  if ('dataset' in found && found.dataset === 'reference' && field.aggregate === 'last') {
+  const result = resolve(sm.market, field);
+  if ('dataset' in result && result.dataset === 'reference' && field.aggregate === 'last') {
     const spell = shared.spellsOf(field.name)[column]!.findLast(({ from }) => from <= sm.sessions[end]!);
     if (spell === undefined || spell.value === null) return { ...nothing, knownFrom: null };
     const since = spell.from === -Infinity ? null : formatDay(spell.from);

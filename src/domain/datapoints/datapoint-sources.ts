@@ -33,10 +33,10 @@ export interface Shared {
 
 /** Returns true if the datapoint is an unmodified reference column, whose values need not be numbers. */
 export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
-  const found = resolve(sm.market, field);
+  const result = resolve(sm.market, field);
   return (
-    'dataset' in found &&
-    found.dataset === 'reference' &&
+    'dataset' in result &&
+    result.dataset === 'reference' &&
     field.aggregate === 'last' &&
     field.transform === 'none' &&
     referenceKindOf(field.name) !== 'number'
@@ -85,10 +85,10 @@ const annualise =
   };
 
 export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
-  const found = resolve(sm.market, field);
-  if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
-  if (found.dataset !== 'derived') {
-    const stored = found.dataset === 'market' ? table.market(field.name) : table.reference(field.name);
+  const result = resolve(sm.market, field);
+  if ('missing' in result) throw new Error(`the market has no ${result.missing}: fields are checked before a decision`);
+  if (result.dataset !== 'derived') {
+    const stored = result.dataset === 'market' ? table.market(field.name) : table.reference(field.name);
     const series = isMoney(field.name) ? table.inIndexCurrency(stored) : stored;
     return { kind: 'series', series, trailing: series, isClose: field.name === 'CLOSE' };
   }

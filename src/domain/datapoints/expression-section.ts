@@ -98,17 +98,17 @@ export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>
   const named: NamedDatapoints = {
     definitions,
     isArithmetic(node) {
-      const found = arithmetic.get(node) ?? (node.node === 'arithmetic' && isOfColumns(node));
-      arithmetic.set(node, found);
-      return found;
+      const result = arithmetic.get(node) ?? (node.node === 'arithmetic' && isOfColumns(node));
+      arithmetic.set(node, result);
+      return result;
     },
     expanded(field) {
       const definition = field.dataset === null ? definitions.get(field.name) : undefined;
       if (definition === undefined) return null;
       const key = requestKey(field);
-      const found = known.get(key) ?? apply(definition, field);
-      known.set(key, found);
-      return found;
+      const result = known.get(key) ?? apply(definition, field);
+      known.set(key, result);
+      return result;
     },
   };
   return named;
@@ -136,9 +136,9 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
     if (isField(node)) return numbers(node, columns);
     const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
     known.set(columns, of);
-    const found = of.get(node) ?? evaluate(node, columns);
-    of.set(node, found);
-    return found;
+    const result = of.get(node) ?? evaluate(node, columns);
+    of.set(node, result);
+    return result;
   };
 
   /**

@@ -19,9 +19,9 @@ export interface SeriesSource {
 export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
   const known = new Map<ExpressionNode, Series>();
   const seriesOf = (node: ExpressionNode): Series => {
-    const found = known.get(node) ?? make(node);
-    known.set(node, found);
-    return found;
+    const result = known.get(node) ?? make(node);
+    known.set(node, result);
+    return result;
   };
 
   function make(node: ExpressionNode): Series {

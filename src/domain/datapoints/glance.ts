@@ -23,15 +23,15 @@ export function glanceAt(series: Series, cellsMax = CELLS): WindowReader {
       const starts = places.map((place) => place * stride);
       const until = new Int32Array(step);
       for (let first = 0; first < columns.length; first += step) {
-        const asked = columns.subarray(first, first + step);
+        const request = columns.subarray(first, first + step);
         until.fill(from - 1);
-        layOut({ series, cells, stride, origin: from, until, end, columns: asked, places });
+        layOut({ series, cells, stride, origin: from, until, end, columns: request, places });
         if (gaps !== undefined) {
-          for (let k = 0; k < asked.length; k++)
+          for (let k = 0; k < request.length; k++)
             for (let g = gaps.starts[first + k]!; g < gaps.starts[first + k + 1]!; g++)
               cells[k * stride + gaps.sessions[g]! - from] = NaN;
         }
-        visit({ cells, starts: starts.subarray(0, asked.length), first });
+        visit({ cells, starts: starts.subarray(0, request.length), first });
       }
     },
   };

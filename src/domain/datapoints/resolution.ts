@@ -82,9 +82,9 @@ function kindOf({ columns, rows: table }: ReferenceTable, column: string): Value
     for (const row of rows) {
       const value: ReferenceValue = row.values[position] ?? null;
       if (value === null) continue;
-      const found = typeof value as ValueKind;
-      if (kind !== undefined && kind !== found) return 'string';
-      kind = found;
+      const result = typeof value as ValueKind;
+      if (kind !== undefined && kind !== result) return 'string';
+      kind = result;
     }
   }
   return kind ?? 'string';

@@ -76,13 +76,13 @@ export interface SeriesTable {
 }
 
 export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): SeriesTable {
-  const made = new Map<string, Series>();
+  const results = new Map<string, Series>();
   const converted = new Map<Series, Series>();
   const once = (key: string, make: () => Series): Series => {
-    const known = made.get(key);
+    const known = results.get(key);
     if (known !== undefined) return known;
     const series = make();
-    made.set(key, series);
+    results.set(key, series);
     return series;
   };
   const table: SeriesTable = {

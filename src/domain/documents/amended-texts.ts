@@ -22,9 +22,9 @@ export function textsOf(document: IndexDocument): readonly IndexText[] {
   const { amendments } = document;
   if (amendments === undefined || amendments.length === 0)
     return [{ position: 0, from: -Infinity, document, amendment: null }];
-  const found = known.get(document) ?? readTexts(document, amendments);
-  known.set(document, found);
-  return found;
+  const result = known.get(document) ?? readTexts(document, amendments);
+  known.set(document, result);
+  return result;
 }
 
 function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): IndexText[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IsoDate } from '../schema/shape.js';
+import { Id, IsoDate } from '../schema/shape.js';
 import { BenchmarkRef } from './benchmark-ref.js';
 
 /** Common terms of a backtest request and a strategy. */
@@ -26,6 +26,9 @@ export const BacktestFields = z.strictObject({
   as_known: z.literal('decision').optional().meta({
     description:
       'Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.',
+  }),
+  store_id: Id.optional().meta({
+    description: 'Data store of the run, for an index that belongs to none. Default: the active store.',
   }),
 });
 export type BacktestFields = z.infer<typeof BacktestFields>;

@@ -14,6 +14,8 @@ export interface CommitEvents {
   };
   /** The dataset declares another price basis or currency for the same content. */
   'market-declared': Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'>;
+  /** A dataset that is not the active one has another content. */
+  'store-content': { readonly market: MarketIdentity };
   /** The data of a managed dataset moved to another folder. */
   'folder-replaced': {
     readonly store_id: string;
@@ -22,12 +24,18 @@ export interface CommitEvents {
   };
   /** A job with callbacks has ended, and its message must be delivered. */
   'delivery-due': { readonly delivery_id: string };
+  /** Jobs of a kind do not start, or start again. */
+  'kind-paused': { readonly kind: string; readonly is_paused: boolean };
   /** A key was created or revoked. */
   'key-changed': { readonly key_id: string };
   /** A person signed out. */
   'session-ended': { readonly person_id: string };
   /** Everybody who has to agree to a change has done so. */
   'approval-given': { readonly approval_id: number };
+  /** The recorded changes of a calendar were replaced. */
+  'closures-recorded': { readonly calendar: string };
+  /** A day of a schedule changed, and no step of it is being performed. */
+  'day-changed': { readonly schedule_id: string; readonly date: string };
   /** A run was stored, replacing the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }

@@ -62,18 +62,18 @@ export function readRows(
   if (!Array.isArray(rows)) return { rows, findings: [] };
   const findings: Finding[] = [];
   const read = rowsWithTrees(rows, path, (schema, value, place) => {
-    const found = withTrees(schema, value, place);
-    findings.push(...found.findings);
-    return found.value;
+    const result = withTrees(schema, value, place);
+    findings.push(...result.findings);
+    return result.value;
   });
-  const asked = calledIndices(read, path).map(({ path: at, id }) => ({
+  const requests = calledIndices(read, path).map(({ path: at, id }) => ({
     severity: 'error' as const,
     code: 'NOT_IN_CHOICES' as const,
     path: at,
     message: `Only documents of indices can refer to other indices, such as ${id}.`,
     value: id,
   }));
-  return { rows: read, findings: [...findings, ...asked] };
+  return { rows: read, findings: [...findings, ...requests] };
 }
 
 /** Returns findings about the classes and parameters of a list of rows; the shape check reports invalid shapes. */

@@ -25,6 +25,7 @@ const identity = IndexDocument.pick({
   base_market_value: true,
   currency: true,
   rounding: true,
+  store_id: true,
   description: true,
   tags: true,
 });

@@ -15,19 +15,19 @@ type Named = Pick<IndexDocument, 'datapoints' | 'plugins'>;
 export function definitionsOf({ datapoints, plugins }: Named): Definitions {
   const own = datapoints === undefined ? NONE : expressionsOf(datapoints);
   if (plugins === undefined) return own;
-  const found = withPlugins.get(plugins);
-  if (found?.own === own) return found.all;
+  const entry = withPlugins.get(plugins);
+  if (entry?.own === own) return entry.all;
   const all = new Map([...own, ...pluginDefinitions(plugins)]);
   withPlugins.set(plugins, { own, all });
   return all;
 }
 
 function expressionsOf(datapoints: NonNullable<IndexDocument['datapoints']>): Definitions {
-  const found =
+  const result =
     known.get(datapoints) ??
     new Map(
       Object.entries(datapoints).map(([name, given]): [string, ExpressionNode] => [name, asNode(toRequest(given))]),
     );
-  known.set(datapoints, found);
-  return found;
+  known.set(datapoints, result);
+  return result;
 }

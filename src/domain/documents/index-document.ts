@@ -2,6 +2,7 @@ import { Amendments } from './amendment.js';
 import { RoundingSpec } from './rounding.js';
 import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
+import { RecordedClosures } from '../calendars/closures.js';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { RelaxEntries } from '../constraints/relax-step.js';
@@ -257,6 +258,11 @@ export const IndexDocument = z
       label: 'Currency',
       help: 'ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.',
     }),
+    store_id: Id.nullable().optional().meta({
+      label: 'Data store',
+      help: 'Data store of the index: it is computed on this store, whatever store is active. Null: the active store.',
+      format: 'store',
+    }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
     reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({
@@ -285,6 +291,10 @@ export const IndexDocument = z
     }),
     overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
     amendments: Amendments.optional(),
+    closures: RecordedClosures.optional().meta({
+      description:
+        'Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.',
+    }),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });

@@ -16,9 +16,9 @@ const known = new WeakMap<IndexDocument, readonly NamedIndex[]>();
 
 /** Returns the indices to which a document refers; its source first. @cost a walk over the document, once */
 export function namedIndices(document: IndexDocument): readonly NamedIndex[] {
-  const found = known.get(document) ?? find(document);
-  known.set(document, found);
-  return found;
+  const result = known.get(document) ?? find(document);
+  known.set(document, result);
+  return result;
 }
 
 function find(document: IndexDocument): NamedIndex[] {

@@ -21,6 +21,9 @@ export const PublicationEntry = z
     }),
     data_hash: z.string().nullable().meta({ description: 'Content hash of the data of the run.' }),
     index_version: z.int().min(1).nullable().meta({ description: 'Version of the definition; null if unknown.' }),
+    calendar_version: z.int().min(1).optional().meta({
+      description: 'Version of the recorded changes of its calendar that the run used; absent if there were none.',
+    }),
     engine: z.string().nullable().meta({ description: 'Version of the engine of the run.' }),
     reason: z.string().nullable().meta({
       description:

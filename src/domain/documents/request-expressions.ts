@@ -31,9 +31,9 @@ export function requestWithTrees(sent: Raw): {
 } {
   const findings: Finding[] = [];
   const body = derivationWithTrees(sent, '', (schema, value, place) => {
-    const found = withTrees(schema, value, place);
-    findings.push(...found.findings);
-    return found.value;
+    const result = withTrees(schema, value, place);
+    findings.push(...result.findings);
+    return result.value;
   });
   return { body, findings };
 }

@@ -19,9 +19,9 @@ const known = new WeakMap<IndexDocument, readonly Review[]>();
  * its scope. Reviews of share counts exist only if weights are market values.
  */
 export function reviewsOf(document: IndexDocument): readonly Review[] {
-  const found = known.get(document) ?? find(document);
-  known.set(document, found);
-  return found;
+  const result = known.get(document) ?? find(document);
+  known.set(document, result);
+  return result;
 }
 
 function find(document: IndexDocument): Review[] {

@@ -33,6 +33,8 @@ export const RunDocument = z.strictObject({
   engine_version: z.string(),
   /** Version of the index or strategy; absent in runs stored before versions were introduced. */
   index_version: z.int().nullable().optional(),
+  /** Version of the recorded changes of its calendar; absent if there were none. */
+  calendar_version: z.int().min(1).optional(),
   /** Last date of the stored run that it extends; null or absent for a full run. */
   extended_from: z.string().nullable().optional(),
   /** Reason for a full run despite a stored one; null or absent otherwise. */

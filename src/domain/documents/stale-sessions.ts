@@ -24,8 +24,8 @@ const known = new WeakMap<MarketData['actions'], number | null>();
 
 /** Returns the default of the longest gap on a market: a store with actions that end securities needs no limit. */
 export function defaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): number | null {
-  const found = known.get(actions);
-  if (found !== undefined) return found;
+  const entry = known.get(actions);
+  if (entry !== undefined) return entry;
   const hasEndings = actions.some(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled');
   const sessions = hasEndings ? null : STALE_SESSIONS;
   known.set(actions, sessions);

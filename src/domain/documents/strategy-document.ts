@@ -10,7 +10,7 @@ export const StrategyDocument = z
     name: z.string().min(1).max(200),
     description: z.string().max(10_000).nullable().default(null),
     index_id: Id.meta({ description: 'Index it follows.' }),
-    ...BacktestFields.omit({ as_known: true }).shape,
+    ...BacktestFields.omit({ as_known: true, store_id: true }).shape,
     constraint_set_id: Id.nullable()
       .default(null)
       .meta({ description: 'Constraint set applied to the targets at each rebalance.' }),

@@ -28,9 +28,9 @@ export function textSpans(document: IndexDocument, calendar: Calendar): readonly
   if (document.amendments === undefined || document.amendments.length === 0) return NONE;
   const byCalendar = known.get(document) ?? new WeakMap<Calendar, readonly TextSpan[]>();
   known.set(document, byCalendar);
-  const found = byCalendar.get(calendar) ?? findSpans(document, calendar);
-  byCalendar.set(calendar, found);
-  return found;
+  const result = byCalendar.get(calendar) ?? findSpans(document, calendar);
+  byCalendar.set(calendar, result);
+  return result;
 }
 
 function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {

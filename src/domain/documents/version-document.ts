@@ -9,6 +9,7 @@ export const VERSIONED_KINDS = [
   'watchlist',
   'plugin',
   'store',
+  'closures',
   'schedule',
   'procedure',
   'client',

@@ -144,15 +144,15 @@ function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): Effect
   if (terms.amended === undefined) return () => terms;
   const known = new Map<number, GrowthTerms>();
   return (session) => {
-    const found = known.get(session) ?? termsOn(terms, sessions[session]!);
-    known.set(session, found);
-    return found;
+    const result = known.get(session) ?? termsOn(terms, sessions[session]!);
+    known.set(session, result);
+    return result;
   };
 }
 
 /** Lists one effect per security and session, in order. */
 function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed[] {
-  const listed: Listed[] = [];
+  const list: Listed[] = [];
   const withheldBy = new Map<WithholdingTax, ReturnType<typeof withheldIn>>();
   const withheldUnder = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof withheldIn> => {
     const withheldOf = withheldBy.get(tax) ?? withheldIn(sm.market, tax);
@@ -166,11 +166,11 @@ function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed
     if (change === undefined) continue;
     const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
     const net = ordinary * shareOf('net', withheld);
-    const before = listed.at(-1);
+    const before = list.at(-1);
     if (before?.effect.column === column && session === before.session) {
       const effect = { column, ...together(before.effect, change) };
-      listed[listed.length - 1] = { effect, session, ordinary: before.ordinary + ordinary, net: before.net + net };
-    } else listed.push({ effect: { column, ...change }, session, ordinary, net });
+      list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinary, net: before.net + net };
+    } else list.push({ effect: { column, ...change }, session, ordinary, net });
   }
-  return listed;
+  return list;
 }

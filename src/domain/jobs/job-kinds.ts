@@ -133,7 +133,8 @@ export const JOB_KIND_CATALOGUE = {
     subject: aboutRun,
     payload: SimulationPayload,
     key: ({ run_id }) => run_id,
-    sharedMemory: 'tasks',
+    sharedMemory: null,
+    inParts: true,
   }),
   replay: entry({
     lane: 'heavy',

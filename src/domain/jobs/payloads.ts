@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { RecordedClosures } from '../calendars/closures.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
@@ -30,8 +31,10 @@ const treatment = accept<TreatmentSpec>().transform((stored) =>
   'entry_stale_sessions' in stored ? stored : runTreatment(stored),
 );
 
-/** Version of the data, if not the last was requested. */
-const dataVersion = { data_version: z.int().optional() };
+/** Data store of the job, if it is computed on a named one whatever store is active. */
+const onStore = { on_store: z.string().optional() };
+/** Store, and version of its data if not the last was requested. */
+const dataVersion = { ...onStore, data_version: z.int().optional() };
 
 export const BacktestPayload = z.object({
   plan,
@@ -48,6 +51,7 @@ export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
 const whichRun = { which_run: z.string().optional() };
 
 export const ReplayPayload = z.object({
+  ...onStore,
   run_id: z.string(),
   ...whichRun,
   /** Hash of the run to replay, so that a later one under the same id is another input. */
@@ -57,6 +61,7 @@ export const ReplayPayload = z.object({
 export type ReplayPayload = Readonly<z.infer<typeof ReplayPayload>>;
 
 export const RunDifferencePayload = z.object({
+  ...onStore,
   run_id: z.string(),
   /** Ids of the two runs. */
   from: z.string(),
@@ -88,6 +93,7 @@ export const SweepPayload = z.object({
 export type SweepPayload = Readonly<z.infer<typeof SweepPayload>>;
 
 export const RerunPayload = z.object({
+  ...onStore,
   rerun_id: z.string(),
   /** Indices and strategies in order. */
   ids: z.array(z.string()).readonly(),
@@ -98,6 +104,7 @@ export const RerunPayload = z.object({
 export type RerunPayload = Readonly<z.infer<typeof RerunPayload>>;
 
 export const SimulationPayload = z.object({
+  ...onStore,
   run_id: z.string(),
   ...whichRun,
   request: accept<SimulationRequest>(),
@@ -108,6 +115,7 @@ export const SimulationPayload = z.object({
 export type SimulationPayload = Readonly<z.infer<typeof SimulationPayload>>;
 
 export const OptimisationPayload = z.object({
+  ...onStore,
   run_id: z.string(),
   /** The index and every document it refers to. */
   documents,
@@ -153,6 +161,7 @@ export const RiskModelPayload = z.object({
     .object({
       run_id: z.string(),
       calendar: z.string(),
+      closures: accept<RecordedClosures>().optional(),
       currency: z.string(),
       treatment,
     })
@@ -168,7 +177,10 @@ export const RiskValidationPayload = z.object({
   /** Model at the time of submission: its securities, and the settings of its estimate. */
   model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
   /** Sessions and currency of the model; null for the days of its securities. */
-  terms: z.object({ calendar: z.string(), currency: z.string(), treatment }).readonly().nullable(),
+  terms: z
+    .object({ calendar: z.string(), closures: accept<RecordedClosures>().optional(), currency: z.string(), treatment })
+    .readonly()
+    .nullable(),
   /** Index whose held weights are a portfolio. */
   index_id: z.string().nullable(),
 });
@@ -176,6 +188,7 @@ export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayloa
 
 /** Report to render: its template at the time of submission, with every block bound. */
 export const RenderPayload = z.object({
+  ...onStore,
   render_id: z.string(),
   template: accept<ReportTemplateDocument>(),
   /** Index of a built-in report, null for a stored template. */

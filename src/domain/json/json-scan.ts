@@ -66,7 +66,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   function object(depth: number): void {
     open(depth);
     if (closes(BRACE_CLOSE)) return;
-    const listed: string[] = [];
+    const list: string[] = [];
     let set: Set<string> | undefined;
     for (let count = 1; ; count++) {
       skipSpace();
@@ -75,10 +75,10 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       const key = string();
       if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyAt);
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
-      if (count > KEYS_LISTED) set ??= new Set(listed);
-      if (set === undefined ? listed.includes(key) : set.has(key))
+      if (count > KEYS_LISTED) set ??= new Set(list);
+      if (set === undefined ? list.includes(key) : set.has(key))
         throw new Fault(`the key ${quote(key)} is given twice in one object`, keyAt);
-      if (set === undefined) listed.push(key);
+      if (set === undefined) list.push(key);
       else set.add(key);
       skipSpace();
       if (text.charCodeAt(at) !== COLON) throw unexpected('a colon');
@@ -186,9 +186,9 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   }
 
   function unexpected(wanted: string): Fault {
-    const found =
+    const result =
       at < text.length ? `${quote(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
-    return new Fault(`${found} where ${wanted} is expected`, at);
+    return new Fault(`${result} where ${wanted} is expected`, at);
   }
 }
 

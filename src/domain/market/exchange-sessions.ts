@@ -33,8 +33,8 @@ export function exchangesOf({
     if (typeof code !== 'string') return own;
     let exchange = byCode.get(code);
     if (!exchange) {
-      const found = calendars.get(code);
-      exchange = found ? onAxis(found, sessions) : own;
+      const entry = calendars.get(code);
+      exchange = entry ? onAxis(entry, sessions) : own;
       byCode.set(code, exchange);
     }
     return exchange;

@@ -15,9 +15,9 @@ export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day
     if (day < next) return groups;
     groups = names.map((name, i) => {
       if (day < until[i]!) return groups[i]!;
-      const found = groupOf(name, day);
-      until[i] = found.until;
-      return found.group;
+      const result = groupOf(name, day);
+      until[i] = result.until;
+      return result.group;
     });
     next = until.reduce((least, each) => Math.min(least, each), Infinity);
     return groups;
@@ -47,9 +47,9 @@ export function groupNumbers(): GroupNumbers {
       let texts: readonly string[] | undefined;
       let numbers = new Int32Array(0);
       return (day) => {
-        const found = textsOn(day);
-        if (found !== texts) numbers = Int32Array.from(found, numberOf);
-        texts = found;
+        const result = textsOn(day);
+        if (result !== texts) numbers = Int32Array.from(result, numberOf);
+        texts = result;
         return numbers;
       };
     },

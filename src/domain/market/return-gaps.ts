@@ -42,8 +42,8 @@ const known = new WeakMap<Float64Array, ReturnGaps>();
  * @cost O(gaps), once per panel
  */
 export function returnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
-  const found = known.get(growth);
-  if (found) return found;
+  const entry = known.get(growth);
+  if (entry) return entry;
   const gaps = gapsOf(sm, growth);
   known.set(growth, gaps);
   return gaps;
@@ -63,15 +63,15 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
   return {
     of(asked, { from, to }) {
       const places = placesOf(asked);
-      const found = new Int32Array(asked.length + 1);
+      const result = new Int32Array(asked.length + 1);
       for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
         const k = places[columns[g]!]!;
-        if (k >= 0) found[k + 1]!++;
+        if (k >= 0) result[k + 1]!++;
       }
       for (let k = 0; k < asked.length; k++)
-        found[k + 1]! += found[k]! + Math.max(0, to - Math.max(from - 1, last[asked[k]!]!));
-      const next = found.slice();
-      const sessions = new Int32Array(found.at(-1)!);
+        result[k + 1]! += result[k]! + Math.max(0, to - Math.max(from - 1, last[asked[k]!]!));
+      const next = result.slice();
+      const sessions = new Int32Array(result.at(-1)!);
       for (let s = from; s <= to; s++) {
         for (let g = starts[s - first]!; g < starts[s - first + 1]!; g++) {
           const k = places[columns[g]!]!;
@@ -80,7 +80,7 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
       }
       for (let k = 0; k < asked.length; k++)
         for (let s = Math.max(from, last[asked[k]!]! + 1); s <= to; s++) sessions[next[k]!++] = s;
-      return { starts: found, sessions };
+      return { starts: result, sessions };
     },
     clear({ cells, stride, origin }, { from, to }) {
       for (let s = from; s <= to; s++)

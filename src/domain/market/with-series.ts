@@ -13,9 +13,9 @@ const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 export function withSeries(market: MarketData, series: PriceSeries): MarketData {
   const known = cache.get(market) ?? new Map<string, MarketData>();
   cache.set(market, known);
-  const made = known.get(series.identifier) ?? widen(market, series);
-  known.set(series.identifier, made);
-  return made;
+  const result = known.get(series.identifier) ?? widen(market, series);
+  known.set(series.identifier, result);
+  return result;
 }
 
 function widen(market: MarketData, { identifier, currency, days, closes }: PriceSeries): MarketData {

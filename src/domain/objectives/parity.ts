@@ -12,12 +12,12 @@ export function parityNumerator(
   { algebra, metric }: Pick<GoalContext, 'algebra' | 'metric'>,
 ): EvennessNumerator {
   const names = Int32Array.from(budgets.keys()).filter((i) => budgets[i]! > 0);
-  const found = new Float64Array(names.length);
+  const result = new Float64Array(names.length);
   const own = Float64Array.from(names, (i) => budgets[i]!);
   const budgeted = names.length === budgets.length ? metric : subMetric(metric, names);
-  riskBudgetWeights(algebra, budgeted, own, found);
+  riskBudgetWeights(algebra, budgeted, own, result);
   const parity = new Float64Array(budgets.length);
-  names.forEach((i, p) => (parity[i] = found[p]!));
+  names.forEach((i, p) => (parity[i] = result[p]!));
   const variance = Math.max(0, metricSquare(metric, parity));
   return {
     kind: 'evenness',

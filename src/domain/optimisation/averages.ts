@@ -68,11 +68,11 @@ export function fromBestViews<F extends Viewed>(
 ): F | undefined {
   let views = viewsOf(movables, index, ({ from }) => from);
   for (let round = 0; ; round++) {
-    const found = search(views);
-    if (found === undefined || views.size === 0 || round === VIEWS_MAX) return found;
-    const next = viewsOf(movables, found.weights, (movable) => toOf(found, movable));
+    const result = search(views);
+    if (result === undefined || views.size === 0 || round === VIEWS_MAX) return result;
+    const next = viewsOf(movables, result.weights, (movable) => toOf(result, movable));
     if ([...next].every(([row, { at }]) => Math.abs(at - views.get(row)!.at) <= SAME * (1 + Math.abs(at))))
-      return found;
+      return result;
     views = next;
   }
 }

@@ -292,16 +292,16 @@ function hasChanged({ names }: Node, weights: Float64Array): boolean {
  * passes.
  */
 function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
-  let found = -1;
+  let result = -1;
   let most = -1;
   for (let i = 0; i < weights.length; i++) {
     const size = weights[i]! * weights[i]! * variances[i]!;
     if (size > most && test(i)) {
-      found = i;
+      result = i;
       most = size;
     }
   }
-  return found;
+  return result;
 }
 
 /** Returns the security of which either decision raises a bound most, as a product; -1 if none does for both. */
@@ -310,16 +310,16 @@ function mostDecisive(
   { held, dropped }: Pick<Narrowed, 'held' | 'dropped'>,
   test: (i: number) => boolean,
 ): number {
-  let found = -1;
+  let result = -1;
   let most = 0;
   for (let i = 0; i < held.length; i++) {
     const rise = (held[i]! - bound) * (dropped[i]! - bound);
     if (rise > most && test(i)) {
-      found = i;
+      result = i;
       most = rise;
     }
   }
-  return found;
+  return result;
 }
 
 function withValue(values: Uint8Array, at: number, value: number): Uint8Array {

@@ -35,6 +35,12 @@ const TURNS_NODE = 5;
 /** Steps of the split. After a dozen the bound rises by less than a hundredth. */
 const STEPS = 12;
 
+/** Maximum number of securities with a sought split, of which each step takes a dozen factors: two seconds. */
+const SOUGHT_NAMES_MAX = 600;
+
+/** Maximum number of securities with a bound: with a proportional split about five seconds. */
+const NAMES_MAX = 1500;
+
 /** Trials of the length of a step, a third each. */
 const TRIALS = 5;
 
@@ -54,7 +60,8 @@ const PART_MIN = 0.1;
 /**
  * Bounds the objective over all choices of a number of securities: see `relaxShares`. The split of the variances that
  * proves most is sought by Newton's method, with the logarithm of the determinant of the rest as a barrier.
- * @returns undefined for objectives that are not a fixed quadratic, for soft rows, and without counted securities
+ * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without counted securities, and for
+ *   more than `NAMES_MAX`
  * @cost a dozen to a hundred factors a step
  * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4): the split that proves most, by semidefinite programming.
  */
@@ -73,10 +80,11 @@ export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoi
   if (first === undefined) return undefined;
   let best = { split: proportional, answer: first };
   let split = proportional.map((part) => START * part);
-  let rest = factorRest(algebra, metric, split);
-  let answer = relax(split, first.shares, TURNS_STEP);
+  const steps = n <= SOUGHT_NAMES_MAX ? STEPS : 0;
+  let rest = steps === 0 ? undefined : factorRest(algebra, metric, split);
+  let answer = rest && relax(split, first.shares, TURNS_STEP);
   let length = 1;
-  for (let step = 0; step < STEPS && rest !== undefined && answer !== undefined; step++) {
+  for (let step = 0; step < steps && rest !== undefined && answer !== undefined; step++) {
     const weight = ((BARRIER * Math.abs(answer.bound)) / n) * DECREASE ** step;
     const direction = newtonStep(algebra, { answer, split, rest, weight });
     const value = answer.bound + weight * rest.logDeterminant;
@@ -107,8 +115,8 @@ export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoi
 function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
-  if (counts.length === 0 || !isFixedQuadratic(problem) || !(program.curvature > 0) || isSoft(program))
-    return undefined;
+  if (counts.length === 0 || program.n > NAMES_MAX || !isFixedQuadratic(problem)) return undefined;
+  if (!(program.curvature > 0) || isSoft(program)) return undefined;
   return { problem, program, counts, threshold: thresholdIn(rows) };
 }
 

@@ -118,7 +118,7 @@ export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
     path: 'derivation',
   });
   const date = formatDay(parent.date);
-  const found: Finding[] = [
+  const results: Finding[] = [
     ...problem.warnings.map(({ message, path }) => ({
       ...warning('NO_WEIGHT_DATA', `On ${date}: ${message}`),
       path: `derivation.${path}`,
@@ -127,14 +127,14 @@ export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
     ...relaxedFindings(solve),
   ];
   if (risk.isIdentity) {
-    found.push(
+    results.push(
       warning(
         'RISK_FALLBACK_IDENTITY',
         `On ${date} ${risk.coverage.columns.length} securities are covered, with ${returnsOf(risk.coverage)}: the identity matrix replaces the covariance.${solve.isNearest ? ' The objective needs more returns: the result is the weights nearest to the parent.' : ''}`,
       ),
     );
   } else if (risk.coverage.excluded.size > 0) {
-    found.push(warning('NO_WEIGHT_DATA', `On ${date} ${uncoveredSentence(sm, risk, problem)}`));
+    results.push(warning('NO_WEIGHT_DATA', `On ${date} ${uncoveredSentence(sm, risk, problem)}`));
   }
-  return found;
+  return results;
 }

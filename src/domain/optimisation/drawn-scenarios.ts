@@ -26,9 +26,9 @@ export function createDrawnScenarios({
   const known = new Map<string, Float64Array>();
   return (terms) => {
     const key = JSON.stringify(terms);
-    const found = known.get(key) ?? scenariosOf(terms);
-    known.set(key, found);
-    return found;
+    const result = known.get(key) ?? scenariosOf(terms);
+    known.set(key, result);
+    return result;
   };
 
   function scenariosOf({ sessions, drawn }: ScenarioTerms): Float64Array {

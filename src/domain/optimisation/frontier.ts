@@ -211,12 +211,12 @@ function tangentPoint(input: TangencyInput): Frontier['tangency'] {
     volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0;
   const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
   if (!(sharpeOf(points[best]!) > 0)) return null;
-  let found = points[best]!;
+  let result = points[best]!;
   const probe = (target: number): Borne | undefined => {
     const answer = traced.at(target);
     if (answer === undefined) return undefined;
     const point = portfolioOf(answer);
-    if (sharpeOf(point) > sharpeOf(found)) found = point;
+    if (sharpeOf(point) > sharpeOf(result)) result = point;
     return borneBy(target, point, answer.slope);
   };
   const [before, after] = [Math.max(best - 1, 0), Math.min(best + 1, points.length - 1)];
@@ -232,7 +232,7 @@ function tangentPoint(input: TangencyInput): Frontier['tangency'] {
       high: placeOf(after),
     });
   }
-  return { ...found, sharpe: sharpeOf(found) };
+  return { ...result, sharpe: sharpeOf(result) };
 }
 
 function borneBy(at: number, { volatility }: FrontierPoint, slope: number | null): Borne {

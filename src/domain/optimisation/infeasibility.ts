@@ -284,13 +284,13 @@ function reachSentence(relaxation: Relaxation): string {
   const isShare = findConstraintClass(type)?.unit === 'fraction' && !COUNTED.has(parameter);
   const text = (value: number) =>
     isShare ? `${Number((100 * value).toPrecision(DIGITS))} %` : String(Number(value.toPrecision(DIGITS)));
-  const asked = SOLE.has(parameter) ? text(from) : `${parameter} ${text(from)}`;
+  const request = SOLE.has(parameter) ? text(from) : `${parameter} ${text(from)}`;
   const extreme = to > from ? 'lowest' : 'highest';
   const reach =
     bound === undefined
       ? `the ${extreme} that the other rows allow is`
       : `the ${extreme} that was found to be sufficient is`;
-  return `${nameOf(relaxation)} requires ${asked}; ${reach} ${text(to)}.`;
+  return `${nameOf(relaxation)} requires ${request}; ${reach} ${text(to)}.`;
 }
 
 /** Parameters that are the only number of their rows. */

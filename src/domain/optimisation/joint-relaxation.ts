@@ -76,12 +76,12 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
         ? { moved: tried, weights: standing.weights }
         : shrunk(movables, { wanted: tried, whole, close: CLOSE }, weightsAt);
     }
-    const found =
+    const result =
       standing.kind === 'undecided'
         ? []
         : proofsByName(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
-    cuts.push(...found);
-    const next = found.length === 0 ? undefined : leastMoves(solver, movables, cuts);
+    cuts.push(...result);
+    const next = result.length === 0 ? undefined : leastMoves(solver, movables, cuts);
     if (next === undefined) break;
     moved = next;
   }

@@ -47,17 +47,17 @@ export function bestLargeNames<T extends { readonly solution: ConvexSolution }>(
     order.slice(0, size).reduce((sum, i) => sum + solution.weights[i]!, 0) < aggregate - APART;
   let isDown = true;
   for (let size = first; size <= most; size++) {
-    const found = at(size);
-    if (found === undefined) continue;
-    if (best === undefined || found.solution.value < best.solution.value) best = found;
-    if (isLight(size, found)) isDown = false;
-    if (isLong && isWithin(size, found)) break;
+    const result = at(size);
+    if (result === undefined) continue;
+    if (best === undefined || result.solution.value < best.solution.value) best = result;
+    if (isLight(size, result)) isDown = false;
+    if (isLong && isWithin(size, result)) break;
   }
   for (let size = first - 1; size >= 0 && isDown; size--) {
-    const found = at(size);
-    if (found === undefined) continue;
-    if (best === undefined || found.solution.value <= best.solution.value) best = found;
-    isDown = !isLight(size, found);
+    const result = at(size);
+    if (result === undefined) continue;
+    if (best === undefined || result.solution.value <= best.solution.value) best = result;
+    isDown = !isLight(size, result);
   }
   return best;
 }

@@ -32,18 +32,18 @@ export interface Movable {
  * Returns the parameters behind the convex limits of some rows, except those of soft rows and of rows of priority 0.
  */
 export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movable[] {
-  const found = new Map<string, Movable>();
+  const results = new Map<string, Movable>();
   for (const { origin, row } of rows) {
     if (!origins.includes(origin) || origin.priority === 0 || origin.soft !== null) continue;
     for (const { limit, side } of limitsOf(row)) {
       for (const [parameter, slope] of slopesOf(limit)) {
         const direction = slope > 0 === (side === 'upper') ? 1 : -1;
         const key = `${origin.index} ${parameter} ${direction}`;
-        if (slope === 0 || found.has(key)) continue;
+        if (slope === 0 || results.has(key)) continue;
         const from = origin.params[parameter] as number; // Parameters behind limits are numbers.
         const size = Math.max(1, Math.abs(from), largestIn(row));
         const average = row.form === 'linear' && row.average !== undefined ? { row, average: row.average } : null;
-        found.set(key, {
+        results.set(key, {
           origin,
           parameter,
           from,
@@ -56,7 +56,7 @@ export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movabl
       }
     }
   }
-  return [...found.values()];
+  return [...results.values()];
 }
 
 /** Returns the widths of some rows with limits that no parameter moves: of rows without any other limit, or of all. */

@@ -103,9 +103,9 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     from(starts) {
       let best: Found | undefined;
       for (const start of starts) {
-        const found = choose(start);
-        if (found !== undefined && isAnyEnough) return found.solution;
-        if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
+        const result = choose(start);
+        if (result !== undefined && isAnyEnough) return result.solution;
+        if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
       }
       return best === undefined ? undefined : improve(best).solution;
     },
@@ -120,8 +120,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     const pending: { readonly held: Uint8Array; readonly least: number }[] = [];
     let best: Found | undefined;
     const take = (held: Uint8Array) => {
-      const found = concentrate(held);
-      if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
+      const result = concentrate(held);
+      if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
     };
     for (const { held, value } of raise(enough)) {
       if (best !== undefined && value >= best.solution.value) break; // The next ones hold fewer securities.
@@ -263,8 +263,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
       if (isSpent()) return undefined;
       const least = leastOf?.(restrictionOf(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
       if (solution.value + solution.priceScale * least >= target) continue;
-      const found = finish(neighbour);
-      if (found !== undefined && found.solution.value < target) return found;
+      const result = finish(neighbour);
+      if (result !== undefined && result.solution.value < target) return result;
     }
     return undefined;
   }
@@ -280,8 +280,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     if (more.length === 0 || isSpent()) return undefined;
     const grown = held.slice();
     for (const { name } of more) grown[name] = 1;
-    const found = choose(grown);
-    return found !== undefined && found.solution.value < betterThan(solution.value, GAIN_MIN) ? found : undefined;
+    const result = choose(grown);
+    return result !== undefined && result.solution.value < betterThan(solution.value, GAIN_MIN) ? result : undefined;
   }
 
   /** Returns swaps by expected gain: potential of the entering security minus saliency of the leaving one. */

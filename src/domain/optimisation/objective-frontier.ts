@@ -69,12 +69,12 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
       }
       const weights = least?.map(withoutDust);
       if (weights === undefined) return null;
-      const found = weights.map((each): ObjectivePortfolio => {
+      const results = weights.map((each): ObjectivePortfolio => {
         const point = pointAt(problem, means, each);
         const risk = goal.form === 'tail' ? tailAverage(outcomesAt(goal, each), tailSize(goal)) : point.tracking_error;
         return { ...point, risk_measure: measure, risk, weights: each };
       });
-      return { found, weights };
+      return { found: results, weights };
     },
   });
 }
@@ -111,9 +111,9 @@ function leastTails(inner: Solver, { problem, goal, base, means, most: known }: 
   return Array.from({ length: count }, (_, k) => {
     if (k === 0) return least;
     const rows = withFloor(base, means, from + ((to - from) * k) / (count - 1));
-    const found = solveTailGoal(solver, alone, goal, rows, start);
-    start = found?.start ?? start;
-    return found?.answer.point.x ?? mix(least, most, k / (count - 1));
+    const result = solveTailGoal(solver, alone, goal, rows, start);
+    start = result?.start ?? start;
+    return result?.answer.point.x ?? mix(least, most, k / (count - 1));
   });
 }
 

@@ -101,16 +101,16 @@ export function pricedTail(
   if (bare.program.curvature === 0) {
     const cornerAt = (price: number) => {
       for (let round = 0; round < SETS_MAX; round++) {
-        const found = optimumOf(price);
-        if (found === undefined) return undefined;
-        planes.push(found.plane);
-        const { weights, plane } = found;
+        const result = optimumOf(price);
+        if (result === undefined) return undefined;
+        planes.push(result.plane);
+        const { weights, plane } = result;
         const outcomes = outcomesAt(goal, weights);
         const tail = tailAverage(outcomes, size);
         const grown = unite(set, setAt(goal, weights, outcomes));
         const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= MET * (1 + most);
         set = grown;
-        if (isWhole) return { ...found, tail, cost: costAt(bare.program, weights) };
+        if (isWhole) return { ...result, tail, cost: costAt(bare.program, weights) };
       }
       return undefined;
     };
@@ -120,12 +120,12 @@ export function pricedTail(
   }
   const attained = searchPrice({ first, most }, (price) => {
     const known = set;
-    const found = optimumOf(price);
-    if (found === undefined) return undefined;
-    const tail = tailAverage(outcomesAt(goal, found.weights), size);
-    if (Math.abs(tail - most) <= MET * (1 + most)) last = found;
-    planes.push(found.plane);
-    set = unite(known, setAt(goal, found.weights));
+    const result = optimumOf(price);
+    if (result === undefined) return undefined;
+    const tail = tailAverage(outcomesAt(goal, result.weights), size);
+    if (Math.abs(tail - most) <= MET * (1 + most)) last = result;
+    planes.push(result.plane);
+    set = unite(known, setAt(goal, result.weights));
     return { tail, isWhole: isSame(set, known) };
   });
   for (const plane of planes) tails.hold(plane);
@@ -215,13 +215,13 @@ function optimumAmong(
   const { program } = terms.bare;
   for (let round = 0; round < LET_GO_MAX; round++) {
     const rows = withResting(program, resting, near);
-    const found = optimumAt(solver, terms, rows);
-    if (found === undefined) return undefined;
-    const { plane, price, answer } = found;
+    const result = optimumAt(solver, terms, rows);
+    if (result === undefined) return undefined;
+    const { plane, price, answer } = result;
     const linear = rows.linear.map((value, i) => value + price * plane.slopes[i]!);
     const whole = amongAll({ program: { ...rows, linear }, answer }, program);
     if (whole === undefined) return undefined;
-    if (whole.pulled.length === 0) return { ...found, answer: whole.answer };
+    if (whole.pulled.length === 0) return { ...result, answer: whole.answer };
     for (const i of whole.pulled) resting[i] = 0;
   }
   return undefined;

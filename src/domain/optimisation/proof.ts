@@ -96,14 +96,14 @@ export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): 
 
 /** Returns the security with the largest contradiction between its bounds; null if there is none. */
 function crossedName({ lower, upper, n }: Program): number | null {
-  let found: number | null = null;
+  let result: number | null = null;
   let worst = FEASIBILITY_TOLERANCE;
   for (let i = 0; i < n; i++) {
     if (lower[i]! - upper[i]! <= worst) continue;
     worst = lower[i]! - upper[i]!;
-    found = i;
+    result = i;
   }
-  return found;
+  return result;
 }
 
 /** Splits a proof by contradictory bounds into one for each security; returns any other proof unchanged. */

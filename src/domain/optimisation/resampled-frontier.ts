@@ -71,8 +71,8 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
       const traced = tracedFrontier(solver, drawn, moments.means, { points: count, before });
       if (traced === null) return null;
       before = traced.trace;
-      const found = traced.solved.map(({ x }) => withoutDust(x));
-      return { found, weights: found };
+      const results = traced.solved.map(({ x }) => withoutDust(x));
+      return { found: results, weights: results };
     };
     const drawn = withinTails({ solver, problem, means: moments.means, restriction, trace });
     if (drawn === null) continue;

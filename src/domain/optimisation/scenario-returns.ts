@@ -17,9 +17,9 @@ export interface Scenarios {
 export function scenarioReturns(window: RequestedWindow, columns: Int32Array): (sessions: number | null) => Scenarios {
   const known = new Map<number | null, Scenarios>();
   return (sessions) => {
-    const found = known.get(sessions) ?? read(window, columns, sessions);
-    known.set(sessions, found);
-    return found;
+    const result = known.get(sessions) ?? read(window, columns, sessions);
+    known.set(sessions, result);
+    return result;
   };
 }
 

@@ -78,15 +78,15 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const isAnyEnough = options.wanted === 'any';
   const { floor } = options;
   const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough, floor });
-  const found =
+  const result =
     search.from(startsOf(problem, rows, relaxed)) ??
     search.from(largestOf(problem, rows)) ??
     fromLeast(solvers, problem, rows, options) ??
     fromRoomiest(search, solvers, { problem, rows, options: restricted, relaxed });
-  if (isAnyEnough && found !== undefined)
-    return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.bound } };
-  if (found !== undefined && isLeast(problem, found, floor))
-    return { kind: 'solved', solution: { ...found, isHeuristic: false, bound: found.objective } };
+  if (isAnyEnough && result !== undefined)
+    return { kind: 'solved', solution: { ...result, isHeuristic: true, bound: relaxed.bound } };
+  if (result !== undefined && isLeast(problem, result, floor))
+    return { kind: 'solved', solution: { ...result, isHeuristic: false, bound: result.objective } };
   if (isSmall(relaxed)) {
     const exact = branchAndBound({
       ...solvers,
@@ -94,26 +94,26 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
       rows,
       options: restricted,
       relaxed,
-      incumbent: found,
+      incumbent: result,
       isAnyEnough,
       nodesMax: floor === undefined ? undefined : NODES_LEAST_MAX,
     });
     const outcome = outcomeOf(exact, relaxed.iterations + search.iterations());
     if (outcome !== undefined) return outcome;
   }
-  if (found === undefined) return { kind: 'no-choice', isProven: false };
+  if (result === undefined) return { kind: 'no-choice', isProven: false };
   const iterations = relaxed.iterations + search.iterations();
   const certified = options.certifies === true ? certifiedBound(solvers, { problem, rows, relaxed }) : undefined;
   const bound = Math.max(relaxed.bound, certified?.bound ?? relaxed.bound);
-  if (certified === undefined || found.value - bound > GAP_MAX * Math.abs(found.value))
-    return { kind: 'solved', solution: { ...found, isHeuristic: true, bound, iterations } };
+  if (certified === undefined || result.value - bound > GAP_MAX * Math.abs(result.value))
+    return { kind: 'solved', solution: { ...result, isHeuristic: true, bound, iterations } };
   const exact = branchAndBound({
     ...solvers,
     problem,
     rows,
     options: restricted,
     relaxed: { ...relaxed, value: bound },
-    incumbent: found,
+    incumbent: result,
     certified,
     isAnyEnough,
     nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_NAMES_MAX / problem.index.length)),
@@ -155,8 +155,8 @@ function fromLeast(
         : leastChoice(solvers, isAnyEnough ? { ...calm, floor: calm.limit } : calm, { includes, changes });
     if (least === undefined || (calm.limit !== null && !isLeast(calm.problem, least, calm.limit))) continue;
     const options = { includes, changes };
-    const found = chosen(solvers, { problem, rows, options, isAnyEnough }, supportOf(least.weights));
-    if (found !== undefined) return found;
+    const result = chosen(solvers, { problem, rows, options, isAnyEnough }, supportOf(least.weights));
+    if (result !== undefined) return result;
   }
   return undefined;
 }

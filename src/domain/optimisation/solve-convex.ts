@@ -59,8 +59,8 @@ const LIMIT_STEPS = 60;
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
   const isChecked = isCheckedOnly(problem);
   if (beginsBeside(problem, options)) {
-    const found = attempt(solver, problem, { ...options, withCurves: true });
-    return found === undefined || exceededCurves(problem, found.weights, options).length > 0 ? undefined : found;
+    const result = attempt(solver, problem, { ...options, withCurves: true });
+    return result === undefined || exceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
   const free = attempt(solver, problem, { ...options, withCurves: false });
   // If nothing else bounds the weights, a linear objective has a solution only with its curves.
@@ -115,22 +115,22 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   let { warm, planes, radii } = options;
   let iterations = options.iterations ?? 0;
   for (let round = 0; round < PLANES_MAX; round++) {
-    const found = solveRows(solver, problem, { ...options, planes, warm, iterations, radii });
-    if (found === undefined || !options.withCurves) return found;
-    const touching = cutsAt(problem, { ...options, radii }, found.weights, planes);
-    if (touching.length === 0) return found;
+    const result = solveRows(solver, problem, { ...options, planes, warm, iterations, radii });
+    if (result === undefined || !options.withCurves) return result;
+    const touching = cutsAt(problem, { ...options, radii }, result.weights, planes);
+    if (touching.length === 0) return result;
     const cuts = [...touching];
-    for (const tail of isPriced(isLinear(problem), round) ? exceededTails(problem, found.weights, options) : []) {
-      const { planes: priced, attained, optimum } = pricedTail(solver, problem.tails, tail, found);
+    for (const tail of isPriced(isLinear(problem), round) ? exceededTails(problem, result.weights, options) : []) {
+      const { planes: priced, attained, optimum } = pricedTail(solver, problem.tails, tail, result);
       const solution =
-        optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: found.iterations }, options);
+        optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: result.iterations }, options);
       if (solution !== undefined && exceededTails(problem, solution.weights, options).length === 0) return solution;
       cuts.push(...priced);
       if (attained !== null) radii = new Map([...(radii ?? []), [tail.placed.origin, attained]]);
     }
     if (planes !== undefined) planes = [...planes, ...cuts];
-    warm = withIdleRows(found, found.assembled.program.rows.count + cuts.length);
-    iterations = found.iterations;
+    warm = withIdleRows(result, result.assembled.program.rows.count + cuts.length);
+    iterations = result.iterations;
   }
   return undefined;
 }
@@ -158,8 +158,8 @@ function solutionAt(
 ): ConvexSolution | undefined {
   const { goal, costs, robustness } = problem;
   if (goal.form !== 'quadratic' || (costs?.impact ?? 0) > 0 || robustness !== null) return undefined;
-  const found = { program: assembled.program, answer, priceScale: 1, penaltyScale: 1 };
-  return toSolution(problem, assembled, found, { ...options, iterations });
+  const result = { program: assembled.program, answer, priceScale: 1, penaltyScale: 1 };
+  return toSolution(problem, assembled, result, { ...options, iterations });
 }
 
 /** Extends the active set of a solution to a program with further rows at its end. */
@@ -174,15 +174,15 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
   const assembled = options.withCurves ? whole : withoutCurves(whole);
   const rows = assembled.program;
   const { warm, effort, tail, beside } = options;
-  const found = solveGoal(solver, problem, rows, {
+  const result = solveGoal(solver, problem, rows, {
     warm,
     effort,
     tail,
     beside,
     charge: chargeOf(problem, options.radii),
   });
-  if (found === undefined) return undefined;
-  return toSolution(problem, assembled, found, options);
+  if (result === undefined) return undefined;
+  return toSolution(problem, assembled, result, options);
 }
 
 function toSolution(

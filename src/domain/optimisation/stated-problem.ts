@@ -116,11 +116,11 @@ function scenariosFor(
 ): Scenarios[] {
   const asked = new Set([...('scenarios' in params ? [params] : []), ...rows.flatMap(tailOf)].flatMap(sessionsOf));
   return [...asked].map((sessions) => {
-    const found = scenarios(sessions);
-    const { excluded } = found.coverage;
+    const result = scenarios(sessions);
+    const { excluded } = result.coverage;
     const reasons = new Map([...excluded].map(([column, why]) => [nameOf(column), why]));
     if (excluded.size > 0) warnings.push({ message: `Scenarios: ${leftOutSentence(reasons)}`, path: 'objective' });
-    return found;
+    return result;
   });
 }
 

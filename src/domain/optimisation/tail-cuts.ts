@@ -28,9 +28,9 @@ export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) 
     known,
     goal(measure, confidence, terms) {
       const key = JSON.stringify([measure, confidence, terms]);
-      const found = goals.get(key) ?? tailGoal(measure, confidence, scenarios(terms), names);
-      goals.set(key, found);
-      return found;
+      const result = goals.get(key) ?? tailGoal(measure, confidence, scenarios(terms), names);
+      goals.set(key, result);
+      return result;
     },
     add(goal, weights) {
       const cut = { goal, slopes: tailSlopes(goal, weights) };

@@ -12,16 +12,16 @@ export function tangencyRate(spec: OptimisationSpec, asked: number): number {
 /** Reports rates without effect, or a tangency rate that differs from that of the objective. */
 export function rateFindings(spec: OptimisationSpec, asked: number): Finding[] {
   const cash = cashOf(spec);
-  const told = { path: 'risk_free_rate', value: asked };
+  const report = { path: 'risk_free_rate', value: asked };
   if (asked === cash) return [];
   if (isAboveCash(spec)) {
     if (asked === 0) return [];
     const message = `risk_free_rate ${asked} has no effect: the expected returns are above cash, with the cash rate ${cash} of the objective.`;
-    return [{ severity: 'warning', code: 'NO_EFFECT', message, ...told }];
+    return [{ severity: 'warning', code: 'NO_EFFECT', message, ...report }];
   }
   if (cash === 0 || asked !== 0) return [];
   const message = `The tangency point of the frontier uses risk_free_rate ${asked}, but the objective uses ${cash}.`;
-  return [{ severity: 'info', code: 'DEFAULT_TAKEN', message, ...told }];
+  return [{ severity: 'info', code: 'DEFAULT_TAKEN', message, ...report }];
 }
 
 function isAboveCash(spec: OptimisationSpec): boolean {

@@ -37,10 +37,10 @@ export function tangentBetween({ low, high, riskFreeRate, probe }: TangentInput)
   for (let k = 0; k < PROBES_MAX && Math.min(gain(left), gain(right)) > GAINED; k++) {
     const at = k % 2 === 0 ? zeroOf(left, rise(left), right, rise(right)) : meetingOf(left, right);
     if (!(at > left.at && at < right.at)) return;
-    const found = probe(at);
-    if (found === undefined) return;
-    if (rise(found) > 0) left = found;
-    else right = found;
+    const result = probe(at);
+    if (result === undefined) return;
+    if (rise(result) > 0) left = result;
+    else right = result;
   }
 }
 

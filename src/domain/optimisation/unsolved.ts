@@ -29,8 +29,8 @@ function unattained({ solver }: Solvers, problem: Problem): Refusal {
   if (entry.unattainable === null)
     return new Refusal('SOLVER_FAILED', 'The solver found neither weights nor a proof that none exist.');
   const largest = largestNumerator(problem);
-  const found = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
-  const most = found === undefined ? null : -found.objective;
+  const result = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
+  const most = result === undefined ? null : -result.objective;
   return new Refusal('OBJECTIVE_UNATTAINABLE', entry.unattainable(params, most), {
     objective: entry.type,
     ...(most === null ? {} : { largest: most }),

@@ -31,7 +31,7 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
   const byStatus: Record<string, number> = {};
   const conflicts: Record<string, number> = {};
   const errors: number[] = [];
-  const refused: BatchSummary['refused'][number][] = [];
+  const refusals: BatchSummary['refused'][number][] = [];
   const sums = { value: 0, tax: 0, tax_saved: 0, costs: 0, avoided_wash_sales: 0 };
   let [accounts, gap] = [0, -Infinity];
   return {
@@ -40,7 +40,7 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
       const position = accounts++;
       if (outcome.status === 'refused') {
         const { account_id, findings } = outcome;
-        if (refused.length < REFUSED_SHOWN) refused.push({ account_id, position, findings });
+        if (refusals.length < REFUSED_SHOWN) refusals.push({ account_id, position, findings });
         return;
       }
       for (const row of outcome.conflicts) conflicts[row] = (conflicts[row] ?? 0) + 1;
@@ -63,7 +63,7 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
         largest_gap: errors.length === 0 ? null : gap,
         ...sums,
         conflicts,
-        refused,
+        refused: refusals,
       };
     },
   };

@@ -34,7 +34,7 @@ export interface PlacedHoldings {
 export function placedHoldings(held: Placeable, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
   const { sm, session, maxStaleSessions, weights } = held;
   const columns = new Set<number>();
-  const refused = Object.keys(lots)
+  const refusals = Object.keys(lots)
     .filter((identifier) => sm.columnOf(identifier) < 0)
     .map((identifier) => unpriced(held, identifier, `lot_sizes.${identifier}`));
   const findings: Finding[] = [];
@@ -43,7 +43,7 @@ export function placedHoldings(held: Placeable, { accounts, lot_sizes: lots }: R
       const path = `accounts[${a}].holdings[${h}].identifier`;
       const column = sm.columnOf(identifier);
       if (column < 0 || !Number.isFinite(sm.carriedClose(session, column))) {
-        refused.push(unpriced(held, identifier, path));
+        refusals.push(unpriced(held, identifier, path));
         return false;
       }
       if (!weights.has(column) && !sm.isPriceable(session, column, maxStaleSessions)) {
@@ -55,7 +55,7 @@ export function placedHoldings(held: Placeable, { accounts, lot_sizes: lots }: R
     });
     return { ...account, holdings };
   });
-  if (refused.length > 0) throw refuseWithFindings('body', refused);
+  if (refusals.length > 0) throw refuseWithFindings('body', refusals);
   return { columns, accounts: placed, findings };
 }
 

@@ -135,7 +135,10 @@ export const LIMIT_SPECS = {
   MAX_SQL_INPUT_BYTES: { value: 2_147_483_648, help: 'Tables that SQL queries read, kept on disk for the next query.' },
   MAX_SQL_LENGTH: { value: 65_536, help: 'Characters of a SQL query.' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
-  MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are stored.' },
+  MAX_SIMULATION_PATHS: {
+    value: 10_000_000,
+    help: 'Paths of a simulation: 28 bytes of each are stored until it ends.',
+  },
   MAX_SWEEP_VARIANTS: { value: 100_000, help: 'Variants of a sweep: an hour of two workers at 70 ms each.' },
   MAX_SWEEP_PATCHES: { value: 10_000, help: 'Variants of a sweep that are listed individually; more need a grid.' },
   MAX_SWEEP_LEVELS: {

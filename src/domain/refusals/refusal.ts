@@ -38,6 +38,7 @@ export const ERRORS = {
   WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
   PLUGIN_NOT_FOUND: { status: 404, help: 'No plug-in is stored under the id.' },
   SCHEDULE_NOT_FOUND: { status: 404, help: 'No schedule is stored under the id.' },
+  CALENDAR_NOT_FOUND: { status: 404, help: 'No calendar has the code, or none of its changes is recorded.' },
   PROCEDURE_NOT_FOUND: { status: 404, help: 'No procedure is stored under the id.' },
   CLIENT_NOT_FOUND: { status: 404, help: 'No client is stored under the id.' },
   FILE_NOT_FOUND: { status: 404, help: 'The day has no file of the name, or it is no longer kept.' },
@@ -79,9 +80,12 @@ export const ERRORS = {
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source to refresh from.' },
   STORE_NOT_SERVED: {
     status: 409,
-    help: 'Only the active store re-reads its folder or database; others are read on activation.',
+    help: 'Answered up to version 0.3.0, where only the active store could be refreshed.',
   },
-  STORE_MISMATCH: { status: 409, help: 'The run was made on another data store than the active one.' },
+  STORE_MISMATCH: {
+    status: 409,
+    help: 'The run was made on a data store that is not active and cannot be read; the message has the reason.',
+  },
   JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },
   RESTATEMENT: {
     status: 409,

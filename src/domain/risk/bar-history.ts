@@ -22,8 +22,8 @@ const known = new WeakMap<Float64Array, BarHistory>();
  * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
 export function barHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
-  const found = known.get(growth);
-  if (found) return found;
+  const entry = known.get(growth);
+  if (entry) return entry;
   const history = historyOf(sm, growth);
   known.set(growth, history);
   return history;

@@ -33,11 +33,11 @@ export function createMeasureCache<T>(): MeasureCache<T> {
   return (growth, terms, measure) => {
     const entries = entriesOf.get(growth) ?? [];
     const at = entries.findIndex((one) => isSame(one.terms, terms));
-    const found = at < 0 ? { terms, value: measure() } : entries.splice(at, 1)[0]!;
-    entries.push(found);
+    const result = at < 0 ? { terms, value: measure() } : entries.splice(at, 1)[0]!;
+    entries.push(result);
     if (entries.length > ENTRIES_MAX) entries.shift();
     entriesOf.set(growth, entries);
-    return found.value;
+    return result.value;
   };
 }
 

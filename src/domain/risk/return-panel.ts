@@ -83,11 +83,11 @@ export function isEstimable({ columns, sessions }: Pick<Coverage, 'columns' | 's
 export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'identifiers'> }, coverage: Coverage): void {
   if (isEstimable(coverage)) return;
   const { columns, sessions, excluded } = coverage;
-  const asked = columns.length + excluded.size;
+  const request = columns.length + excluded.size;
   const leftOut = leftOutSentence(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `${columns.length} of ${asked} securities are covered, with ${sessions.length} complete observations; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required. ${leftOut}`.trimEnd(),
+    `${columns.length} of ${request} securities are covered, with ${sessions.length} complete observations; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required. ${leftOut}`.trimEnd(),
     { assets: columns.length, observations: sessions.length, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
   );
 }

@@ -29,9 +29,9 @@ function openingOf({ effective_from: date, announced, reason, rebalance }: Amend
     rebalance === true
       ? `On the first session on or after ${date} the index is rebalanced and follows an amended version`
       : `From the first review on or after ${date} the index follows an amended version`;
-  const said = [
+  const messages = [
     ...(announced === undefined ? [] : [`announced on ${announced}`]),
     ...(reason === undefined ? [] : [reason]),
   ];
-  return said.length === 0 ? when : `${when} (${said.join('; ')})`;
+  return messages.length === 0 ? when : `${when} (${messages.join('; ')})`;
 }

@@ -137,9 +137,9 @@ const NO_WEIGHTS = new Float64Array(0);
 function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
   let count = 0;
   for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
-  const found = new Int32Array(count);
-  for (let i = 0, k = 0; k < count; i++) if (flags[i] === flag) found[k++] = columns[i]!;
-  return found;
+  const result = new Int32Array(count);
+  for (let i = 0, k = 0; k < count; i++) if (flags[i] === flag) result[k++] = columns[i]!;
+  return result;
 }
 
 function areAllPositive(values: Float64Array): boolean {

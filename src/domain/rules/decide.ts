@@ -135,10 +135,10 @@ export function createDecider({
     const universe = among ?? universeOf(session);
     const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
     const whole = among === null ? withSuspended(market, suspension) : universe;
-    const asked = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
+    const request = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
     const make = (): Choice =>
-      chooseOn({ ...asked, document, pipeline, sections, market, engine, riskModel, indexWeights });
-    const choice = among === null && whole === universe ? chosen(asked, make) : make();
+      chooseOn({ ...request, document, pipeline, sections, market, engine, riskModel, indexWeights });
+    const choice = among === null && whole === universe ? chosen(request, make) : make();
     return decideOn(choice, { document, pipeline, market });
   };
   const verdictsOn = (session: number, incumbents: Int32Array | null) => trace(session, incumbents).verdicts;

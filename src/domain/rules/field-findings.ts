@@ -37,13 +37,13 @@ export function fieldFindings(
   definitions = NO_DEFINITIONS,
 ): Finding[] {
   return uses.flatMap(({ use, path, rowId }) => {
-    const told = new Set<string>();
+    const reports = new Set<string>();
     const fault = overTimeFault(use.field, definitions);
     if (fault !== undefined) return [overTimeFinding(fault, { path, rowId })];
     return needsOf(use, definitions).flatMap((need) => {
       const problem = problemOf(need, market);
-      if (problem === undefined || told.has(problem.message)) return [];
-      told.add(problem.message);
+      if (problem === undefined || reports.has(problem.message)) return [];
+      reports.add(problem.message);
       return [{ severity, path, row_id: rowId, ...problem }];
     });
   });
@@ -55,8 +55,8 @@ export function fieldFindings(
 export function columnsMissing(uses: readonly PlacedUse[], market: Columns, definitions = NO_DEFINITIONS): string[] {
   const missing = uses.flatMap(({ use }) =>
     needsOf(use, definitions).flatMap(({ field }) => {
-      const found = resolve(market, field);
-      return 'missing' in found ? [columnBehind(found.missing)] : [];
+      const result = resolve(market, field);
+      return 'missing' in result ? [columnBehind(result.missing)] : [];
     }),
   );
   return [...new Set(missing)].sort();
@@ -95,19 +95,19 @@ function needsOf({ field: expression, as, comparison }: FieldUse, definitions: D
 }
 
 function problemOf({ field, needsNumber, comparison, input }: Need, market: MarketData): Problem | undefined {
-  const found = resolve(market, field);
-  if ('missing' in found) {
-    const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
+  const result = resolve(market, field);
+  if ('missing' in result) {
+    const need = result.missing === field.name ? '' : `, which ${field.name} needs`;
     const reader = readerText(input);
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
     const accepted = namesOf(market);
-    return unknownField(`${where} has no ${found.missing}${need}${reader}.`, {
-      name: found.missing,
+    return unknownField(`${where} has no ${result.missing}${need}${reader}.`, {
+      name: result.missing,
       accepted,
       value: field.name,
     });
   }
-  const kind = found.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
+  const kind = result.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
   if (needsNumber && kind !== 'number') {
     return {
       code: 'VALUE_TYPE_MISMATCH',

@@ -64,12 +64,12 @@ export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): Kep
       const { room, universes } = sections;
       const known = universes(market, key, () => new Map());
       return (session) => {
-        const found = known.get(session) ?? ask(session);
-        if (!known.has(session) && found.length <= room.left) {
-          known.set(session, found);
-          room.left -= found.length;
+        const result = known.get(session) ?? ask(session);
+        if (!known.has(session) && result.length <= room.left) {
+          known.set(session, result);
+          room.left -= result.length;
         }
-        return found;
+        return result;
       };
     },
     choicesOf(document, terms) {
@@ -107,9 +107,9 @@ function byMarket<T>(): (market: SessionMarket, key: string, make: () => T) => T
   return (market, key, make) => {
     let byKey = all.get(market);
     if (byKey === undefined) all.set(market, (byKey = new Map()));
-    let found = byKey.get(key);
-    if (found === undefined) byKey.set(key, (found = make()));
-    return found;
+    let entry = byKey.get(key);
+    if (entry === undefined) byKey.set(key, (entry = make()));
+    return entry;
   };
 }
 

@@ -74,8 +74,8 @@ export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
   const orders = ORDERS.filter(({ member }) => rebalance[member] !== undefined);
   return orders.flatMap(({ member, broken }): Finding[] => {
     const offending = effective.flatMap((one): (Broken & Effective)[] => {
-      const found = broken(reviewPositions(rebalance, one, calendar), one.position);
-      return found === undefined ? [] : [{ ...found, ...one }];
+      const result = broken(reviewPositions(rebalance, one, calendar), one.position);
+      return result === undefined ? [] : [{ ...result, ...one }];
     });
     const [first] = offending;
     if (first === undefined) return [];

@@ -8,6 +8,7 @@ import { indexDates, type IndexSchedule } from './index-schedule.js';
 /** Kinds of events on a day, in the order of a day. */
 export const EVENT_KINDS = {
   holiday: 'a weekday on which the exchange is closed',
+  closure: 'a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session',
   announcement: 'the session on which a composition is announced, if that is before it takes effect',
   effective: 'the date on which a rebalance takes effect, at its close',
   expiry: 'the third Friday of March, June, September and December, or the previous session: expiry of index futures',

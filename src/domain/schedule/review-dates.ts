@@ -38,11 +38,11 @@ export function reviewPositions(rules: DateRules, effective: Effective, calendar
 
 /** Returns the position of the session of a rule: its day, or the previous session. */
 function rulePosition(rule: DateRule, { date, position }: Effective, calendar: Calendar): number | undefined {
-  const found =
+  const result =
     rule.rule === 'sessions_before'
       ? position - needed(rule, 'sessions')
       : lastAtMost(calendar.sessions, ruleDay(rule, date));
-  return found < 0 ? undefined : found;
+  return result < 0 ? undefined : result;
 }
 
 function ruleDay(rule: DateRule, date: Day): Day {

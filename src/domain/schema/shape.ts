@@ -254,8 +254,8 @@ function describe(issue: Issue, value: unknown, name: string): Description {
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; it must be a multiple of ${issue.divisor}.` };
     default: {
       const { finding, isWhole = false } = (issue as { params?: Told }).params ?? {};
-      const found = isWhole || value === undefined || value === null ? '' : `; it is ${got}`;
-      return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${found}.` };
+      const result = isWhole || value === undefined || value === null ? '' : `; it is ${got}`;
+      return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${result}.` };
     }
   }
 }

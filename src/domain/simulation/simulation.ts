@@ -59,14 +59,11 @@ export type SimulationRequest = z.infer<typeof SimulationRequest>;
 /** Number of level bins per session: over twelve deviations a bin is 0.6 % of one. */
 const BINS = 2_048;
 
-/** Maximum memory for the counts of all parts together. */
-const COUNT_BYTES_MAX = 64 * 2 ** 20;
+/** Maximum size of the counts of all parts, which are stored until the simulation ends. */
+const COUNT_BYTES_MAX = 512 * 2 ** 20;
 
-/** Maximum number of parts of a simulation, to be shared by a few workers. */
-const PARTS_MAX = 16;
-
-/** Minimum number of paths of a part. */
-const PART_PATHS_MIN = 2_048;
+/** Sessions of all paths of a part: some tenths of a second of work. */
+const PART_SESSIONS = 20_000_000;
 
 /** Plan of a simulation: the same for any number of workers. */
 export interface SimulationPlan {
@@ -75,8 +72,6 @@ export interface SimulationPlan {
   readonly horizon: number;
   readonly seed: number;
   readonly paths: number;
-  /** First path of each part and the end of the last, ascending. */
-  readonly cuts: readonly number[];
 }
 
 /** Returns growth factors of a level series, one for each session after the first. */
@@ -108,7 +103,7 @@ export function momentsOf(growth: Float64Array): ReturnMoments {
 }
 
 /**
- * Chooses bins and parts from the problem only.
+ * Chooses bins from the problem only.
  * @throws Refusal RISK_INSUFFICIENT_DATA if a block is longer than the run
  */
 export function planSimulation(request: SimulationRequest, model: PathModel, moments: ReturnMoments): SimulationPlan {
@@ -120,44 +115,37 @@ export function planSimulation(request: SimulationRequest, model: PathModel, mom
     );
   }
   const { horizon, paths, seed } = request;
-  const most = Math.floor(COUNT_BYTES_MAX / (4 * horizon * BINS));
-  const parts = Math.max(1, Math.min(PARTS_MAX, most, Math.floor(paths / PART_PATHS_MIN)));
-  const cuts = Array.from({ length: parts + 1 }, (_, k) => Math.floor((k * paths) / parts));
-  return { model, bins: levelBins({ ...moments, horizon, count: BINS }), horizon, seed, paths, cuts };
+  return { model, bins: levelBins({ ...moments, horizon, count: BINS }), horizon, seed, paths };
 }
 
-/** Returns the bytes that all parts of a simulation use. */
-export function tallyBytes({
-  paths,
-  horizon,
-  cuts,
-  bins,
-}: Pick<SimulationPlan, 'paths' | 'horizon' | 'cuts' | 'bins'>): number {
-  return 28 * paths + 4 * (cuts.length - 1) * horizon * bins.count;
+/** Returns the first path of each part and the end of the last, ascending: any node can compute a part. */
+export function simulationCuts({ paths, horizon }: Pick<SimulationRequest, 'paths' | 'horizon'>): readonly number[] {
+  const partsMax = Math.floor(COUNT_BYTES_MAX / (4 * horizon * BINS));
+  const parts = Math.min(partsMax, paths, Math.ceil((paths * horizon) / PART_SESSIONS));
+  return Array.from({ length: parts + 1 }, (_, k) => Math.floor((k * paths) / parts));
 }
 
-/** Shared memory of a simulation: four numbers per path, then counts for each part. */
-export interface SharedTallies {
+/** Results of some paths: four numbers per path, and counts. */
+export interface Tallies {
   readonly finals: Float64Array;
   readonly lows: Float64Array;
   readonly drawdowns: Float64Array;
   readonly underwater: Int32Array;
-  /** Counts of each part, [horizon x bins]. */
-  readonly counts: readonly Uint32Array[];
+  /** [horizon x bins] */
+  readonly counts: Uint32Array;
 }
 
-/** Creates views on memory of the size from `tallyBytes`. */
-export function sharedTallies(
-  memory: SharedArrayBuffer,
-  { paths, horizon, cuts, bins }: Pick<SimulationPlan, 'paths' | 'horizon' | 'cuts' | 'bins'>,
-): SharedTallies {
-  const cells = horizon * bins.count;
-  const countsAt = 28 * paths;
+/** Returns the size of the results of some paths, a multiple of 8. */
+export const tallyBytes = (paths: number, horizon: number): number =>
+  8 * Math.ceil((28 * paths + 4 * horizon * BINS) / 8);
+
+/** Views of results of some paths in memory of the size from `tallyBytes`, at a multiple of 8. */
+export function talliesIn(memory: ArrayBuffer, at: number, paths: number, horizon: number): Tallies {
   return {
-    finals: new Float64Array(memory, 0, paths),
-    lows: new Float64Array(memory, 8 * paths, paths),
-    drawdowns: new Float64Array(memory, 16 * paths, paths),
-    underwater: new Int32Array(memory, 24 * paths, paths),
-    counts: cuts.slice(1).map((_, part) => new Uint32Array(memory, countsAt + 4 * part * cells, cells)),
+    finals: new Float64Array(memory, at, paths),
+    lows: new Float64Array(memory, at + 8 * paths, paths),
+    drawdowns: new Float64Array(memory, at + 16 * paths, paths),
+    underwater: new Int32Array(memory, at + 24 * paths, paths),
+    counts: new Uint32Array(memory, at + 28 * paths, horizon * BINS),
   };
 }

@@ -1,5 +1,5 @@
 import { binQuantile } from '#kernels/simulation/level-bins.js';
-import type { SharedTallies, SimulationPlan, SimulationRequest } from './simulation.js';
+import type { SimulationPlan, SimulationRequest, Tallies } from './simulation.js';
 import { quantile } from '../numbers/order-statistics.js';
 
 /** Distribution of one number over the paths. */
@@ -30,13 +30,11 @@ export interface SimulationSummary {
 export function summariseSimulation(
   { percentiles, level }: SimulationRequest,
   plan: SimulationPlan,
-  tallies: SharedTallies,
+  tallies: Tallies,
 ): SimulationSummary {
-  const counts = tallies.counts[0]!.slice();
-  for (const part of tallies.counts.slice(1)) for (let k = 0; k < counts.length; k++) counts[k]! += part[k]!;
   const levels = [percentiles.map(() => 100)];
   for (let t = 0; t < plan.horizon; t++)
-    levels.push(percentiles.map((share) => 100 * binQuantile(plan.bins, counts, t, share)));
+    levels.push(percentiles.map((share) => 100 * binQuantile(plan.bins, tallies.counts, t, share)));
   return {
     levels,
     totalReturn: distributionOf(

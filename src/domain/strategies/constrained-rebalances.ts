@@ -76,8 +76,8 @@ export function constrainRebalances({
     }
     const held = heldWeights(solve);
     latest = { session: rebalance.session, ...held };
-    const told = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
-    findings.push(...datedFindings(told, rebalance.date));
+    const reports = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
+    findings.push(...datedFindings(reports, rebalance.date));
     const { columns, weights } = held;
     const { targets: _targets, basket: _basket, ...timing } = rebalance;
     solved.push({

@@ -28,12 +28,12 @@ interface Shared {
 export function refusedVariants(variation: Variation): RefusedVariants {
   const member = variation.patches === null ? 'grid' : 'patches';
   const shared = new Map<string, Shared>();
-  const refused = new Set<number>();
+  const refusals = new Set<number>();
   let unlisted = 0;
   return {
     add(variant, findings) {
       for (const finding of findings) {
-        refused.add(variant);
+        refusals.add(variant);
         const key = JSON.stringify([finding.code, finding.path, finding.message]);
         const known = shared.get(key);
         if (known !== undefined) known.variants.push(variant);
@@ -42,13 +42,13 @@ export function refusedVariants(variation: Variation): RefusedVariants {
       }
     },
     assertNone() {
-      if (refused.size === 0) return;
+      if (refusals.size === 0) return;
       const findings = [...shared.values()].map((one) => asSent(one, member, variation));
       const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
-      const variants = [...refused];
-      const said = `${message.slice(0, -1)}: ${list(variants)} of ${variantCount(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
-      throw new Refusal(code, said, { ...detail, variants });
+      const variants = [...refusals];
+      const report = `${message.slice(0, -1)}: ${list(variants)} of ${variantCount(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      throw new Refusal(code, report, { ...detail, variants });
     },
   };
 }

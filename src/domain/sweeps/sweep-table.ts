@@ -128,13 +128,13 @@ interface Ran {
 /** Summarises the outcomes individually, by variant ascending. */
 function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
   const ran: Ran[] = [];
-  const refused: { readonly variant: number; readonly error: ErrorDetail }[] = [];
+  const refusals: { readonly variant: number; readonly error: ErrorDetail }[] = [];
   const keys: string[] = [];
   let days: Int32Array | undefined;
   let visited = 0;
   outcomes.visit((variant, outcome) => {
     tick?.((RANKED * visited++) / outcomes.count);
-    if (outcome.kind === 'refused') return void refused.push({ variant, error: outcome.error });
+    if (outcome.kind === 'refused') return void refusals.push({ variant, error: outcome.error });
     const { metrics, totalCosts } = outcome;
     const run = {
       metrics,
@@ -148,8 +148,8 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
     days = days === undefined ? outcome.days : sharedDays(days, outcome.days);
   });
   ran.sort((a, b) => a.variant - b.variant);
-  refused.sort((a, b) => a.variant - b.variant);
-  return { ran, refused, identical: identicalOf(ran, keys), days: days ?? new Int32Array(0) };
+  refusals.sort((a, b) => a.variant - b.variant);
+  return { ran, refused: refusals, identical: identicalOf(ran, keys), days: days ?? new Int32Array(0) };
 }
 
 /** Groups variants with equal keys; groups and their members are in the order of the variants. */
@@ -201,8 +201,8 @@ function outOfSample(
   );
   tick?.(WEIGHED);
   const fan = collector?.end() ?? null;
-  const found = estimate?.end(engine) ?? null;
-  if (study?.kind !== 'study') return { overfitting: found, folds: study, fan };
+  const result = estimate?.end(engine) ?? null;
+  if (study?.kind !== 'study') return { overfitting: result, folds: study, fan };
   const chosen = study.end({
     rowsOf(wanted) {
       const rows = new Map<number, Float64Array>();
@@ -212,7 +212,7 @@ function outOfSample(
     tick: (fraction) => tick?.(WEIGHED + (1 - WEIGHED) * fraction),
   });
   const choices = chosen.choices.map((one) => ({ ...one, trial: trials[one.trial]! }));
-  return { overfitting: found, folds: { ...chosen, choices }, fan };
+  return { overfitting: result, folds: { ...chosen, choices }, fan };
 }
 
 /** Returns common days of two runs, ascending. */

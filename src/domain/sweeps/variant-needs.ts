@@ -35,9 +35,9 @@ const CHECKED_FIRST_MAX = 2000;
 export function checkedFirst(variation: Variation): readonly number[] {
   const count = variantCount(variation);
   if (count <= CHECKED_FIRST_MAX) return Array.from({ length: count }, (_, variant) => variant);
-  const listed = variation.patches === null ? singleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
-  const step = Math.ceil(listed.length / CHECKED_FIRST_MAX);
-  return listed.filter((_, i) => i % step === 0);
+  const list = variation.patches === null ? singleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
+  const step = Math.ceil(list.length / CHECKED_FIRST_MAX);
+  return list.filter((_, i) => i % step === 0);
 }
 
 /** Returns variants of a grid that differ from its first in at most one pointer. */

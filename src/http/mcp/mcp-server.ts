@@ -63,8 +63,8 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
   const { tools } = catalogue;
   const known = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
-    const listed = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
-    const all = [...(client.toolsets.has('jobs') ? [waitTool()] : []), ...listed] as Mutable<ListedTool>[];
+    const list = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
+    const all = [...(client.toolsets.has('jobs') ? [waitTool()] : []), ...list] as Mutable<ListedTool>[];
     const { page, ...next } = pageOfListing(sdk, pagesByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
     return { tools: page.flat(), ...next };
   });

@@ -94,11 +94,14 @@ function toolOf(operation: Operation, route: Route, components: Readonly<Record<
 }
 
 /**
- * Excludes parameters that agents cannot use: callbacks need a receiver, etags a client that keeps them, and
+ * Excludes parameters that agents cannot use: callbacks need a receiver, priorities are set by people, etags a client that keeps them, and
  * formats other than JSON are for programs.
  */
 const isForAgents = ({ name, description: help }: Parameter): boolean =>
-  name !== 'callback' && name !== 'If-Match' && !(name === 'format' && help === 'Instead of `Accept`.');
+  name !== 'callback' &&
+  name !== 'priority' &&
+  name !== 'If-Match' &&
+  !(name === 'format' && help === 'Instead of `Accept`.');
 
 /** Derives the argument name: `X-Change-Note` becomes `change_note`. */
 const argumentOf = ({ name, in: place }: Parameter): string =>

@@ -100,8 +100,8 @@ function memoise<W extends readonly string[], T>(read: (...words: W) => T): (...
   const known = new Map<string, T>();
   return (...words) => {
     const key = words.join('.');
-    const found = known.get(key);
-    if (found !== undefined || known.has(key)) return found as T; // cached before, possibly as undefined
+    const entry = known.get(key);
+    if (entry !== undefined || known.has(key)) return entry as T; // cached before, possibly as undefined
     const value = read(...words);
     known.set(key, value);
     return value;

@@ -8,9 +8,9 @@ import type { Handlers } from '../handler.js';
 export function eventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
   return {
     async listEvents({ query, media }) {
-      const found = await events.list(query);
-      if (media === JSON_TYPE) return { json: found };
-      const bytes = new TextEncoder().encode(icalendarOf(found, today()));
+      const result = await events.list(query);
+      if (media === JSON_TYPE) return { json: result };
+      const bytes = new TextEncoder().encode(icalendarOf(result, today()));
       return {
         bytes,
         type: `${media}; charset=utf-8`,

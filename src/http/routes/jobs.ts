@@ -1,5 +1,6 @@
 import type { jobRoutes } from '#contract/jobs.js';
 import type { AnyJobEvent } from '#services/operations/job-events.js';
+import type { JobKindsService } from '#services/operations/job-kinds.js';
 import type { JobsService, JobView } from '#services/operations/jobs.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { framedStream } from '#services/shared/framed-stream.js';
@@ -11,7 +12,7 @@ import type { Handlers, Reply } from '../handler.js';
  */
 const COMMENT_EVERY_MS = 15_000;
 
-export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
+export function jobHandlers(jobs: JobsService, kinds: JobKindsService): Handlers<typeof jobRoutes> {
   return {
     listJobs: async ({ query: { kind, status, limit, before } }) => ({
       json: await jobs.list({ kinds: kind, statuses: status, limit, before }),
@@ -22,6 +23,11 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
         throw new Refusal('UNAUTHENTICATED', 'The key, token or session ended while the request waited.');
       return jobReply(view);
     },
+    listJobKinds: async () => ({ json: { kinds: await kinds.list() } }),
+    pauseJobKind: async ({ params, body, authorship }) => ({
+      json: await kinds.pause(params.job_kind, body().reason, authorship()),
+    }),
+    resumeJobKind: async ({ params, authorship }) => ({ json: await kinds.resume(params.job_kind, authorship()) }),
     retryJobs: async ({ body }) => ({ json: await jobs.retry(body()) }),
     cancelJob: async ({ params, authorship }) => jobReply(await jobs.cancel(params.job_id, authorship())),
     followJob: async ({ params, header, principal, isStillAllowed }) =>

@@ -49,8 +49,8 @@ export function scheduleHandlers(
       const { steps } = await days.get(scheduleId, date, { waitSeconds: 0, signal });
       const keys = steps.flatMap(({ type, items }) => (type === 'deliver' ? items.map(({ key }) => key) : []));
       const clientIds = [...new Set(keys.map((key) => key.split('/')[0]!))].toSorted(); // a text has a first part
-      const found = await Promise.all(clientIds.map((clientId) => records.get({ clientId, scheduleId, date })));
-      return { json: { deliveries: found.flatMap((record) => record ?? []) } };
+      const result = await Promise.all(clientIds.map((clientId) => records.get({ clientId, scheduleId, date })));
+      return { json: { deliveries: result.flatMap((record) => record ?? []) } };
     },
     runScheduleDay: async ({ params, body, authorship }) => ({
       json: await days.run(params.schedule_id, params.date, body(), authorship()),

@@ -6,6 +6,9 @@ import type { Procedures } from '#services/governance/procedures.js';
 import { procedureReply } from './governance.js';
 import { ClientDocument } from '#domain/delivery/client-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import { ClosuresDocument } from '#domain/calendars/closures.js';
+import type { Closures } from '#services/governance/closures.js';
+import { closuresReply } from './closures.js';
 import type { Clients } from '#services/delivery/clients.js';
 import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Watchlists } from '#services/datasets/watchlists.js';
@@ -33,6 +36,7 @@ export interface VersionedServices {
   readonly plugins: Pick<Plugins, 'put'>;
   readonly schedules: Pick<Schedules, 'put'>;
   readonly procedures: Pick<Procedures, 'put'>;
+  readonly closures: Pick<Closures, 'put'>;
   readonly clients: Pick<Clients, 'put'>;
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
@@ -81,7 +85,7 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
 }
 
 /** Handlers of the families that belong to no index. */
-function laterHandlers({ versions, plugins, schedules, procedures, clients, datasets }: VersionedServices) {
+function laterHandlers({ versions, plugins, schedules, procedures, closures, clients, datasets }: VersionedServices) {
   const client = familyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
     clientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
   );
@@ -96,6 +100,9 @@ function laterHandlers({ versions, plugins, schedules, procedures, clients, data
   });
   const procedure = familyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
     procedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
+  );
+  const calendar = familyHandlers(versions, 'closures', 'calendar_code', async ({ body }, code, ifMatch, by) =>
+    closuresReply(await closures.put(code, ClosuresDocument.parse(body), ifMatch, by)),
   );
   const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
     const { store: json, etag } = await datasets.restore(version, ifMatch, by);
@@ -114,6 +121,10 @@ function laterHandlers({ versions, plugins, schedules, procedures, clients, data
     diffClientVersions: client.difference,
     getClientVersion: client.read,
     restoreClientVersion: client.restore,
+    listClosuresVersions: calendar.list,
+    diffClosuresVersions: calendar.difference,
+    getClosuresVersion: calendar.read,
+    restoreClosuresVersion: calendar.restore,
     listProcedureVersions: procedure.list,
     diffProcedureVersions: procedure.difference,
     getProcedureVersion: procedure.read,

@@ -70,9 +70,9 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
   }
 
   async function requireStatus(jobId: string): Promise<JobStatus> {
-    const found = await table.find(jobId);
-    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
-    return found.status;
+    const match = await table.find(jobId);
+    if (match === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+    return match.status;
   }
 
   return { submit, retry, requireStatus };

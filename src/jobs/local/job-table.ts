@@ -273,16 +273,16 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   async function list({ limit, ...query }: JobQuery): Promise<JobListing> {
-    const listed = newListing();
+    const listing = newListing();
     for (const jobId of history.matching(query)) {
-      if (listed.count >= limit) break;
+      if (listing.count >= limit) break;
       const cause = live.has(jobId) ? undefined : causeOf(await store.get('job', jobId), readJobRecord);
       const status = cause === undefined ? (await find(jobId))?.status : undefined;
-      if (cause !== undefined) listed.skip(cause);
-      else if (status !== undefined) listed.add(status);
+      if (cause !== undefined) listing.skip(cause);
+      else if (status !== undefined) listing.add(status);
     }
-    for (const cause of (await lost?.causes(query.kinds)) ?? []) listed.skip(cause);
-    return listed.end();
+    for (const cause of (await lost?.causes(query.kinds)) ?? []) listing.skip(cause);
+    return listing.end();
   }
 
   function reader(): JobTable['reader'] {

@@ -9,14 +9,17 @@ export interface LaneQueue {
   push(owner: string, jobId: string): void;
   /** Puts a job before all others of its owner. */
   unshift(owner: string, jobId: string): void;
-  /** Returns the next job among the owners that may run one. */
-  peek(mayRun?: (owner: string) => boolean): string | undefined;
+  /** Returns the next job among those that may run. */
+  peek(mayRun?: MayRun): string | undefined;
   /** Removes the job that `peek` returns; its owner moves to the end of the line. */
-  shift(mayRun?: (owner: string) => boolean): string | undefined;
+  shift(mayRun?: MayRun): string | undefined;
   remove(owner: string, jobId: string): boolean;
 }
 
-const anyOwner = (): boolean => true;
+/** Returns true if a job of an owner may run now. */
+export type MayRun = (owner: string, jobId: string) => boolean;
+
+const any = (): boolean => true;
 
 export function createLaneQueue(): LaneQueue {
   const waitingByOwner = new Map<string, string[]>(); // in order of turns
@@ -28,8 +31,11 @@ export function createLaneQueue(): LaneQueue {
     waitingByOwner.set(owner, list);
     length++;
   };
-  const first = (mayRun: (owner: string) => boolean): [string, string[]] | undefined => {
-    for (const turn of waitingByOwner) if (mayRun(turn[0])) return turn;
+  const first = (mayRun: MayRun) => {
+    for (const [owner, list] of waitingByOwner) {
+      const jobId = list.find((each) => mayRun(owner, each));
+      if (jobId !== undefined) return { owner, list, jobId };
+    }
     return undefined;
   };
 
@@ -40,12 +46,12 @@ export function createLaneQueue(): LaneQueue {
     lengthOf: (owner) => waitingByOwner.get(owner)?.length ?? 0,
     push: (owner, jobId) => add(owner, (list) => list.push(jobId)),
     unshift: (owner, jobId) => add(owner, (list) => list.unshift(jobId)),
-    peek: (mayRun = anyOwner) => first(mayRun)?.[1][0],
-    shift(mayRun = anyOwner) {
+    peek: (mayRun = any) => first(mayRun)?.jobId,
+    shift(mayRun = any) {
       const turn = first(mayRun);
       if (turn === undefined) return undefined;
-      const [owner, list] = turn;
-      const jobId = list.shift();
+      const { owner, list, jobId } = turn;
+      list.splice(list.indexOf(jobId), 1);
       waitingByOwner.delete(owner);
       if (list.length > 0) waitingByOwner.set(owner, list);
       length--;

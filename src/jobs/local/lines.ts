@@ -1,10 +1,11 @@
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
+import { JOB_PRIORITIES, type JobPriority } from '#domain/jobs/priority.js';
 import type { Lane } from '../compute-pool.js';
 import type { JobIdentity } from '../job-record.js';
 import { createLaneQueue, type LaneQueue } from './lane-queue.js';
 
 /** Waiting jobs of every lane. */
-export interface Lines extends Readonly<Record<Lane, LaneQueue>> {
+export interface Lines extends Readonly<Record<Lane, Line>> {
   /** Puts a job after the others of its owner. */
   add(job: JobIdentity): void;
   /** Puts a job before the others of its owner. */
@@ -14,20 +15,42 @@ export interface Lines extends Readonly<Record<Lane, LaneQueue>> {
   lengthOf(owner: string): number;
 }
 
+/** Waiting jobs of one lane, those of a higher priority first. */
+export type Line = Pick<LaneQueue, 'peek' | 'shift'>;
+
 export function createLines(): Lines {
-  const heavy = createLaneQueue();
-  const light = createLaneQueue();
-  const lineOf = ({ kind }: JobIdentity): LaneQueue => (JOB_KIND_CATALOGUE[kind].lane === 'heavy' ? heavy : light);
+  const queues = { heavy: byPriority(), light: byPriority() };
+  const all = Object.values(queues).flatMap((lane) => Object.values(lane));
+  const lineOf = ({ kind, priority = 'normal' }: JobIdentity): LaneQueue =>
+    queues[JOB_KIND_CATALOGUE[kind].lane][priority];
 
   return {
-    heavy,
-    light,
+    heavy: inOrder(queues.heavy),
+    light: inOrder(queues.light),
     add: (job) => lineOf(job).push(job.owner, job.job_id),
     addFirst: (job) => lineOf(job).unshift(job.owner, job.job_id),
     remove: (job) => void lineOf(job).remove(job.owner, job.job_id),
     get length() {
-      return heavy.length + light.length;
+      return all.reduce((sum, { length }) => sum + length, 0);
     },
-    lengthOf: (owner) => heavy.lengthOf(owner) + light.lengthOf(owner),
+    lengthOf: (owner) => all.reduce((sum, queue) => sum + queue.lengthOf(owner), 0),
+  };
+}
+
+type ByPriority = Readonly<Record<JobPriority, LaneQueue>>;
+
+const byPriority = (): ByPriority => ({ high: createLaneQueue(), normal: createLaneQueue(), low: createLaneQueue() });
+
+function inOrder(queues: ByPriority): Line {
+  const next = (take: (queue: LaneQueue) => string | undefined): string | undefined => {
+    for (const priority of JOB_PRIORITIES) {
+      const jobId = take(queues[priority]);
+      if (jobId !== undefined) return jobId;
+    }
+    return undefined;
+  };
+  return {
+    peek: (mayRun) => next((queue) => queue.peek(mayRun)),
+    shift: (mayRun) => next((queue) => queue.shift(mayRun)),
   };
 }

@@ -6,6 +6,7 @@ import { endedJob, eventOf } from '../ending.js';
 import { placesByClass, type JobClass } from '../job-class.js';
 import { logFields } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
+import { kindOfJob, type PausedKinds } from '../paused-kinds.js';
 import type {
   Claim,
   ClaimOrder,
@@ -35,6 +36,8 @@ export interface LocalQueueDependencies {
   readonly log: JobLog;
   /** Receives every ended job. */
   readonly onEnded?: (job: EndedJob) => void;
+  /** Kinds that do not start. Default: none. */
+  readonly paused?: Pick<PausedKinds, 'has' | 'onResumed'> | undefined;
 }
 
 /** Interval between checks of leases, and delay before a failed start is retried. */
@@ -42,7 +45,7 @@ const TICK_MS = 1000;
 
 /** Creates the queue of one process on its documents: the order of waiting jobs is in memory, every state on disk. */
 export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue {
-  const { store, clock, limits, log, onEnded, places = { heavy: 0, light: 0 } } = dependencies;
+  const { store, clock, limits, log, onEnded, paused, places = { heavy: 0, light: 0 } } = dependencies;
   const coming = createPendingSubmissions();
   const lines = createLines();
   const leases = createLeases();
@@ -85,6 +88,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   async function join(joining: Node): Promise<number> {
     const left = await table.load();
     node = joining;
+    paused?.onResumed(onWork);
     const lost = left.filter(({ life }) => life.status === 'running');
     for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
     const cause = 'the service ended while the job ran';
@@ -98,7 +102,8 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   }
 
   async function claim({ lane, exceptOwners, take }: ClaimOrder): Promise<Claim | undefined> {
-    const mayRun = (owner: string): boolean => !exceptOwners.has(owner);
+    const mayRun = (owner: string, jobId: string): boolean =>
+      !exceptOwners.has(owner) && paused?.has(kindOfJob(jobId)) !== true;
     const job = isDraining ? undefined : table.live(lines[lane].peek(mayRun) ?? '');
     if (job === undefined || !take(job.identity)) return undefined;
     lines[lane].shift(mayRun);

@@ -27,7 +27,7 @@ import type { Admission, Waiting } from '../admission.js';
 import { inputIn, renewedRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobRows, Place, ReservedJob } from './job-rows.js';
-import { queuedKind } from './queued-kinds.js';
+import { queuedKind, queuedLane } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
 /** A committed change of a job. */
@@ -232,8 +232,8 @@ async function forgetIn(tx: DocumentTransaction, id: string, sequence: number): 
 
 /** Builds the row of a job. @param lease lease of a running attempt */
 export function rowOf(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
-  const { job_id, kind, owner, status, sequence, attempt, estimated_bytes } = record;
-  const { lane } = JOB_KIND_CATALOGUE[kind];
+  const { job_id, kind, owner, status, sequence, attempt, estimated_bytes, priority } = record;
+  const lane = queuedLane(JOB_KIND_CATALOGUE[kind].lane, priority);
   const leaseColumns = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
   return { job_id, kind: queuedKind(kind), lane, owner, status, sequence, attempt, estimated_bytes, ...leaseColumns };
 }

@@ -1,10 +1,11 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
 import type { FoundDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobCounts, JobQuery, WaitingJob } from '../queue.js';
-import { CLAIMED_KINDS, kindOfRow } from './queued-kinds.js';
+import { CLAIMED_KINDS, kindOfRow, queuedLanes } from './queued-kinds.js';
 import {
   createLooks,
   documentColumns,
@@ -122,8 +123,11 @@ export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true))
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 const BEAT = 'progress, message, beat_at, started_at, node';
 
-/** @param schema quoted identifier */
-export function createJobRows(database: Database, schema: string): JobRows {
+/**
+ * @param schema quoted identifier
+ * @param kinds returns the kinds, as in rows, that start. Default: all
+ */
+export function createJobRows(database: Database, schema: string, kinds = () => CLAIMED_KINDS): JobRows {
   const jobs = `${schema}.jobs`;
   const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
   const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
@@ -134,7 +138,7 @@ export function createJobRows(database: Database, schema: string): JobRows {
     .join(' UNION ALL ');
 
   return {
-    ...waitingRows(database, { schema, jobs }),
+    ...waitingRows(database, { schema, jobs, kinds }),
     async beat(key, { progress, hasNews, leaseMs }) {
       const [beat] = await database.query<Beat>(
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
@@ -202,11 +206,12 @@ type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'start' | 'release' | 'un
 
 /** Options of the statements on waiting jobs. */
 interface WaitingOptions {
+  readonly kinds: () => readonly string[];
   readonly schema: string;
   readonly jobs: string;
 }
 
-function waitingRows(database: Database, { schema, jobs }: WaitingOptions): WaitingRows {
+function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions): WaitingRows {
   /** Condition for jobs that a node may take, by its free and total memory. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
@@ -225,6 +230,10 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
     ['message', 'NULL'],
     ['revision', `nextval('${schema}.job_revision')`],
   ];
+  /** Each lane has its part of the index, and a later one is read only if the earlier ones are empty. */
+  const firstOfLane = (i: number): string =>
+    `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
+        ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;
   const ofStart = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
   const fits = 'estimated_bytes <= $2::bigint';
   const reserved = started(6).map(([column, value]) =>
@@ -255,16 +264,13 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
       const [row] = await database.query<ReservedRow>(
         `WITH reserved AS (
             UPDATE ${jobs} SET ${reserved.join(', ')}
-              WHERE job_id = (
-                SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = $4 AND NOT owner = ANY($5)
-                  ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
-              ) RETURNING job_id, ${kindOfRow} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
+              WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => firstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${kindOfRow} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
                 CASE WHEN ${fits} THEN claim END AS claim
           )
           SELECT reserved.*, ${documentColumns('document')}, ${documentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
-        [CLAIMED_KINDS, freeBytes, memoryBytes, lane, exceptOwners, ...ofStart(start)],
+        [kinds(), freeBytes, memoryBytes, queuedLanes(lane), exceptOwners, ...ofStart(start)],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;

@@ -3,6 +3,7 @@ import type { Database } from '#store/postgres/database.js';
 import type { Lane } from '../compute-pool.js';
 import { HUGE_BYTES, type JobClass } from '../job-class.js';
 import type { LaneLoad, LaneLoads } from '../queue.js';
+import { laneOfRow } from './queued-kinds.js';
 
 /** State that a node reports with every heartbeat. */
 export interface NodeState {
@@ -166,7 +167,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
   };
 }
 
-const CLASS = `CASE WHEN lane = 'heavy' AND estimated_bytes > ${HUGE_BYTES} THEN 'huge' ELSE lane END`;
+const LANE = laneOfRow('lane');
+const CLASS = `CASE WHEN ${LANE} = 'heavy' AND estimated_bytes > ${HUGE_BYTES} THEN 'huge' ELSE ${LANE} END`;
 const HAS_HUGE = `(state::jsonb ->> 'memory_bytes')::float8 > ${HUGE_BYTES}`;
 const IS_COMMAND = `coalesce(state::jsonb ->> 'role', '') = 'command'`;
 const placesOf = (lane: Lane): string => `(state::jsonb -> 'places' ->> '${lane}')::int`;

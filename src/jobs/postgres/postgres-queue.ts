@@ -25,7 +25,9 @@ import type { NodeState } from './node-rows.js';
 import { createOffers } from './offers.js';
 import { createOwnAttempts } from './own-attempts.js';
 import { createPartRows } from './part-rows.js';
+import type { PausedKinds } from '../paused-kinds.js';
 import { createPresence, type Presence } from './presence.js';
+import { startedKinds } from './queued-kinds.js';
 import { createSharedParts, type SharedParts } from './shared-parts.js';
 import { createSubmissions } from './submissions.js';
 
@@ -36,6 +38,8 @@ export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies,
   readonly schema: string;
   /** Returns the state that this node reports. Default: the node is not listed. */
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
+  /** Kinds that do not start. Default: none. */
+  readonly paused?: Pick<PausedKinds, 'has'> | undefined;
 }
 
 export interface SharedQueueDependencies {
@@ -74,13 +78,14 @@ const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash
 
 /** Creates the queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
-  const { database, schema, node, describe, limits, documents } = dependencies;
+  const { database, schema, node, describe, limits, documents, paused } = dependencies;
+  const kinds = () => startedKinds((kind) => paused?.has(kind) === true);
   const helper = describe && { node, version: () => describe().version };
-  const rows = createJobRows(database, schema);
+  const rows = createJobRows(database, schema, kinds);
   const parts =
     helper &&
     createSharedParts({ ...dependencies, rows: createPartRows(database, schema, helper), leaseMs: limits.leaseMs });
-  const presence = createPresence({ ...dependencies, events: documents.events }, helper, parts);
+  const presence = createPresence({ ...dependencies, kinds, events: documents.events }, helper, parts);
   return createSharedQueue({ ...dependencies, rows, parts, presence });
 }
 

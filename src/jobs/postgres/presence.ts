@@ -20,6 +20,8 @@ export interface PresenceOptions {
   readonly node: string;
   /** Returns the state that it reports. Default: the node is not listed. */
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
+  /** Returns the kinds, as in rows, that start. Default: all. */
+  readonly kinds?: (() => readonly string[]) | undefined;
   readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Events of other processes, read in the same statement. */
@@ -66,7 +68,7 @@ export function createPresence(
 ): Presence {
   const { database, schema, node, describe, limits, clock, events } = options;
   const rows = createNodeRows(database, schema);
-  const pulse = createPulse({ database, schema, node, helper });
+  const pulse = createPulse({ database, schema, node, helper, kinds: options.kinds });
   const lookOut = createLookOut();
   let largest: { readonly memory: LargestMemory; readonly untilMs: number } | undefined;
   let stale = 0;

@@ -3,7 +3,7 @@ import type { EventReading } from '#store/postgres/event-reader.js';
 import type { Room } from '../queue.js';
 import { keyOf, type KeyRow, type RunningJob } from './job-rows.js';
 import type { NodeState } from './node-rows.js';
-import { CLAIMED_KINDS } from './queued-kinds.js';
+import { CLAIMED_KINDS, queuedLanes } from './queued-kinds.js';
 import type { PartNode } from './takeable-parts.js';
 
 /** Reads and reports of one statement; the rest is not due. */
@@ -44,10 +44,13 @@ export interface PulseOptions {
   readonly node: string;
   /** Computes parts of other nodes' jobs. */
   readonly helper: PartNode | undefined;
+  /** Returns the kinds, as in rows, that start. Default: all. */
+  readonly kinds?: (() => readonly string[]) | undefined;
 }
 
 /** @returns a function that reads and reports all that is due in one statement and forwards events to their reader */
-export function createPulse({ database, schema, node, helper }: PulseOptions): (order: PulseOrder) => Promise<Pulse> {
+export function createPulse(options: PulseOptions): (order: PulseOrder) => Promise<Pulse> {
+  const { database, schema, node, helper, kinds = () => CLAIMED_KINDS } = options;
   const parameters = Array.from({ length: 11 }, (_, i) => `$${i + 1}`).join(', ');
   const statement = `SELECT * FROM ${schema}.pulse_1(${parameters})`;
   return async ({ state, events, asksSilent, asksNodes, room }) => {
@@ -56,7 +59,7 @@ export function createPulse({ database, schema, node, helper }: PulseOptions): (
     const work =
       room === undefined || room.lanes.length === 0
         ? [null, null, null, null, null]
-        : [CLAIMED_KINDS, room.lanes, room.freeBytes, room.memoryBytes, helper?.version() ?? null];
+        : [kinds(), room.lanes.flatMap(queuedLanes), room.freeBytes, room.memoryBytes, helper?.version() ?? null];
     const values = [node, stateText, ...eventPosition, asksSilent, asksNodes, ...work];
     const row = (await database.query<PulseRow>(statement, values))[0]!; // exactly one row
     events?.take({ horizon: row.horizon!, ids: row.event_ids ?? [], events: row.events ?? [] });

@@ -1,4 +1,6 @@
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_PRIORITIES, type JobPriority } from '#domain/jobs/priority.js';
+import type { Lane } from '../compute-pool.js';
 
 /**
  * Raise it when a node of the last release would fail a job of this one, or compute other values: payloads, settings of
@@ -6,7 +8,7 @@ import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
  *
  * | generation | releases |
  * | 1, not written | up to 0.3.0 |
- * | 2 | later ones |
+ * | 2 | from 0.4.0 |
  */
 const GENERATION = 2;
 const SEPARATOR = '/';
@@ -18,9 +20,32 @@ const inGeneration = (kind: JobKindName, generation: number): string =>
 export const queuedKind = (kind: JobKindName): string => inGeneration(kind, GENERATION);
 
 /** Kinds in rows that this release claims: its own and those of earlier releases. */
-export const CLAIMED_KINDS: readonly string[] = Array.from({ length: GENERATION }, (_, i) =>
-  JOB_KINDS.map((kind) => inGeneration(kind, i + 1)),
-).flat();
+export const CLAIMED_KINDS: readonly string[] = claimed(JOB_KINDS);
+
+/** Returns those kinds without paused ones. */
+export const startedKinds = (isPaused: (kind: JobKindName) => boolean): readonly string[] =>
+  JOB_KINDS.some(isPaused) ? claimed(JOB_KINDS.filter((kind) => !isPaused(kind))) : CLAIMED_KINDS;
+
+function claimed(kinds: readonly JobKindName[]): readonly string[] {
+  return Array.from({ length: GENERATION }, (_, i) => kinds.map((kind) => inGeneration(kind, i + 1))).flat();
+}
 
 /** SQL expression for the kind of a job in a row of any release. */
 export const kindOfRow = `split_part(kind, '${SEPARATOR}', 1)`;
+
+/**
+ * Lane in the row of a job: each priority has its own line, in which owners take turns. Nodes of releases without
+ * priorities claim those of normal priority.
+ */
+export const queuedLane = (lane: Lane, priority: JobPriority = 'normal'): string =>
+  priority === 'normal' ? lane : `${lane}${SEPARATOR}${priority}`;
+
+/** Returns the lanes in rows, in the order in which their jobs start. */
+export const queuedLanes = (lane: Lane): string[] => JOB_PRIORITIES.map((priority) => queuedLane(lane, priority));
+
+/** SQL expression for the lane of a row. @param column its column */
+export const laneOfRow = (column: string): string => `split_part(${column}, '${SEPARATOR}', 1)`;
+
+/** SQL expression by which rows of several lanes are in the order of their priorities. @param column of the lane */
+export const byPriority = (column: string): string =>
+  `CASE split_part(${column}, '${SEPARATOR}', 2) WHEN 'high' THEN 0 WHEN 'low' THEN 2 ELSE 1 END`;

@@ -1,3 +1,4 @@
+import type { RecordedClosures } from '#domain/calendars/closures.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
@@ -117,6 +118,7 @@ export type RiskUniverse =
       readonly kind: 'run';
       readonly columns: string;
       readonly calendar: string;
+      readonly closures?: RecordedClosures | undefined;
       readonly currency: string;
       readonly treatment: TreatmentSpec;
     };
@@ -127,7 +129,12 @@ export interface ValidateRiskModelInput {
   /** Securities of the model. */
   readonly identifiers: readonly string[];
   /** Sessions and currency; null for the days on which one of the securities has a bar. */
-  readonly terms: { readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec } | null;
+  readonly terms: {
+    readonly calendar: string;
+    readonly closures?: RecordedClosures | undefined;
+    readonly currency: string;
+    readonly treatment: TreatmentSpec;
+  } | null;
   readonly settings: RiskModelRequest;
   readonly request: RiskValidationRequest;
   /** Run whose weights are tested as a portfolio. */

@@ -56,8 +56,6 @@ export interface RenderInput {
   readonly renderedAt: string;
   /** Program and version, for the metadata of the file. */
   readonly creator: string;
-  /** The served market for risk estimates; null if there is none or no block needs it. */
-  readonly market: MarketHandle | null;
   readonly outputs: TaskOutputs<'pdf'>;
 }
 
@@ -68,8 +66,8 @@ export interface RenderedRun {
   readonly columns: string;
   readonly terms: RunTerms;
   readonly stale: StaleState | null;
-  /** True if the market belongs to another store than the run, so that it cannot estimate its risk. */
-  readonly isOtherDataset: boolean;
+  /** Market of the run for risk estimates; null if it cannot be read or no block needs it. */
+  readonly market: MarketHandle | null;
 }
 
 export interface RenderOutput {

@@ -14,12 +14,14 @@ import type { RenderedRun, RenderInput } from './outputs.js';
 import type {
   BacktestInput,
   OutcomesFile,
-  PlanSimulationInput,
   ReplayInput,
   RerunFile,
+  SimulatePartInput,
   SumRerunInput,
+  SumSimulationInput,
   SumSweepInput,
   SweepPartInput,
+  TalliesFile,
 } from './runs.js';
 
 /**
@@ -113,7 +115,11 @@ export type ReplayOrder = OnMarket<Omit<ReplayInput, 'columns' | 'models' | 'kno
     readonly columns: ArtifactReference;
   };
 
-export type PlanSimulationOrder = OnMarket<OnArtifacts<PlanSimulationInput, 'columns'>>;
+export type SimulatePartOrder = OnMarket<OnArtifacts<SimulatePartInput, 'columns'>>;
+
+export type SumSimulationOrder = OnMarket<OnArtifacts<Omit<SumSimulationInput, 'files'>, 'columns'>> & {
+  readonly files: readonly (Omit<TalliesFile, 'path'> & ArtifactReference)[];
+};
 
 export type RiskUniverseOrder =
   | Extract<RiskUniverse, { readonly kind: 'names' }>
@@ -127,8 +133,8 @@ export type ValidateRiskModelOrder = OnMarket<Omit<ValidateRiskModelInput, 'run'
   readonly run: OnArtifacts<NonNullable<ValidateRiskModelInput['run']>, 'columns'> | null;
 };
 
-export type RenderedRunOrder = OnArtifacts<Omit<RenderedRun, 'overview'>, 'columns'> & {
+export type RenderedRunOrder = OnMarket<OnArtifacts<Omit<RenderedRun, 'overview'>, 'columns'>> & {
   readonly overview: { readonly plan: HashedReference } | { readonly stored: HashedReference };
 };
 
-export type RenderOrder = OnMarket<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };
+export type RenderOrder = WithOutputNames<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };

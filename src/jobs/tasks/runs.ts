@@ -4,7 +4,7 @@ import type { RerunRow } from '#contract/reruns.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
+import type { SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { Patch, SweepBase, Variation } from '#domain/sweeps/variants.js';
@@ -200,7 +200,8 @@ export interface SumRerunInput {
   readonly outputs: TaskOutputs<'view' | 'rows'>;
 }
 
-export interface PlanSimulationInput {
+/** All that determines the paths of a simulation. */
+export interface SimulationInput {
   /** File of the run's columns. */
   readonly columns: string;
   readonly request: SimulationRequest;
@@ -209,27 +210,23 @@ export interface PlanSimulationInput {
   readonly market: MarketHandle | null;
 }
 
-export interface SimulationStart {
-  readonly plan: SimulationPlan;
-  readonly observations: number;
-  readonly observedStart: string;
-  readonly observedEnd: string;
-  /** Mean return per session. */
-  readonly mean: number;
-  readonly deviation: number;
-  /** Sessions per year. */
-  readonly periods: number;
-  readonly factorShare: number | null;
+export interface SimulatePartInput extends SimulationInput {
+  readonly parts: readonly number[];
+  readonly outputs: TaskOutputs<'tallies'>;
 }
 
-export interface SumSimulationInput {
-  readonly start: SimulationStart;
-  readonly memory: SharedArrayBuffer;
-  readonly request: SimulationRequest;
+/** Results of the paths of some parts, in memory as `talliesIn` reads them. */
+export interface TalliesFile extends HashedFile {
+  /** Parts in order. */
+  readonly parts: readonly number[];
+}
+
+export interface SumSimulationInput extends SimulationInput {
+  /** Results of all parts; some parts may occur more than once. */
+  readonly files: readonly TalliesFile[];
   readonly runId: string;
   /** Sessions ahead, [horizon]. */
   readonly dates: readonly string[];
-  readonly precision: 'float64' | 'float32';
   readonly outputs: TaskOutputs<'view'>;
 }
 

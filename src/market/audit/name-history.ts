@@ -58,18 +58,18 @@ export function* nameHistories(
     else known.push(action);
   }
   const width = identifiers.length;
-  const found = new Int32Array(dates.length);
+  const result = new Int32Array(dates.length);
   const prices = new Float64Array(dates.length);
   for (let position = 0; position < width; position++) {
     let bars = 0;
     for (let t = 0, cell = position; t < dates.length; t++, cell += width) {
       const price = panel[cell]!;
       if (Number.isNaN(price)) continue;
-      found[bars] = t;
+      result[bars] = t;
       prices[bars++] = price;
     }
     if (bars < 2) continue;
-    const rows = found.slice(0, bars);
+    const rows = result.slice(0, bars);
     const days = rows.map((t) => dates[t]!);
     const close = prices.slice(0, bars);
     const placed = (actions.get(identifiers[position]!) ?? []).map((action) => ({

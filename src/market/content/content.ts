@@ -45,14 +45,14 @@ export async function digestContent(
   const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
   const digestOf = blockDigests(content);
-  const made = known.made?.fields === fields ? known.made.digests : undefined;
+  const result = known.made?.fields === fields ? known.made.digests : undefined;
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
   const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last one may have gained days
   if (known.blocks !== undefined) blocks.set(known.blocks.digests.subarray(0, whole * DIGEST_BYTES));
   const blockBytes = BLOCK_DAYS * identifiers.length * names.length * Float64Array.BYTES_PER_ELEMENT;
   let hashed = 0;
   for (let block = whole; block * DIGEST_BYTES < blocks.length; block++) {
-    const digest = made?.get(block);
+    const digest = result?.get(block);
     blocks.set(digest ?? digestOf(block), block * DIGEST_BYTES);
     if (digest === undefined) hashed += blockBytes;
     if (hashed < RESTING_BYTES) continue;

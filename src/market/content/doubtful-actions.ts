@@ -60,13 +60,13 @@ export function actionDoubts(content: MarketContent, adjustment: Adjustment): Ac
 }
 
 function byName(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
-  const found = new Map<string, CorporateAction[]>();
+  const results = new Map<string, CorporateAction[]>();
   for (const action of actions) {
-    const own = found.get(action.identifier);
-    if (own === undefined) found.set(action.identifier, [action]);
+    const own = results.get(action.identifier);
+    if (own === undefined) results.set(action.identifier, [action]);
     else own.push(action);
   }
-  return found;
+  return results;
 }
 
 const isSplit = ({ type, status }: CorporateAction) => ACTION_KINDS[type] === 'ratio' && status !== 'cancelled';

@@ -177,8 +177,8 @@ function changesOf(
     ).corporate_actions;
   const counts = changesIn(false).history;
   if (counts.added + counts.changed + counts.removed === 0) return undefined;
-  const told = changesIn(true).restatements.filter(({ date }) => date === null || date <= formatDay(lastDay));
-  return { counts, first: told.slice(0, DIFFERENCES_MAX) };
+  const reports = changesIn(true).restatements.filter(({ date }) => date === null || date <= formatDay(lastDay));
+  return { counts, first: reports.slice(0, DIFFERENCES_MAX) };
 }
 
 interface Versions {

@@ -48,7 +48,7 @@ export function partialDates(
   const returnsUntil = lastExpected(content, close);
   const isClosed = closedOn(content, codes, once(open));
   const lastBar = new Int32Array(assets).fill(-1);
-  const found: PartialDate[] = [];
+  const results: PartialDate[] = [];
   /** True when every security has a bar on the day before, which `lastBar` does not record. */
   let isBehind = false;
   for (let t = 0; t < dates.length; t++) {
@@ -75,9 +75,9 @@ export function partialDates(
     if (!isPartial(absent.length, expected + absent.length)) continue;
     const missing = absent.filter((n) => !isClosed(n, dates[t]!));
     if (isPartial(missing.length, expected + missing.length))
-      found.push({ day: dates[t]!, bars, missing: missing.map((n) => identifiers[n]!) });
+      results.push({ day: dates[t]!, bars, missing: missing.map((n) => identifiers[n]!) });
   }
-  return findingsOf(found.toReversed());
+  return findingsOf(results.toReversed());
 }
 
 /** True when the number of expected securities without a bar makes a date suspect. */
@@ -136,12 +136,12 @@ function closedOn(
 
 function findingsOf(found: readonly PartialDate[]): Finding[] {
   const single = found.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
-    const listed = missing.slice(0, NAMES_LISTED_MAX).join(', ');
+    const list = missing.slice(0, NAMES_LISTED_MAX).join(', ');
     return {
       severity: 'warning',
       code: 'PARTIAL_DATE',
       path: `market[${formatDay(day)}]`,
-      message: `Bars of ${bars} of ${bars + missing.length} names on ${formatDay(day)}: ${missing.length} that traded shortly before have none (${listed}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
+      message: `Bars of ${bars} of ${bars + missing.length} names on ${formatDay(day)}: ${missing.length} that traded shortly before have none (${list}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
       count: missing.length,
       places: missing.slice(0, NAMES_MAX),
     };

@@ -69,11 +69,11 @@ const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 function restOf(market: MarketData, day: Day): PrefixRest {
   let byDay = rests.get(market);
   if (byDay === undefined) rests.set(market, (byDay = new Map()));
-  const found = byDay.get(day) ?? hashedRest(market, day);
+  const result = byDay.get(day) ?? hashedRest(market, day);
   byDay.delete(day);
-  byDay.set(day, found);
+  byDay.set(day, result);
   if (byDay.size > DAYS_MAX) byDay.delete(byDay.keys().next().value!);
-  return found;
+  return result;
 }
 
 function hashedRest(market: MarketData, day: Day): PrefixRest {

@@ -37,7 +37,7 @@ export function warnOfSessions(
     .toSorted()
     .join(', ');
   if (days.length > DAYS_MAX) {
-    const listed = days
+    const list = days
       .slice(0, LISTED_MAX)
       .map(({ day }) => formatDay(day))
       .join(', ');
@@ -45,13 +45,13 @@ export function warnOfSessions(
     problems.warning({
       code: 'NOT_A_SESSION',
       path: 'market',
-      message: `${bars} bars are of ${days.length} days that are no session of ${inUse}: ${listed} and more. No index on such a calendar sees them.`,
+      message: `${bars} bars are of ${days.length} days that are no session of ${inUse}: ${list} and more. No index on such a calendar sees them.`,
     });
     return;
   }
   for (const { day, names } of days) {
-    const listed = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${WEEKDAYS[weekdayOf(day)]}, which is no session of ${inUse}: ${listed}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
+    const list = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${WEEKDAYS[weekdayOf(day)]}, which is no session of ${inUse}: ${list}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }

@@ -21,13 +21,13 @@ export interface UnknownCurrency {
 export function unknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {
   const names = [...identifiers, ...(series?.keys() ?? [])];
   const inPairs = new Set(names.flatMap(halves));
-  const found: UnknownCurrency[] = [];
+  const results: UnknownCurrency[] = [];
   const judge = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
     if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || inPairs.has(currency)) return;
     const since = about.from === null ? '' : ` from ${about.from}`;
     const meant = didYouMean(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
     const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}: no code of ISO 4217, and the store has no exchange rate of it.${meant}`;
-    found.push({ ...about, currency, message });
+    results.push({ ...about, currency, message });
   };
   const column = reference.columns.indexOf('CURRENCY');
   if (column >= 0)
@@ -40,7 +40,7 @@ export function unknownCurrencies({ identifiers, reference, series }: MarketCont
         });
   for (const { identifier, currency } of series?.values() ?? [])
     judge(currency, { identifier, table: 'series', from: null });
-  return found;
+  return results;
 }
 
 /** The other currency of a pair of which one is known. */

@@ -39,9 +39,9 @@ export function openDirectDuckDb(settings: string): DirectDuckDb {
   const prepared = (sql: string): BigUint64Array => {
     const statement = pointer();
     if (calls.prepare(connection[0]!, sql, statement) === 0) return statement;
-    const said = calls.prepareError(statement[0]!);
+    const message = calls.prepareError(statement[0]!);
     calls.destroyPrepared(statement);
-    throw new Error(said ?? 'a statement could not be prepared');
+    throw new Error(message ?? 'a statement could not be prepared');
   };
   const close = (): void => {
     calls.disconnect(connection);
@@ -50,9 +50,9 @@ export function openDirectDuckDb(settings: string): DirectDuckDb {
   const run = (sql: string): void => {
     const result = new Uint8Array(RESULT_BYTES);
     const failed = calls.query(connection[0]!, sql, result) !== 0;
-    const said = failed ? calls.resultError(result) : null;
+    const message = failed ? calls.resultError(result) : null;
     calls.destroyResult(result);
-    if (failed) throw new Error(said ?? 'a statement failed');
+    if (failed) throw new Error(message ?? 'a statement failed');
   };
   try {
     run(settings);
@@ -69,8 +69,8 @@ export function openDirectDuckDb(settings: string): DirectDuckDb {
         if (calls.executeStreaming(statement[0]!, result) !== 0)
           throw new Error(calls.resultError(result) ?? 'a query failed');
         drain(calls, calls.resultOf(result), columns, onRows);
-        const said = calls.resultError(result);
-        if (said !== null && said !== '') throw new Error(said);
+        const message = calls.resultError(result);
+        if (message !== null && message !== '') throw new Error(message);
       } finally {
         calls.destroyResult(result);
         calls.destroyPrepared(statement);

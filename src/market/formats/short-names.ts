@@ -35,25 +35,25 @@ export function shortNames(positions: ReadonlyMap<string, number>): (() => Posit
 function reader(table: Int32Array, slots: Int32Array, columns: Int32Array): PositionsOf {
   /** The spelling that came after each; first the next one. */
   const after = columns.map((_, s) => (s + 1) % columns.length);
-  let found = new Int32Array(0);
+  let result = new Int32Array(0);
   let last = 0;
   return (texts) => {
     const rows = texts.length / WORDS;
-    if (found.length < rows) found = new Int32Array(rows);
+    if (result.length < rows) result = new Int32Array(rows);
     for (let row = 0, at = 0; row < rows; row++, at += WORDS) {
       let s = after[last]!;
       if (!isSame(table, s * WORDS, texts, at)) {
         s = isSame(table, last * WORDS, texts, at) ? last : findSlot(table, slots, texts, at);
         if (s < 0) {
-          found[row] = -1;
+          result[row] = -1;
           continue;
         }
         if (s !== last) after[last] = s;
       }
-      found[row] = columns[s]!;
+      result[row] = columns[s]!;
       last = s;
     }
-    return found;
+    return result;
   };
 }
 

@@ -89,14 +89,14 @@ export function columnsFor(roles: Partial<Record<Role, string>>): Record<string,
 
 export function days(draft: Draft, written: readonly (Cell | undefined)[]): void {
   const cells = aboveFooter(written);
-  const found = dateFormatOf(cells);
-  if (found === undefined) {
+  const result = dateFormatOf(cells);
+  if (result === undefined) {
     const first = JSON.stringify(textIn(cells[0]) ?? '').slice(0, 80);
     const question = `How are days written? The first is ${first}.`;
     ask(draft, { field: 'date_format', question, taken: null });
     return;
   }
-  const { format, others } = found;
+  const { format, others } = result;
   if (format !== null) draft.mapping.date_format = format;
   const question = `Days may be written ${[format, ...others].join(' or ')}: no day decides it. The first is taken.`;
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });

@@ -281,9 +281,9 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
       continue;
     }
     await datesLeft(questions, async (date_format) => {
-      const found = createProblems();
-      await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, found);
-      return found.findings();
+      const result = createProblems();
+      await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, result);
+      return result.findings();
     });
     const taken = basisOf(proposal, read, questions);
     const isOpen = read === undefined || questions.some(({ required }) => required);

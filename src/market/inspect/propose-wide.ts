@@ -131,14 +131,14 @@ function askFields(draft: Draft, fields: Readonly<Record<string, string>>, sampl
       });
     return;
   }
-  const told = roleFromFile(samples[0]!.name);
-  if (told !== 'CLOSE')
+  const report = roleFromFile(samples[0]!.name);
+  if (report !== 'CLOSE')
     ask(draft, {
       field: 'field',
       question: 'The table does not name the field of its numbers; CLOSE is assumed.',
       taken: 'CLOSE',
       // A store without closes is none: a single table that is called nothing else can only be them.
-      required: samples.length > 1 || told !== undefined,
+      required: samples.length > 1 || report !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });
   if (samples.length > 1) ask(draft, { field: 'fields', question: 'Which field is each of the tables?', taken: null });

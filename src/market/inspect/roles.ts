@@ -193,12 +193,12 @@ export function roleOf(name: string): Role | undefined {
 
 /** The column of each role that a header has. */
 export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
-  const found: Partial<Record<Role, string>> = {};
+  const result: Partial<Record<Role, string>> = {};
   for (const role of Object.keys(NAMES) as Role[]) {
     const name = NAMES[role].flatMap((text) => header.filter((column) => plain(column) === text)).at(0);
-    if (name !== undefined) found[role] = name;
+    if (name !== undefined) result[role] = name;
   }
-  return found;
+  return result;
 }
 
 /** A column that is called nearly like one of a role. */

@@ -82,11 +82,11 @@ type Rows = Omit<Sample, 'name'>;
 
 /** Rows of a text file: one that is not UTF-8 is taken for windows-1252, as long as nobody says how it is written. */
 async function textRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
-  const found = createProblems();
-  const rows = await encodedRows(file, found, terms);
-  if (terms.encoding === null && found.findings().some(isOfEncoding))
+  const result = createProblems();
+  const rows = await encodedRows(file, result, terms);
+  if (terms.encoding === null && result.findings().some(isOfEncoding))
     return textRows(file, problems, { ...terms, encoding: USUAL_ENCODING });
-  problems.take(found.findings());
+  problems.take(result.findings());
   return rows;
 }
 

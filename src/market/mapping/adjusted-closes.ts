@@ -79,28 +79,28 @@ export function deriveActions(panels: Panels, adjustment: MarketData['adjustment
     ...panels,
     fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
   });
-  const found = panels.identifiers.map((identifier, n) =>
+  const results = panels.identifiers.map((identifier, n) =>
     actionsOf(identifier, closesOf(panels, adjusted, n), adjustment, problems),
   );
-  const actions = found.flatMap((each) => each.actions);
+  const actions = results.flatMap((each) => each.actions);
   const splits = actions.filter(({ type }) => type === 'SPLIT').length;
-  const errors = found.flatMap((each) => each.errors);
+  const errors = results.flatMap((each) => each.errors);
   return { panels: rest, actions, derived: { dividends: actions.length - splits, splits }, errors };
 }
 
 function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
   const closes = fields.get('CLOSE')!; // every market has it
   const held = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
-  const refused: (readonly [Day, number])[] = [];
+  const refusals: (readonly [Day, number])[] = [];
   for (let t = 0; t < dates.length; t++) {
     const cell = t * identifiers.length + n;
-    if (adjusted[cell]! <= 0) refused.push([dates[t]!, adjusted[cell]!]);
+    if (adjusted[cell]! <= 0) refusals.push([dates[t]!, adjusted[cell]!]);
     if (!(closes[cell]! > 0 && adjusted[cell]! > 0)) continue;
     held.days.push(dates[t]!);
     held.close.push(closes[cell]!);
     held.adjusted.push(adjusted[cell]!);
   }
-  return { ...held, refused };
+  return { ...held, refused: refusals };
 }
 
 function actionsOf(

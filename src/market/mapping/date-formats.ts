@@ -128,8 +128,8 @@ function dayOfParts({
   const month = monthOf(months);
   const day = Number(days);
   if (month < 1 || month > 12) return undefined;
-  const found = dayOf({ year, month, day });
-  return parseDay(formatDay(found)) === found && isOn(found, { year, month, day }) ? found : undefined;
+  const result = dayOf({ year, month, day });
+  return parseDay(formatDay(result)) === result && isOn(result, { year, month, day }) ? result : undefined;
 }
 
 /** True when a day is the date it was built from: 30 February becomes another date. */

@@ -165,8 +165,8 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
 /** The text in the column of days; undefined where it does not belong to a footer. */
 function footerText(held: readonly Held[]): string | undefined {
-  const found = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
-  if (found === undefined) return undefined;
-  const text = typeof found.value === 'string' ? found.value.trim() : '';
+  const result = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
+  if (result === undefined) return undefined;
+  const text = typeof result.value === 'string' ? result.value.trim() : '';
   return isFooterText(text) ? text : undefined;
 }

@@ -5,11 +5,11 @@ export const withoutSlash = (identifier: string) => identifier.replaceAll('/', '
 
 /** Names columns without a slash, and reports each once that had one. */
 export function createSlashlessNames(problems: Problems): (identifier: string) => string {
-  const told = new Set<string>();
+  const reports = new Set<string>();
   return (identifier) => {
     const name = withoutSlash(identifier);
-    if (name === identifier || told.has(identifier)) return name;
-    told.add(identifier);
+    if (name === identifier || reports.has(identifier)) return name;
+    reports.add(identifier);
     const message = `${identifier} is read as ${name}: an identifier has no /.`;
     problems.warning({ code: 'BAD_IDENTIFIER', path: `market.${name}`, message, value: identifier });
     return name;

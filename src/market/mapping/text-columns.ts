@@ -31,12 +31,12 @@ export function createTextColumns(problems: Problems): TextColumns {
   const columns = new Map<string, Wordy>();
 
   function add(name: string, text: string, { file, row, column }: Place): void {
-    const refused = columns.get(name) ?? { first: [], count: 0 };
-    columns.set(name, refused);
-    refused.count += 1;
+    const refusal = columns.get(name) ?? { first: [], count: 0 };
+    columns.set(name, refusal);
+    refusal.count += 1;
     const written = file.written[column]!;
-    if (refused.first.length < ALIKE_MAX)
-      refused.first.push({
+    if (refusal.first.length < ALIKE_MAX)
+      refusal.first.push({
         code: 'NOT_A_NUMBER',
         path: cellPath(file.label, row, written),
         message: `${written} is ${quote(text)}, which ${notANumber(text)}.`,

@@ -75,11 +75,11 @@ const ask = (header: ImportHeader) => answerTo<ImportAnswer>({ kind: 'question',
 
 /** Reports a question and waits for its answer. */
 function answerTo<A>(question: MarketTaskReport): Promise<A> {
-  const answered = new Promise<A>((resolve) => {
+  const response = new Promise<A>((resolve) => {
     process.once('message', (answer: A) => resolve(answer));
   });
   void report(question);
-  return answered;
+  return response;
 }
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
@@ -106,7 +106,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   const problems = createProblems();
   const { sharedFiles } = request.options;
   const outgoing = sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
-  const made = await perform(request, problems, {
+  const result = await perform(request, problems, {
     begin(panels) {
       outgoing?.begin(panels);
       growing.begin(panels);
@@ -117,10 +117,10 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     },
     digested: growing.digested,
   });
-  if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-  const { content, rows, rowsRead } = made;
+  if (result === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+  const { content, rows, rowsRead } = result;
   const handOver = async () =>
-    made.isServed === false
+    result.isServed === false
       ? undefined
       : outgoing?.finish(content).catch((cause: unknown) => {
           throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
@@ -131,12 +131,12 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   const check = async () => {
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();
-    const warnings = isWhole ? doubtsOf(content, { adjustment: made.adjustment, calendars }, problems) : readWarnings;
+    const warnings = isWhole ? doubtsOf(content, { adjustment: result.adjustment, calendars }, problems) : readWarnings;
     const digested = await digestContent(content, { made: await growing.made() }); // The last blocks were hashed meanwhile.
     return { ...digested, warnings, readWarnings };
   };
   // The threads of the file system write the remaining hand-over in the meantime.
-  const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), made.files(), check()]);
+  const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), result.files(), check()]);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -145,9 +145,9 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     rows,
     ...(rowsRead === undefined ? {} : { rowsRead }),
     files,
-    unchangedTables: made.unchangedTables ?? [],
-    derived: made.derived ?? null,
-    ...(made.dividendErrors === undefined ? {} : { dividendErrors: made.dividendErrors }),
+    unchangedTables: result.unchangedTables ?? [],
+    derived: result.derived ?? null,
+    ...(result.dividendErrors === undefined ? {} : { dividendErrors: result.dividendErrors }),
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings,
     readWarnings,
@@ -202,13 +202,13 @@ async function perform(
     }
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');
-      const made = await performImport(await readFile(options.bodyFile!), problems, ask);
-      return made && { ...made, files: writeText(made.folder, made.content) };
+      const result = await performImport(await readFile(options.bodyFile!), problems, ask);
+      return result && { ...result, files: writeText(result.folder, result.content) };
     }
     case 'importTable': {
       const { importTable } = await import('../import/import-table.js');
-      const made = await importTable(input, problems, (fraction) => onProgress(0.6 * fraction, 'reading'));
-      return made && { ...made, files: writeText(made.folder, made.content) };
+      const result = await importTable(input, problems, (fraction) => onProgress(0.6 * fraction, 'reading'));
+      return result && { ...result, files: writeText(result.folder, result.content) };
     }
     case 'generate': {
       const { generateMarket } = await import('../synthetic/generate-market.js');

@@ -35,8 +35,8 @@ export interface ServedMarkets extends Markets {
    * @throws Refusal NO_DATA_SOURCE when it has been replaced since and nothing else holds it
    */
   handleOf(identity: MarketIdentity): MarketHandle;
-  /** True when this process has the content of an identity. */
-  holds(identity: MarketIdentity): boolean;
+  /** The content of an identity, if this process has it. */
+  find(identity: MarketIdentity): ServedMarket | undefined;
   /** Makes an earlier content one that is found by its identity, for as long as somebody holds it. */
   hold(market: ServedMarket): void;
   /** Serves a market from now on. */
@@ -97,7 +97,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       contents.add(market);
       return { type: 'market-activated', market: market.identity, loaded_at: market.loadedAt };
     },
-    holds: (identity) => contents.find(identity) !== undefined,
+    find: contents.find,
     handleOf(identity) {
       const found = contents.find(identity);
       if (found !== undefined) return found.handle;
@@ -110,15 +110,8 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     },
     declare({ datasetId, adjustment, currency = null }) {
       if (current?.identity.datasetId !== datasetId) return;
-      const { handle, market, identity } = current;
-      if (identity.adjustment === adjustment && (identity.currency ?? null) === currency) return;
-      const declared = { adjustment, currency };
-      serve({
-        ...current,
-        handle: { ...handle, ...declared },
-        identity: { ...identity, ...declared },
-        market: { ...market, ...declared },
-      });
+      const declared = redeclared(current, { adjustment, currency });
+      if (declared !== current) serve(declared);
     },
     hold: contents.add,
     serve,
@@ -127,6 +120,22 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       failed = failure;
       settle();
     },
+  };
+}
+
+/** A market with what its store declares now. */
+export function redeclared(
+  served: ServedMarket,
+  { adjustment, currency = null }: Pick<MarketIdentity, 'adjustment' | 'currency'>,
+): ServedMarket {
+  const { handle, market, identity } = served;
+  if (identity.adjustment === adjustment && (identity.currency ?? null) === currency) return served;
+  const declared = { adjustment, currency };
+  return {
+    ...served,
+    handle: { ...handle, ...declared },
+    identity: { ...identity, ...declared },
+    market: { ...market, ...declared },
   };
 }
 

@@ -159,9 +159,9 @@ async function mappedFiles(
     const own = names
       .filter((name) => isRead(name) && !TABLE_KINDS.some((table) => isCalled(name, table, areWorkbooks)))
       .toSorted(compareText);
-    const found = own.length > 0 ? own : await filesBelow(folder, isRead);
-    if (found.length === 0) continue;
-    const places = found.map((name) => [join(folder, name), `market/${name}`] as const);
+    const result = own.length > 0 ? own : await filesBelow(folder, isRead);
+    if (result.length === 0) continue;
+    const places = result.map((name) => [join(folder, name), `market/${name}`] as const);
     return filesAt(places, 'market', listing);
   }
   const sent = names.find((name) => /\.zip$/i.test(name));
@@ -176,20 +176,20 @@ async function mappedFiles(
 
 /** Files in the folders of a folder, as 2024/01/2024-01-02.csv; links to folders are not followed. */
 async function filesBelow(folder: string, isOwn: (name: string) => boolean): Promise<string[]> {
-  const found: string[] = [];
+  const results: string[] = [];
   let entries = 0;
   async function visit(below: string, depth: number): Promise<void> {
     for (const entry of await readdir(join(folder, below), { withFileTypes: true }).catch(() => [])) {
       const name = join(below, entry.name);
-      if (found.length > FILES_MAX || ++entries > ENTRIES_MAX) return;
+      if (results.length > FILES_MAX || ++entries > ENTRIES_MAX) return;
       if (!entry.isDirectory()) {
-        if (depth > 0 && isOwn(entry.name)) found.push(name);
+        if (depth > 0 && isOwn(entry.name)) results.push(name);
       } else if (depth < DEPTH_MAX && !/^[._]/.test(entry.name) && !TABLE_KINDS.some((table) => table === entry.name))
         await visit(name, depth + 1);
     }
   }
   await visit('', 0);
-  return found.toSorted(compareText);
+  return results.toSorted(compareText);
 }
 
 const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
@@ -210,7 +210,7 @@ async function filesAt(
   table: TableKind,
   { field, locations, problems }: Listing,
 ): Promise<SourceFile[]> {
-  const found: SourceFile[] = [];
+  const results: SourceFile[] = [];
   const before = problems.errors;
   let folders = 0;
 
@@ -235,7 +235,7 @@ async function filesAt(
       });
     } else if (status.isDirectory()) {
       folders += 1;
-      if (depth === DEPTH_MAX || folders + found.length > FILES_MAX) {
+      if (depth === DEPTH_MAX || folders + results.length > FILES_MAX) {
         problems.error({
           code: 'OUT_OF_RANGE',
           path: label,
@@ -256,12 +256,12 @@ async function filesAt(
         });
       } else if (status.size === 0n) {
         problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file is empty.' });
-      } else found.push({ path: real, label, ...format.as, bytes: Number(status.size), ...identityOf(status) });
+      } else results.push({ path: real, label, ...format.as, bytes: Number(status.size), ...identityOf(status) });
     }
   }
 
   for (const [path, label] of places) await visit(path, label, 0);
-  const formats = new Map(found.toReversed().map(({ format, path }) => [format, basename(path)]));
+  const formats = new Map(results.toReversed().map(({ format, path }) => [format, basename(path)]));
   if (formats.size > 1) {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -270,9 +270,9 @@ async function filesAt(
     });
     return [];
   }
-  if (found.length === 0 && problems.errors === before)
+  if (results.length === 0 && problems.errors === before)
     problems.error({ code: 'EMPTY_DATASET', path: table, message: 'The folder holds no file of the dataset.' });
-  return found;
+  return results;
 }
 
 /** Files that are no longer what they were when they were listed. */

@@ -66,8 +66,8 @@ export async function knownByBytes(
       held.identity === file.identity
     )
       continue;
-    const found = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
-    if (found?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
+    const result = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
+    if (result?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
     same.set(file.path, { ...held, identity: settledIdentity(file, listedAt) });
   }
   return same;

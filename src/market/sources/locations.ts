@@ -43,8 +43,8 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;
       const path = await realPathOfAbsent(resolve(location));
       if (!(await allows(path))) return notAllowed;
-      const found = await stat(path).catch(() => undefined);
-      const isKind = kind === 'folder' ? found?.isDirectory() : found?.isFile();
+      const result = await stat(path).catch(() => undefined);
+      const isKind = kind === 'folder' ? result?.isDirectory() : result?.isFile();
       if (isKind === true) return { path };
       return {
         problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: `There is no ${kind} at the location.` },

@@ -100,10 +100,10 @@ async function soundFiles(
   problems: Problems,
 ): Promise<ZonedFiles<SourceFile> | undefined> {
   const before = problems.errors;
-  const found = await withZones(connection, listed, (key) => mapping !== null || isBarKey(key));
-  await reportColumns(connection, found.files, { columns: found.columns, table: 'market' }, problems);
-  if (mapping === null) await reportKeys(connection, found.files, found.columns, problems);
-  return problems.errors > before ? undefined : found;
+  const result = await withZones(connection, listed, (key) => mapping !== null || isBarKey(key));
+  await reportColumns(connection, result.files, { columns: result.columns, table: 'market' }, problems);
+  if (mapping === null) await reportKeys(connection, result.files, result.columns, problems);
+  return problems.errors > before ? undefined : result;
 }
 
 /** The problem of a file that DuckDB cannot read. */

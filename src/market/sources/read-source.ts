@@ -188,13 +188,13 @@ async function isAsKnown(
 ): Promise<boolean> {
   const expected = known[tableKind];
   if (expected === undefined) return false;
-  const found: FileDigest[] = [];
+  const results: FileDigest[] = [];
   try {
-    await digestFiles(files, found);
+    await digestFiles(files, results);
   } catch {
     return false; // problems of a file are reported by its reader
   }
-  if (found.some(({ label, sha256 }) => expected[label] !== sha256)) return false;
-  digests.push(...found);
+  if (results.some(({ label, sha256 }) => expected[label] !== sha256)) return false;
+  digests.push(...results);
   return true;
 }

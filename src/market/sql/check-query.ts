@@ -122,11 +122,11 @@ const MARKED = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
  */
 export function queryRefusal(query: string, error: unknown, prefix = 0): Refusal {
   if (error instanceof Refusal) return error;
-  const said = error instanceof Error ? error.message : String(error);
-  if (/out of memory|failed to allocate|memory limit/i.test(said))
+  const report = error instanceof Error ? error.message : String(error);
+  if (/out of memory|failed to allocate|memory limit/i.test(report))
     return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
-  const mark = MARKED.exec(said);
-  const text = said.replace(MARKED, '').replace(/\n+/g, ' ').slice(0, 500).trim();
+  const mark = MARKED.exec(report);
+  const text = report.replace(MARKED, '').replace(/\n+/g, ' ').slice(0, 500).trim();
   if (mark === null) return badQuery(text);
   const line = Number(mark[1]);
   const column = mark[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);

@@ -73,16 +73,16 @@ async function tablesIn(connection: DuckDBConnection, query: string): Promise<Re
 
 /** Names of the tables that a plan scans. */
 function tablesOf(plan: unknown): ReadonlySet<string> {
-  const found = new Set<string>();
+  const results = new Set<string>();
   const pending = [plan];
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     if (typeof node !== 'object' || node === null) continue;
     for (const [name, value] of Object.entries(node)) {
-      if (name === 'Table' && typeof value === 'string') found.add(value.replaceAll('"', '').split('.').at(-1)!);
+      if (name === 'Table' && typeof value === 'string') results.add(value.replaceAll('"', '').split('.').at(-1)!);
       else pending.push(value);
     }
   }
-  return found;
+  return results;
 }
 
 function needsOf(
@@ -92,14 +92,14 @@ function needsOf(
   tables: ReadonlySet<string>,
 ): SqlNeeds {
   const runs = RUN_VIEWS.flatMap((view) => {
-    const asked = tables.has(restTable(view)) ? ids : named.filter((_, i) => tables.has(runTable(view, i)));
-    if (asked.length > limits.runs)
+    const request = tables.has(restTable(view)) ? ids : named.filter((_, i) => tables.has(runTable(view, i)));
+    if (request.length > limits.runs)
       throw new Refusal(
         'QUERY_LIMIT',
-        `The query reads ${view} of ${asked.length} indices (limit ${limits.runs}): select some by index_id = '...' or index_id IN (...).`,
-        { view, indices: asked.length, limit: limits.runs },
+        `The query reads ${view} of ${request.length} indices (limit ${limits.runs}): select some by index_id = '...' or index_id IN (...).`,
+        { view, indices: request.length, limit: limits.runs },
       );
-    return asked.map((indexId) => ({ view, indexId }));
+    return request.map((indexId) => ({ view, indexId }));
   });
   const market = MARKET_VIEWS.filter((view) => tables.has(view)).map((view) => ({
     view,

@@ -161,7 +161,7 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
     columns: COLUMNS,
     rows: new Map(
       companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
-        const listed = textOf(sessions[birth.listed]!);
+        const list = textOf(sessions[birth.listed]!);
         const { sector } = SECTORS[birth.sector]!;
         const row = (validFrom: Day | null, delisted: string | null, report: Report | undefined): ReferenceRow => ({
           validFrom,
@@ -173,7 +173,7 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
             sector,
             birth.industry,
             birth.name,
-            listed,
+            list,
             delisted,
             ...(report === undefined
               ? NOTHING

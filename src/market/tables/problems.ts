@@ -155,11 +155,11 @@ function asOne({ place, first, count }: Alike): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
   const places = first.slice(0, PLACES_MAX).map(({ path }) => path);
-  const listed = places.slice(0, PLACES_LISTED_MAX).join(', ');
+  const list = places.slice(0, PLACES_LISTED_MAX).join(', ');
   return {
     ...example,
     path: place,
-    message: `${count} times, first at ${listed}. For example: ${example.message}`,
+    message: `${count} times, first at ${list}. For example: ${example.message}`,
     count,
     places,
   };

@@ -25,14 +25,14 @@ const CONFLICTS_MAX = 1000;
 
 /** Counts conflicts by security. */
 export function createRowConflicts(): { add(conflict: ValueConflict): void; list(): readonly RowConflict[] } {
-  const found = new Map<string, RowConflict>();
+  const results = new Map<string, RowConflict>();
   const valueOf = (value: number): number | null => (value === value ? value : null);
   return {
     add({ identifier, day, column, first, other }) {
-      const known = found.get(identifier);
-      if (known !== undefined) found.set(identifier, { ...known, rows: known.rows + 1 });
-      else if (found.size < CONFLICTS_MAX)
-        found.set(identifier, {
+      const known = results.get(identifier);
+      if (known !== undefined) results.set(identifier, { ...known, rows: known.rows + 1 });
+      else if (results.size < CONFLICTS_MAX)
+        results.set(identifier, {
           identifier,
           rows: 1,
           date: formatDay(day),
@@ -41,6 +41,6 @@ export function createRowConflicts(): { add(conflict: ValueConflict): void; list
           other: valueOf(other),
         });
     },
-    list: () => [...found.values()],
+    list: () => [...results.values()],
   };
 }

@@ -160,8 +160,8 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   function putThrough(stripe: number, { cells, flags }: Stage): void {
     const [begin] = cellsOf(stripe);
     for (let from = flags.indexOf(1); from >= 0;) {
-      const found = flags.indexOf(0, from);
-      const to = found < 0 ? flags.length : found;
+      const index = flags.indexOf(0, from);
+      const to = index < 0 ? flags.length : index;
       for (const [f, panel] of panels.entries()) {
         const values = cells[f]!.subarray(from, to);
         if (to - from < WRITTEN_CELLS_MIN) panel.set(values, begin + from);

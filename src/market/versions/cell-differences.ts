@@ -66,12 +66,12 @@ export function differenceOf(
     }));
   const cells = compared.reduce((sum, { total }) => sum + total, 0);
   // One difference above the limit shows that there are more.
-  const listed = isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length + 1)] : changes;
+  const list = isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length + 1)] : changes;
   return {
     cells,
     rows: totalCounts(compared),
-    changes: listed.slice(0, limit),
-    isCut: cells > changes.length || listed.length > limit,
+    changes: list.slice(0, limit),
+    isCut: cells > changes.length || list.length > limit,
     appended: appendedBars(before, after),
   };
 }

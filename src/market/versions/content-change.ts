@@ -50,7 +50,7 @@ interface ComparedField {
 }
 
 function fieldChange({ name, values, after }: ComparedField, { rows, columns, width }: Places): FieldChange {
-  const found: { rows: number[]; columns: number[]; values: number[] } = { rows: [], columns: [], values: [] };
+  const result: { rows: number[]; columns: number[]; values: number[] } = { rows: [], columns: [], values: [] };
   const count = columns.length;
   const isSameAxis = count === width && columns.every((place, i) => place === i);
   const isShared = after !== undefined && after.buffer === values.buffer && isSameAxis && rows.every((p, i) => p === i);
@@ -61,16 +61,16 @@ function fieldChange({ name, values, after }: ComparedField, { rows, columns, wi
       const isHeld = after !== undefined && from >= 0 && columns[column]! >= 0;
       const other = isHeld ? after[from + columns[column]!]! : Number.NaN;
       if (Object.is(value, other)) continue;
-      found.rows.push(row);
-      found.columns.push(column);
-      found.values.push(value);
+      result.rows.push(row);
+      result.columns.push(column);
+      result.values.push(value);
     }
   }
   return {
     name,
-    rows: Int32Array.from(found.rows),
-    columns: Int32Array.from(found.columns),
-    values: Float64Array.from(found.values),
+    rows: Int32Array.from(result.rows),
+    columns: Int32Array.from(result.columns),
+    values: Float64Array.from(result.values),
   };
 }
 

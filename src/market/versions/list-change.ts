@@ -21,12 +21,12 @@ export function listChange<T extends string | number>(wanted: readonly T[], from
 
 /** The list that a change makes. @param ownOf what becomes of an item that the other list does not have */
 export function changedList<T, R>(change: ListChange<T>, from: readonly R[], ownOf: (item: T) => R): R[] {
-  const made: R[] = [];
+  const results: R[] = [];
   for (const step of change) {
-    if ('own' in step) for (const item of step.own) made.push(ownOf(item));
-    else for (let i = 0; i < step[1]; i++) made.push(from[step[0] + i]!);
+    if ('own' in step) for (const item of step.own) results.push(ownOf(item));
+    else for (let i = 0; i < step[1]; i++) results.push(from[step[0] + i]!);
   }
-  return made;
+  return results;
 }
 
 /** Place of each item in the other list; -1 where it does not have it. */

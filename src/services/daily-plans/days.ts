@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { dueDay, nextDay } from '#domain/daily-plans/due-days.js';
 import type {
   DayDocument,
@@ -19,6 +18,7 @@ import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
 import { newDay, newStep, stepsUnder, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
@@ -83,6 +83,7 @@ export interface DaysDependencies {
   readonly documents: DocumentStore;
   readonly schedules: ScheduleReader;
   readonly days: StoredDays;
+  readonly changes: Pick<DayChanges, 'watch'>;
   readonly artifacts: Pick<ArtifactStore, 'stream'>;
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
@@ -91,8 +92,6 @@ export interface DaysDependencies {
   readonly wake: () => void;
 }
 
-/** Between two looks at a day that somebody waits for. */
-const LOOK_MS = 100;
 /** A decision by the members that it has. */
 type Judged = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
 /** A day after a decision, with its entry of the register, and what others have to agree to. */
@@ -107,7 +106,7 @@ const NO_WAIVER = { index_id: null, check: null, identifier: null };
 const BACKFILL_MAX = 1040;
 
 export function createDays(dependencies: DaysDependencies): Days {
-  const { documents, schedules, days, artifacts, calendars, approvals, now, wake } = dependencies;
+  const { documents, schedules, days, changes, artifacts, calendars, approvals, now, wake } = dependencies;
   async function judge(tx: DocumentTransaction, judged: Judged, by: Authorship) {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
@@ -195,13 +194,15 @@ export function createDays(dependencies: DaysDependencies): Days {
     async get(scheduleId, date, { waitSeconds, signal }) {
       const endMs = performance.now() + 1000 * waitSeconds;
       for (;;) {
+        const waitMs = endMs - performance.now();
+        const watch = waitMs > 0 ? changes.watch(scheduleId, date) : undefined;
         const day = await days.get(scheduleId, date);
-        if (day === undefined) {
-          await requireSchedule(schedules, scheduleId);
-          throw dayNotFound(scheduleId, date);
-        }
-        if (isSettled(day, now()) || performance.now() >= endMs) return shownDay(day);
-        await pause(LOOK_MS, undefined, { signal });
+        const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
+        await watch?.next(isOver ? 0 : waitMs, signal);
+        if (!isOver) continue;
+        if (day !== undefined) return shownDay(day);
+        await requireSchedule(schedules, scheduleId);
+        throw dayNotFound(scheduleId, date);
       }
     },
     async file(scheduleId, date, name) {

@@ -97,6 +97,14 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     }
   }
 
+  /** The recorded closure of the exchange on a day. */
+  function closureOn({ date, plan }: Pick<DayDocument, 'date' | 'plan'>): string | undefined {
+    const { recorded } = calendars.get(plan.calendar) ?? {};
+    const change = recorded?.changes.find((one) => one.date === date);
+    if (change?.session !== 'closed') return undefined;
+    return `${plan.calendar} was closed: ${change.reason} (version ${recorded!.version} of its changes)`; // It has the change.
+  }
+
   async function perform(day: DayDocument, carried: readonly HeldIndex[]): Promise<void> {
     const keeper = keepDay(day, { days, holder });
     const lost = new AbortController();
@@ -110,6 +118,8 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
         rounds: now.rounds + 1,
         reason: null,
       }));
+      const closure = closureOn(day);
+      if (closure !== undefined) return await keeper.change((now) => closedDay(now, closure, timestamp()));
       const fault = authorFault(day);
       const terms = { keeper, performers, carried, timestamp, monotonicMs: clock.monotonicMs, signal };
       const end: RoundEnd =
@@ -225,6 +235,16 @@ function carriedFrom(earlier: readonly DayDocument[]): readonly HeldIndex[] | un
   }
   return [...carried.values()];
 }
+
+/** A day that ends because its exchange was closed. */
+const closedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
+  ...day,
+  state: 'skipped',
+  reason,
+  held: [],
+  finished_at: at,
+  next_attempt_at: null,
+});
 
 /** A day after a round. */
 function ended(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: number): DayDocument {

@@ -61,6 +61,7 @@ export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId:
 export function createStoredDays({ documents, now, isShared }: StoredDaysDependencies): StoredDays {
   async function putDay(tx: DocumentTransaction, day: DayDocument): Promise<void> {
     await tx.put('schedule-day', dayId(day.schedule_id, day.date), day);
+    if (day.state !== 'running') tx.publish({ type: 'day-changed', schedule_id: day.schedule_id, date: day.date });
     const state = await readState(tx, day.schedule_id);
     const others = state.open.filter((date) => date !== day.date);
     const open = hasEnded(day) ? others : [...others, day.date].toSorted();

@@ -17,7 +17,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
-import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { Markets } from '#market/serving/markets.js';
 import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { unknownIdentifier, window, assertKnown } from './window.js';
@@ -31,13 +31,8 @@ export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
-  /**
-   * The market of any store: the served one, or loaded for this call.
-   * @throws Refusal STORE_NOT_FOUND, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED when it cannot be read
-   */
-  readonly marketOf: (datasetId: string) => Promise<Pick<ServedMarket, 'market' | 'handle'>>;
-  /** Metadata of the served store. */
-  readonly served: () => Promise<ServedDataset | undefined>;
+  /** Metadata of a store in use. */
+  readonly datasetInUse: (datasetId: string) => Promise<ServedDataset | undefined>;
   /** ms since 1970. */
   readonly now: () => number;
 }
@@ -79,7 +74,7 @@ export interface Data {
 /** Columns in the order in which people read bars; others follow in the order of the files. */
 const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
-export function createData({ markets, jobs, dataVersions, marketOf, served, now }: DataDependencies): Data {
+export function createData({ markets, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
   const today = (): Day => Math.floor(now() / 86_400_000);
 
   async function prices(
@@ -88,9 +83,7 @@ export function createData({ markets, jobs, dataVersions, marketOf, served, now 
     format: 'json' | 'csv' | 'arrow',
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const { store_id: storeId } = query;
-    const { market, handle } =
-      storeId === undefined ? await dataVersions.servedAt(query.as_known_on) : await marketOf(storeId);
+    const { market, handle } = await dataVersions.servedAt(query.as_known_on);
     const lookup = lookupOf(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
@@ -119,7 +112,8 @@ export function createData({ markets, jobs, dataVersions, marketOf, served, now 
       corporateActionsOf(await dataVersions.servedAt(query.as_known_on), identifier, query),
     async coverage() {
       const current = markets.current();
-      return coverageOf(current, await served(), now());
+      const about = current === undefined ? undefined : await datasetInUse(current.identity.datasetId);
+      return coverageOf(current, about, now());
     },
     coverageHistory: async (signal) =>
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,

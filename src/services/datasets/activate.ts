@@ -17,6 +17,11 @@ export interface Activation {
   readonly version: PreparedVersion | null;
 }
 
+/** A content of a store that is not the active one. */
+export interface Replacement extends Omit<Activation, 'activations'> {
+  readonly activations: Pick<Activations, 'replace'>;
+}
+
 /**
  * Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and
  * never if it is refused.
@@ -32,11 +37,28 @@ export async function activateIn(
   const { readBy } = activations;
   const read = readBy !== undefined && isWhole(document, served) ? { read_by: readBy } : {};
   await tx.put('store', document.store_id, { ...rest, ...servedFields(served), ...read, active: true });
-  if (version !== null) {
-    await recordDataVersion(tx, version, rowsOf(document));
-    await purgeDataVersions(tx, version.datasetId);
-  }
+  await recordIn(tx, document, version);
   await activations.activate(tx, served);
+}
+
+/** Writes a content of a store that stays as it is, active or not. */
+export async function replaceIn(
+  tx: DocumentTransaction,
+  { document, served, activations, version }: Replacement,
+): Promise<void> {
+  await tx.put('store', document.store_id, { ...document, ...servedFields(served) });
+  await recordIn(tx, document, version);
+  await activations.replace(tx, served);
+}
+
+async function recordIn(
+  tx: DocumentTransaction,
+  document: DatasetDocument,
+  version: PreparedVersion | null,
+): Promise<void> {
+  if (version === null) return;
+  await recordDataVersion(tx, version, rowsOf(document));
+  await purgeDataVersions(tx, version.datasetId);
 }
 
 /** Tests that a content contains everything in the files of its store: a refresh may leave rows out. */

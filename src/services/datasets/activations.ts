@@ -1,4 +1,5 @@
 import type { CommitEvents } from '#domain/documents/commit-events.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { ActiveMarketDocument } from '#domain/documents/active-market-document.js';
 import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -18,6 +19,15 @@ export interface Activations {
   activate(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
   /** Writes that the active market is declared otherwise, and publishes that. */
   declare(tx: DocumentTransaction, event: CommitEvents['market-declared']): Promise<void>;
+  /** Gives a prepared market to a store that is not the active one. */
+  replace(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
+  /**
+   * The content that the document of a store describes, where it is shared; undefined where it is read from the source.
+   * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
+   */
+  shared(document: DatasetDocument): Promise<ServedMarket | undefined>;
+  /** Forgets the shared content of a deleted store. */
+  forget(tx: DocumentTransaction, datasetId: string): Promise<void>;
   /** Handles the event of a commit, by this process or by another. */
   onActivated(event: CommitEvents['market-activated']): void;
   /**
@@ -39,6 +49,12 @@ export function createLocalActivations(markets: ServedMarkets, readBy: string): 
     async declare(tx, event) {
       tx.publish({ type: 'market-declared', ...event });
     },
+    async replace(tx, served) {
+      markets.hold(served);
+      tx.publish({ type: 'store-content', market: served.identity });
+    },
+    shared: async () => undefined,
+    async forget() {},
     onActivated: markets.activate,
     follow: async () => false,
   };
@@ -46,6 +62,9 @@ export function createLocalActivations(markets: ServedMarkets, readBy: string): 
 
 /** Id of the one document that says which market is served. */
 const ACTIVE = 'active';
+
+/** Id of the document that says which content of a store is shared; no store has an id with a slash. */
+const sharedId = (datasetId: string): string => `store/${datasetId}`;
 
 /** Markets that become active while one is fetched. */
 const FOLLOWED_MAX = 20;
@@ -67,13 +86,26 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   const snapshots = new WeakMap<MarketIdentity, ArtifactRef>();
   let fetching: Promise<unknown> = Promise.resolve();
 
-  async function active(reader: Pick<DocumentStore, 'get'>): Promise<ActiveMarketDocument | undefined> {
-    const found = await reader.get('market', ACTIVE);
+  async function named(reader: Pick<DocumentStore, 'get'>, id: string): Promise<ActiveMarketDocument | undefined> {
+    const found = await reader.get('market', id);
     if (found === undefined) return undefined;
     const parsed = 'unreadable' in found ? undefined : ActiveMarketDocument.safeParse(found.body);
     if (parsed?.success !== true)
       throw new Refusal('DOCUMENT_UNREADABLE', 'What market is active cannot be read; activate a data store again.');
     return parsed.data;
+  }
+
+  const active = (reader: Pick<DocumentStore, 'get'>) => named(reader, ACTIVE);
+
+  /** Writes that a content of a store is shared. */
+  async function share(tx: DocumentTransaction, served: ServedMarket): Promise<ActiveMarketDocument> {
+    const snapshot = snapshots.get(served.identity);
+    if (snapshot === undefined) throw new Error('a market was shared that was not prepared');
+    const { datasetId, contentHash, adjustment, currency = null } = served.identity;
+    const market = { datasetId, contentHash, adjustment, currency };
+    const document: ActiveMarketDocument = { market, loaded_at: served.loadedAt, snapshot };
+    await tx.put('market', sharedId(datasetId), document);
+    return document;
   }
 
   const isServed = ({ market }: ActiveMarketDocument): boolean => {
@@ -114,13 +146,21 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       snapshots.set(served.identity, await writeHashed(artifacts, await encodeSnapshot(served)));
     },
     async activate(tx, served) {
-      const snapshot = snapshots.get(served.identity);
-      if (snapshot === undefined) throw new Error('a market was activated that was not prepared');
-      const { datasetId, contentHash, adjustment, currency = null } = served.identity;
-      const market = { datasetId, contentHash, adjustment, currency };
-      await tx.put('market', ACTIVE, { market, loaded_at: served.loadedAt, snapshot } satisfies ActiveMarketDocument);
+      await tx.put('market', ACTIVE, await share(tx, served));
       tx.publish(markets.activation(served));
     },
+    async replace(tx, served) {
+      await share(tx, served);
+      markets.hold(served);
+      tx.publish({ type: 'store-content', market: served.identity });
+    },
+    async shared({ store_id: datasetId, content_hash: contentHash, adjustment, currency }) {
+      const wanted = await named(documents, sharedId(datasetId));
+      if (wanted === undefined || wanted.market.contentHash !== contentHash) return undefined;
+      const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
+      return servedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files);
+    },
+    forget: async (tx, datasetId) => void (await tx.delete('market', sharedId(datasetId))),
     async declare(tx, event) {
       const { datasetId, adjustment, currency = null } = event;
       const wanted = await active(tx);
@@ -129,7 +169,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       tx.publish({ type: 'market-declared', ...event });
     },
     onActivated(event) {
-      if (markets.holds(event.market)) markets.activate(event);
+      if (markets.find(event.market) !== undefined) markets.activate(event);
       // It may be an older one than is active by now.
       follow().catch(onFailure);
     },

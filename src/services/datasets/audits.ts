@@ -85,7 +85,7 @@ export function createDatasetAudits({
           calendars: await calendarsInUse(),
         });
         const name = request.name ?? `${document.name}, repaired`;
-        const made: Repaired = {
+        const result: Repaired = {
           datasetId: request.store_id,
           name: name.slice(0, 200),
           adjustment: document.adjustment,
@@ -94,7 +94,7 @@ export function createDatasetAudits({
           summary,
           handle: request.activate ? handle : null,
         };
-        const store = await register(made, by);
+        const store = await register(result, by);
         return {
           store,
           rows: { ...summary.rows },

@@ -62,13 +62,13 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
     try {
       const path = await artifacts.file({ name });
       for (let from: number | null = 0; from !== null;) {
-        const made: { readonly next: number | null } = await jobs.aside(
+        const result: { readonly next: number | null } = await jobs.aside(
           'content-copy',
           { market: market.handle, from, path },
           signal,
           signal === undefined ? 0 : PATIENCE_MS,
         ); // Others take their turns between.
-        from = made.next;
+        from = result.next;
       }
       return { content: await artifacts.writeFile(path), changes: [] };
     } finally {

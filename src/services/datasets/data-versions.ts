@@ -63,8 +63,8 @@ export interface DataVersions {
   last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
   /** Handles the event that a content is served: copies a content whose source others change. */
   onActivated: PendingCopies['onActivated'];
-  /** Sees to the copy of a content that is served already. */
-  copyServed(kind: DatasetDocument['kind']): void;
+  /** Sees to the copy of a content that is in use already. */
+  copyUsed(market: ServedMarket, kind: DatasetDocument['kind']): void;
   /** Newest first. @throws Refusal STORE_NOT_FOUND */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
@@ -81,7 +81,7 @@ export interface DataVersions {
    * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   before(version: number | null): Promise<KnownReferences>;
-  /** A DataDifference as JSON. @throws Refusal STORE_NOT_FOUND, STORE_NOT_SERVED, and as `at` */
+  /** A DataDifference as JSON. For the store of the call. @throws Refusal STORE_NOT_FOUND, and as `at` */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** The version that has a content; null where none has. */
   versionOf(datasetId: string, contentHash: string): Promise<number | null>;
@@ -262,9 +262,8 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       return head === undefined ? undefined : lastContent(head, market, undefined);
     },
     onActivated: pending.onActivated,
-    copyServed(kind) {
-      const served = markets.served();
-      if (served !== undefined && !isManaged(kind)) pending.add(served);
+    copyUsed(market, kind) {
+      if (!isManaged(kind)) pending.add(market);
     },
     async list(datasetId, query) {
       const store = await requireStore(datasetId);
@@ -295,8 +294,6 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     },
     async difference(datasetId, { from, to, limit, appended }, signal) {
       await requireStore(datasetId);
-      if (markets.require().identity.datasetId !== datasetId)
-        throw new Refusal('STORE_NOT_SERVED', `The data store ${datasetId} is not being served.`);
       const [before, after] = [await at(from, 'from'), await at(to, 'to')];
       const input = {
         before: before.served.handle,

@@ -50,7 +50,7 @@ export interface DatasetsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyServed' | 'close'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
 }
@@ -80,8 +80,6 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, asker: Asker): Promise<DataAudit>;
-  /** The panels of a store: the served ones, or loaded for this call. @throws Refusal as `audit` */
-  panels(datasetId: string, asker?: Asker): Promise<MarketHandle>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /**
@@ -94,8 +92,8 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   announce(): Promise<void>;
   /** Aborts reads outside a job; resolves when the resumption has settled and the served content is copied. */
   close(): Promise<void>;
-  /** Metadata of the served store. */
-  servedDataset(): Promise<ServedDataset | undefined>;
+  /** Metadata of a store in use. */
+  datasetInUse(datasetId: string): Promise<ServedDataset | undefined>;
   /** The served store in the words of health. */
   health(): Promise<Health['store']>;
 }
@@ -122,9 +120,6 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const submissions = createDatasetSubmissions(shared);
   const resumption = createDatasetResumption(shared);
   let resuming: Promise<void> = Promise.resolve();
-
-  /** For a store that is read for its own sake the service itself asks. */
-  const itself: Asker = { client: null, signal: closing.signal };
 
   async function panelsOf(document: DatasetDocument, { client, signal }: Asker): Promise<MarketHandle> {
     const asker = { client, signal: AbortSignal.any([signal, closing.signal]) };
@@ -189,7 +184,6 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     importData: imports.importData,
     inspect: createDatasetInspections(shared),
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
-    panels: async (datasetId, asker = itself) => panelsOf((await activity.requireKnown(datasetId)).document, asker),
     audit: async (datasetId, asker) => audits.audit((await activity.requireKnown(datasetId)).document, asker),
     repair,
     announce: resumption.announce,
@@ -202,9 +196,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
       await resuming.catch(() => {}); // reported to the caller that awaits the resumption
       await dependencies.versions.close();
     },
-    async servedDataset() {
-      const datasetId = markets.served()?.handle.datasetId;
-      const stored = datasetId === undefined ? undefined : await documents.get('store', datasetId);
+    async datasetInUse(datasetId) {
+      const stored = await documents.get('store', datasetId);
       const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },

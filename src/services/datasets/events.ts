@@ -1,12 +1,15 @@
 import type { ManagedFolders } from '#market/content/managed-folder.js';
+import { offMarket } from '#market/serving/call-market.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
+import type { StoreMarkets } from './store-markets.js';
 
 export interface DatasetEventsDependencies {
   readonly documents: Pick<DocumentStore, 'subscribe'>;
   readonly markets: Pick<ServedMarkets, 'declare'>;
+  readonly stores: Pick<StoreMarkets, 'onContent'>;
   readonly activations: Pick<Activations, 'onActivated'>;
   readonly versions: Pick<DataVersions, 'onActivated'>;
   readonly folders: Pick<ManagedFolders, 'remove'>;
@@ -14,12 +17,15 @@ export interface DatasetEventsDependencies {
 
 /** Effects of commits on stores: another market is served and copied, a replaced folder is removed. */
 export function followDatasetEvents(dependencies: DatasetEventsDependencies): void {
-  const { documents, markets, activations, versions, folders } = dependencies;
-  documents.subscribe('market-activated', (event) => {
-    activations.onActivated(event);
-    versions.onActivated(event);
-  });
+  const { documents, markets, stores, activations, versions, folders } = dependencies;
+  documents.subscribe('market-activated', (event) =>
+    offMarket(() => {
+      activations.onActivated(event);
+      versions.onActivated(event);
+    }),
+  );
   documents.subscribe('market-declared', markets.declare);
+  documents.subscribe('store-content', stores.onContent);
   documents.subscribe('folder-replaced', ({ store_id: datasetId, folder }) => {
     folders.remove(folder, datasetId).catch(() => {}); // The next start removes the rest.
   });

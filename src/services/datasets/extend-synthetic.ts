@@ -33,12 +33,12 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const held = isServed ? served : (await heldVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
-      const made = await generated(document, { ...request, end }, { folder, attempt });
+      const outcome = await generated(document, { ...request, end }, { folder, attempt });
       const { report, warnings } = await attempt.compute(
         'refresh-market',
         {
           held: held.handle,
-          fresh: made.handle!,
+          fresh: outcome.handle!,
           options: { until: null, full: true, isWhole: true },
           calendars: await calendarsInUse(),
         },
@@ -52,13 +52,13 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       }
       const at = timestamp();
       const changes: Partial<DatasetDocument> = {
-        ...loadedFields({ ...made.summary, warnings }, at),
+        ...loadedFields({ ...outcome.summary, warnings }, at),
         last_refreshed_at: at,
         location: folder,
         ...(await files.keep(folder)),
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
-      const next = isServed ? await servedMarket(made.handle!, at) : undefined;
+      const next = isServed ? await servedMarket(outcome.handle!, at) : undefined;
       const version =
         next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
       const preserved = next === undefined ? await versions.preserve(datasetId, async () => held) : null;
@@ -74,7 +74,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
           });
           if (preserved !== null) await recordCopy(tx, preserved);
           if (version !== null) {
-            await recordDataVersion(tx, version, rowsOf({ rows: made.summary.rows }));
+            await recordDataVersion(tx, version, rowsOf({ rows: outcome.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);
           }
           if (next !== undefined && stored.active) await activations.activate(tx, next);
@@ -93,7 +93,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     request: GenerateRequest,
     { folder, attempt }: { readonly folder: string; readonly attempt: Attempt },
   ) {
-    const made = await runMarketTask(
+    const result = await runMarketTask(
       'generate',
       { spec: syntheticSpec(request, calendars), folder },
       {
@@ -102,8 +102,8 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         signal: attempt.signal,
       },
     );
-    if (made.kind === 'refused') throw readFailed(made.findings, 'location');
-    return made;
+    if (result.kind === 'refused') throw readFailed(result.findings, 'location');
+    return result;
   }
 
   async function heldVersion(document: DatasetDocument, attempt: Attempt) {

@@ -6,10 +6,12 @@ import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetLoading } from './loading.js';
 import type { StoreFiles } from './store-files.js';
+import type { StoreMarkets } from './store-markets.js';
 
 export interface DatasetJobsDependencies {
   readonly documents: DocumentStore;
   readonly markets: ServedMarkets;
+  readonly stores: Pick<StoreMarkets, 'of'>;
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;

@@ -34,12 +34,12 @@ export async function listedVersions(
   const skipped: UnreadableCause[] = [];
   const [latest, first] = [head?.latest ?? 0, firstOf(head)];
   for (let version = Math.min(latest, before - 1); version >= first && versions.length < limit; version--) {
-    const found = (await storedVersion(reader, datasetId, version)) ?? 'unreadable'; // Numbers have no gap.
-    if (typeof found === 'string') {
-      skipped.push(found);
+    const result = (await storedVersion(reader, datasetId, version)) ?? 'unreadable'; // Numbers have no gap.
+    if (typeof result === 'string') {
+      skipped.push(result);
       continue;
     }
-    const { change: _, ...listed } = found;
+    const { change: _, ...listed } = result;
     versions.push({ ...listed, readable: version >= head!.readable_from });
   }
   return { versions, total: latest - first + 1, ...skippedBy(skipped) };

@@ -227,17 +227,17 @@ export function createDatasetLoading({
     async unchanged({ files: digests, ...source }) {
       if (source.kind !== 'folder') return undefined;
       const listedAt = Date.parse(timestamp());
-      const listed = await listedFiles(source, createProblems());
-      const files = TABLE_KINDS.flatMap((table) => listed?.[table] ?? []);
+      const list = await listedFiles(source, createProblems());
+      const files = TABLE_KINDS.flatMap((table) => list?.[table] ?? []);
       const known = new Map(digests.map((digest) => [digest.label, digest]));
       const isSame = ({ label, bytes, sha256 }: Partial<FileDigest>): boolean => {
         const digest = known.get(label ?? '');
         return digest?.bytes === bytes && (sha256 === undefined || digest?.sha256 === sha256);
       };
-      if (listed === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
+      if (list === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
       const found: FileDigest[] = [];
       await digestFiles(files, found).catch(() => found.splice(0)); // The reader reports unreadable files.
-      return found.length === files.length && found.every(isSame) ? knownFiles(listed, digests, listedAt) : undefined;
+      return found.length === files.length && found.every(isSame) ? knownFiles(list, digests, listedAt) : undefined;
     },
     async read(source, { serve, ...rest }) {
       const options = await optionsFor(source, serve, rest);

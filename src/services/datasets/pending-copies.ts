@@ -69,10 +69,10 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
     const { datasetId, contentHash } = market.identity;
     const head = await historyOf(documents, datasetId);
     if (head?.content_hash !== contentHash || !isCopyDue(head.copy)) return;
-    const made: DataCopy | null = closing.signal.aborted ? null : await copies.of(market, closing.signal);
-    if (made === null) return;
-    const isRecorded = await documents.transaction((tx) => recordCopy(tx, { datasetId, contentHash, copy: made }));
-    if (!isRecorded) await artifacts.remove([made.content.name]);
+    const result: DataCopy | null = closing.signal.aborted ? null : await copies.of(market, closing.signal);
+    if (result === null) return;
+    const isRecorded = await documents.transaction((tx) => recordCopy(tx, { datasetId, contentHash, copy: result }));
+    if (!isRecorded) await artifacts.remove([result.content.name]);
   }
 
   return {

@@ -1,7 +1,6 @@
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { type TableKind, rowsByTable } from '#market/tables/table-kinds.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -14,7 +13,7 @@ import { type Addition, type Source, loadedFields, readFailed } from './loading.
 import { isHole } from './partial-dates.js';
 import { filesTaken, isNoMarket, refreshedFields } from './refreshed-fields.js';
 import { assertAccepted, newWarnings } from './rejected-refresh.js';
-import { activateIn } from './activate.js';
+import { activateIn, replaceIn } from './activate.js';
 import { withTaken } from './served-content.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
@@ -22,7 +21,7 @@ import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** The job that brings a store up to date: later sessions of a source, or of a synthetic market. */
 export function createRefresh(dependencies: DatasetJobsDependencies) {
-  const { documents, markets, activations, loading, calendarsInUse, versions, timestamp } = dependencies;
+  const { documents, markets, stores, activations, loading, calendarsInUse, versions, timestamp } = dependencies;
   const extendSynthetic = createExtension(dependencies);
 
   async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
@@ -38,7 +37,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     { store_id: datasetId, until, full, dry_run: isTrial, fail_on: failOn }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
-    const held = servedVersion(datasetId);
+    const held = await stores.of(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
     const lastDay = until === null ? null : dayFrom(until);
     const refreshed = await attempt.compute(
@@ -80,8 +79,8 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       result: { value },
       async effect(tx) {
         const { document: stored } = await requireDataset(tx, datasetId);
-        if (!stored.active) throw notServed(datasetId); // another store was activated in the meantime
-        await activateIn(tx, { document: { ...stored, ...changes }, served, activations, version });
+        const write = stored.active ? activateIn : replaceIn;
+        await write(tx, { document: { ...stored, ...changes }, served, activations, version });
       },
     };
   }
@@ -107,13 +106,6 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const added = await loading.readAddition(source, { lastDay: after, known: held.files, ...options });
     if (added.kind === 'refused') throw readFailed(added.findings, 'source');
     return added;
-  }
-
-  /** The served version of a store. @throws Refusal STORE_NOT_SERVED */
-  function servedVersion(datasetId: string): ServedMarket {
-    const held = markets.served();
-    if (held?.handle.datasetId !== datasetId) throw notServed(datasetId);
-    return held;
   }
 
   return runRefresh;
@@ -163,6 +155,3 @@ function rowsAfter(
     table === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
   );
 }
-
-const notServed = (datasetId: string) =>
-  new Refusal('STORE_NOT_SERVED', `The data store ${datasetId} is not being served; it is read afresh on activation.`);

@@ -254,6 +254,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       if (by?.purges !== true) await assertNothingPublished(tx, datasetId);
       await tx.delete('store', datasetId);
+      await activations.forget(tx, datasetId);
       publishReplaced(tx, document);
       await forgetJobsAbout(tx, jobs, deleted);
       return forgetDataVersions(tx, datasetId);

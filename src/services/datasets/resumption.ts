@@ -30,7 +30,7 @@ export interface DatasetResumptionDependencies {
   readonly folders: ManagedFolders;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  readonly versions: Pick<DataVersions, 'prepare' | 'copyServed' | 'last'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'copyUsed' | 'last'>;
   readonly timestamp: () => string;
 }
 
@@ -75,11 +75,15 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         ((keepsServed && (await serveCopy(active))) || (await serveUnchanged(active)));
       if (isKept) return;
       if (active !== undefined && !isServed) failure = await readAgain(active);
-      else if (active !== undefined && active.store_id === markets.served()?.identity.datasetId)
-        versions.copyServed(active.kind);
+      else if (active !== undefined) copyServed(active);
     } finally {
       markets.settle(failure);
     }
+  }
+
+  function copyServed({ store_id: datasetId, kind }: DatasetDocument): void {
+    const served = markets.served();
+    if (served?.identity.datasetId === datasetId) versions.copyUsed(served, kind);
   }
 
   /** Tests that the shared active market is served. A market that cannot be fetched is read from its source. */

@@ -43,7 +43,7 @@ export interface DatasetSubmissions {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
   generate(request: GenerateSyntheticRequest, origin: Origin | null, by?: Authorship): Promise<JobStatus>;
   /**
-   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING,
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_LOADING,
    *   STORE_REFRESHING
    */
   refresh(datasetId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
@@ -82,12 +82,6 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     await activity.assertIdle(datasetId);
     if (!isRefreshable(document))
       throw new Refusal('NOTHING_TO_REFRESH', `The data store ${datasetId} ${whyNothing(document)}.`);
-    if (document.kind !== 'synthetic' && !activity.isServed(datasetId)) {
-      throw new Refusal(
-        'STORE_NOT_SERVED',
-        `The data store ${datasetId} is not being served; it is read afresh on activation.`,
-      );
-    }
     if (document.kind === 'synthetic' && request.until !== null && request.until > document.end!) {
       assertGeneratable(
         { ...(document.synthetic!['request'] as GenerateRequest), end: request.until },

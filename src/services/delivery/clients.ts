@@ -154,8 +154,8 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
         document,
         version: version === 0 ? null : version,
         secretOf(target) {
-          const found = keptOf(kept, target);
-          return found && secrets.open(found.sealed);
+          const result = keptOf(kept, target);
+          return result && secrets.open(result.sealed);
         },
       };
     },

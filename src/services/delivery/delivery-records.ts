@@ -48,13 +48,13 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     async list(clientId, { schedule_id: asked, before, limit }) {
       const below = before === undefined ? undefined : dayFrom(before);
       const scheduleIds = asked === undefined ? await schedulesOf(clientId) : [asked];
-      const found = await Promise.all(
+      const result = await Promise.all(
         scheduleIds.map(async (scheduleId) => {
           const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below, limit });
           return days.map((day) => ({ clientId, scheduleId, day }));
         }),
       );
-      const newest = found
+      const newest = result
         .flat()
         .toSorted((a, b) => b.day - a.day || (a.scheduleId < b.scheduleId ? -1 : 1))
         .slice(0, limit);

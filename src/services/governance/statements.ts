@@ -19,6 +19,7 @@ import type { DocumentStore } from '#store/port.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
 import type { Versions } from '../history/versions.js';
 import type { Publications } from '../publication/publications.js';
+import { adjustmentOf } from '../stored/declared-adjustment.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import type { Procedures } from './procedures.js';
 
@@ -116,7 +117,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     async statement(indexId) {
       const { document } = await requireIndex(documents, indexId);
       const at = timestamp();
-      const market = markets.served()?.market;
+      const adjustment = await adjustmentOf({ documents, markets }, document);
       const calendar = calendars.get(document.calendar);
       return {
         index_id: indexId,
@@ -124,11 +125,11 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         generated_at: at,
         version: (await lastVersionOf(documents, { kind: 'index', id: indexId })) || null,
         purpose: document.description ?? null,
-        methodology: methodologyOf(document, market?.adjustment ?? null),
+        methodology: methodologyOf(document, adjustment),
         calendar: { code: document.calendar, covered_to: calendar ? formatDay(calendar.coverage.publishedTo) : null },
         inputs: {
           indices: [...referencesOf(document)],
-          adjustment: market?.adjustment ?? null,
+          adjustment,
           hierarchy: hierarchyOf(document),
         },
         discretion: {

@@ -104,9 +104,9 @@ const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILA
 async function* withLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
   let left = query.limit ?? Infinity;
   for await (const batch of batches) {
-    const found = batch.filter((entry) => isAsked(entry, query) && isVisible(entry, reach)).slice(0, left);
-    left -= found.length;
-    yield found;
+    const result = batch.filter((entry) => isAsked(entry, query) && isVisible(entry, reach)).slice(0, left);
+    left -= result.length;
+    yield result;
     if (left === 0) return;
     await setImmediate(); // Others have their turn.
   }

@@ -10,6 +10,7 @@ import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
+import { adjustmentOf } from '../stored/declared-adjustment.js';
 import { skippedBy } from '../shared/skipped.js';
 
 /** A document as a version has it. */
@@ -48,6 +49,7 @@ const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly
   watchlist: { word: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
   plugin: { word: 'plug-in', missing: 'PLUGIN_NOT_FOUND' },
   schedule: { word: 'schedule', missing: 'SCHEDULE_NOT_FOUND' },
+  closures: { word: 'calendar', missing: 'CALENDAR_NOT_FOUND' },
   procedure: { word: 'procedure', missing: 'PROCEDURE_NOT_FOUND' },
   client: { word: 'client', missing: 'CLIENT_NOT_FOUND' },
   store: { word: 'data store', missing: 'STORE_NOT_FOUND' },
@@ -85,9 +87,9 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   }
 
   /** The methodology of an index as the served market would have it; none of what this engine cannot read. */
-  function sentencesOf({ kind }: Subject, body: unknown): readonly string[] {
+  async function sentencesOf({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
-    return document === undefined ? [] : methodologyOf(document, markets.served()?.market.adjustment ?? null);
+    return document === undefined ? [] : methodologyOf(document, await adjustmentOf({ documents, markets }, document));
   }
 
   return {
@@ -118,7 +120,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     },
     async difference(subject, { from, to }) {
       const [before, after] = [await read(subject, from), await read(subject, to)];
-      const [said, saying] = [sentencesOf(subject, before.body), sentencesOf(subject, after.body)];
+      const [said, saying] = [await sentencesOf(subject, before.body), await sentencesOf(subject, after.body)];
       return {
         from,
         to,

@@ -20,7 +20,10 @@ import { unitText } from '#domain/datapoints/expressions/units.js';
 import { conditional, numeric } from '#domain/datapoints/field-use.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
+import { storeOfDocuments } from '#domain/documents/store-of-documents.js';
+import { marketOfCall } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
 import { filledPlugins } from './filled-plugins.js';
@@ -37,6 +40,7 @@ export interface DatapointQuestionsDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
+  readonly stores: Pick<StoreMarkets, 'within'>;
   readonly calendars: Calendars;
 }
 
@@ -50,6 +54,7 @@ export function createDatapointQuestions({
   documents,
   jobs,
   markets,
+  stores,
   calendars,
 }: DatapointQuestionsDependencies): DatapointQuestions {
   async function termsOf(request: DatapointRequest, market: MarketData | undefined) {
@@ -78,36 +83,40 @@ export function createDatapointQuestions({
     return { document, read, findings: [...ofParts, ...read.findings, ...references] };
   }
 
-  return {
-    async evaluate(request, signal) {
-      const served = markets.current();
-      const { document, read, findings } = await termsOf(request, served?.market);
-      const { tree, unit } = read;
-      const isValid = !hasErrors(findings);
-      const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, definitionsOf(document));
-      const answer = {
-        valid: isValid,
-        text: tree?.text ?? null,
-        tree: (tree as Record<string, unknown> | undefined) ?? null, // A node is an object.
-        unit,
-        findings: orderFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
-      };
-      if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
-        return { ...answer, as_of: null, values: [] };
-      const question = {
-        market: served.handle,
-        documents: await reachedBy(documents, document),
-        indexId: TERMS,
-        day: request.as_of,
-        expression: tree,
-        expects: request.expects,
-        identifiers: request.identifiers,
-        most: VALUES_MAX,
-      };
-      const { asOf, values } = await jobs.query('evaluate-datapoint', question, signal);
-      return { ...answer, as_of: asOf, values: [...values] };
-    },
-  };
+  async function evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation> {
+    const served = markets.current();
+    const { document, read, findings } = await termsOf(request, served?.market);
+    const { tree, unit } = read;
+    const isValid = !hasErrors(findings);
+    const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, definitionsOf(document));
+    const answer = {
+      valid: isValid,
+      text: tree?.text ?? null,
+      tree: (tree as Record<string, unknown> | undefined) ?? null, // A node is an object.
+      unit,
+      findings: orderFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
+    };
+    if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
+      return { ...answer, as_of: null, values: [] };
+    const reached = await reachedBy(documents, document);
+    const storeId = storeOfDocuments(reached, marketOfCall()?.identity.datasetId);
+    if (storeId !== null && storeId !== served.identity.datasetId)
+      return stores.within(storeId, () => evaluate(request, signal));
+    const question = {
+      market: served.handle,
+      documents: reached,
+      indexId: TERMS,
+      day: request.as_of,
+      expression: tree,
+      expects: request.expects,
+      identifiers: request.identifiers,
+      most: VALUES_MAX,
+    };
+    const { asOf, values } = await jobs.query('evaluate-datapoint', question, signal);
+    return { ...answer, as_of: asOf, values: [...values] };
+  }
+
+  return { evaluate };
 }
 
 /** Findings on the client's input, not on the rest of the definition. */

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EventsQuery, EventsView } from '#contract/events.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
+import { changeText } from '#domain/calendars/closures.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -132,8 +133,16 @@ function exchangeEvents(code: string, window: EventWindow, calendars: Calendars)
     rule: null,
     summary: `${code}: ${summary}`,
   });
+  const { from, to } = window;
+  const recorded = (calendar.recorded?.changes ?? []).filter(
+    ({ date }) => dayFrom(date) >= from && dayFrom(date) <= to,
+  );
+  const known = new Set(recorded.map(({ date }) => dayFrom(date)));
   return [
-    ...holidays(window, calendar).map(event('holiday', 'closed')),
+    ...holidays(window, calendar)
+      .filter((day) => !known.has(day))
+      .map(event('holiday', 'closed')),
+    ...recorded.map((change) => event('closure', changeText(change))(dayFrom(change.date))),
     ...expiries(window, calendar).map(event('expiry', 'index futures expire')),
   ];
 }

@@ -46,7 +46,7 @@ async function toSummary(
   document: IndexDocument,
   documents: Pick<DocumentStore, 'get'>,
 ): Promise<IndexCollection['indices'][number]> {
-  const { id, name, calendar, currency, base_date, tags } = document;
+  const { id, name, calendar, currency, base_date, store_id = null, tags } = document;
   const run = await documents.get('run', id);
   return {
     id,
@@ -56,6 +56,7 @@ async function toSummary(
     calendar,
     currency,
     base_date,
+    store_id,
     has_run: run !== undefined,
     run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
     tags,

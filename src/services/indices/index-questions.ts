@@ -1,7 +1,9 @@
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { AsKnownOn } from '#domain/schema/as-known-on.js';
+import type { z } from 'zod';
 import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
 import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
@@ -20,6 +22,9 @@ import type { Markets } from '#market/serving/markets.js';
 import { headOf, versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
+import { adjustmentOf } from '../stored/declared-adjustment.js';
+import { onStoreOf } from './on-store.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { modelFiles } from '../stored/used-models.js';
@@ -81,11 +86,18 @@ export interface ExplainQuestion {
   readonly runId: string | undefined;
 }
 
+/** Returns the store of a run. */
+interface RunStore {
+  storeOf(run: RunDocument): Promise<string | undefined>;
+}
+
 export interface IndexQuestionsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read' | 'damaged'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
+  readonly stores: Pick<StoreMarkets, 'of' | 'within'>;
+  readonly states: Pick<RunStore, 'storeOf'>;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -97,10 +109,15 @@ export function createIndexQuestions({
   artifacts,
   jobs,
   markets,
+  stores,
+  states,
   dataVersions,
   calendars,
   scheduleOf,
 }: IndexQuestionsDependencies): IndexQuestions {
+  const onStore = <T>(definition: Body | IndexDocument, work: () => Promise<T>) =>
+    onStoreOf({ documents, stores }, definition, work);
+
   /** A document with those it reaches and the stored risk models that they use. */
   async function reached(document: IndexDocument) {
     const all = await reachedBy(documents, document);
@@ -144,6 +161,12 @@ export function createIndexQuestions({
     return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
   }
 
+  /** Runs work on the definition and the store of a run. */
+  async function onRun<T>(subject: string, id: string, work: (definition: Definition) => Promise<T>): Promise<T> {
+    const storeId = await states.storeOf(await requireRun(documents, { subject, id }));
+    return stores.within(storeId, async () => work(await definitionOfRun(subject, id)));
+  }
+
   async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
     const { document, version, ...all } = definition;
     const { handle, market } = await dataVersions.servedAt(terms.as_known_on);
@@ -158,89 +181,107 @@ export function createIndexQuestions({
       const { document: stored, etag } = await requireIndex(documents, indexId);
       const version = await versionOf(indexId, etag);
       const terms = request();
-      if (terms.run_id !== undefined) return preview(await definitionOfRun(indexId, terms.run_id), terms, signal);
-      const { document } = await checked(stored);
-      return preview({ document, version, ...(await reached(document)) }, terms, signal);
+      if (terms.run_id !== undefined)
+        return onRun(indexId, terms.run_id, (definition) => preview(definition, terms, signal));
+      return onStore(stored, async () => {
+        const { document } = await checked(stored);
+        return preview({ document, version, ...(await reached(document)) }, terms, signal);
+      });
     },
     async previewDocument(body, signal) {
       const { value, findings } = checkShape(DocumentQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
-      const { document } = await checked(value.document);
-      return preview({ document, version: null, ...(await reached(document)) }, value, signal);
+      return onStore(value.document as Body, async () => {
+        const { document } = await checked(value.document as Body);
+        return preview({ document, version: null, ...(await reached(document)) }, value, signal);
+      });
     },
     async whatIf(body, signal) {
       const { value, findings } = checkShape(WhatIfQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
       const base = value.index_id === null ? value.document! : (await requireIndex(documents, value.index_id)).document;
-      const before = (await checked(base as Body)).document;
-      assertDecides(before);
-      const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
+      return onStore(base as Body, () => changeOf(base as Body, value, signal));
+    },
+    async explain({ indexId, identifier, asOf, runId }, signal) {
+      const asked = { indexId, identifier, asOf };
+      if (runId !== undefined)
+        return onRun(indexId, runId, (definition) => explainOn(definition, { ...asked, isOfRun: true }, signal));
+      const definition = await definitionNow(indexId);
+      return onStore(definition.document, () => explainOn(definition, { ...asked, isOfRun: false }, signal));
+    },
+    async rebalancePack(indexId, asked, signal) {
+      const { document } = await requireIndex(documents, indexId);
+      return onStore(document, async () => {
+        assertDecides(document);
+        const { handle, market } = markets.require();
+        await checked(document);
+        await onMarket(document, market);
+        const version = (await headOf(documents, { kind: 'index', id: indexId }))?.latest ?? null;
+        const { called } = await scheduleOf(document);
+        const question = { market: handle, ...(await reached(document)), indexId, version, called, ...asked };
+        const { bytes } = await jobs.query('rebalancePack', question, signal);
+        return bytes;
+      });
+    },
+    async methodology(indexId) {
+      const { document } = await requireIndex(documents, indexId);
+      const adjustment = await adjustmentOf({ documents, markets }, document);
+      return {
+        index_id: indexId,
+        name: document.name,
+        sentences: methodologyOf(document, adjustment).map((text, i) => ({ number: i + 1, text })),
+      };
+    },
+  };
+
+  async function changeOf(base: Body, value: z.output<typeof WhatIfQuestion>, signal: AbortSignal): Json {
+    const before = (await checked(base)).document;
+    assertDecides(before);
+    const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
+    return onStore(after.document, async () => {
       const { handle, market } = await dataVersions.servedAt(value.as_known_on);
       await onMarket(before, market);
       assertDecides(after.document);
       const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
-      const question = async (document: IndexDocument) => ({
-        ...(await reached(document)),
-        indexId: document.id,
-      });
-      const { bytes } = await jobs.query(
-        'whatIf',
-        {
-          market: handle,
-          before: await question(before),
-          after: await question(after.document),
-          asOf: value.as_of,
-          findings: warnings,
-        },
-        signal,
-      );
-      return bytes;
-    },
-    async explain({ indexId, identifier, asOf, runId }, signal) {
-      const ofRun = runId === undefined ? undefined : await definitionOfRun(indexId, runId);
-      const { document, version } = ofRun ?? (await definitionNow(indexId));
-      assertDecides(document);
-      const { handle, market } = markets.require();
-      if (!market.identifiers.includes(identifier))
-        throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
-      if (ofRun === undefined) await checked(document);
-      await onMarket(document, market);
-      const { documents: all, models } = ofRun ?? (await reached(document));
-      const question = {
+      const question = async (document: IndexDocument) => ({ ...(await reached(document)), indexId: document.id });
+      const change = {
         market: handle,
-        documents: all,
-        ...(models === undefined ? {} : { models }),
-        indexId,
-        identifier,
-        asOf: asOf ?? null,
+        before: await question(before),
+        after: await question(after.document),
+        asOf: value.as_of,
+        findings: warnings,
       };
-      const { bytes } = await jobs.query('explain', question, signal);
-      return versioned(version, bytes);
-    },
-    async rebalancePack(indexId, asked, signal) {
-      const { document } = await requireIndex(documents, indexId);
-      assertDecides(document);
-      const { handle, market } = markets.require();
-      await checked(document);
-      await onMarket(document, market);
-      const version = (await headOf(documents, { kind: 'index', id: indexId }))?.latest ?? null;
-      const { called } = await scheduleOf(document);
-      const question = { market: handle, ...(await reached(document)), indexId, version, called, ...asked };
-      const { bytes } = await jobs.query('rebalancePack', question, signal);
-      return bytes;
-    },
-    async methodology(indexId) {
-      const { document } = await requireIndex(documents, indexId);
-      return {
-        index_id: indexId,
-        name: document.name,
-        sentences: methodologyOf(document, markets.served()?.market.adjustment ?? null).map((text, i) => ({
-          number: i + 1,
-          text,
-        })),
-      };
-    },
-  };
+      return (await jobs.query('whatIf', change, signal)).bytes;
+    });
+  }
+
+  async function explainOn(
+    definition: Pick<Definition, 'document' | 'version'> & Partial<Definition>,
+    { indexId, identifier, asOf, isOfRun }: Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: boolean },
+    signal: AbortSignal,
+  ): Json {
+    const { document, version } = definition;
+    assertDecides(document);
+    const { handle, market } = markets.require();
+    if (!market.identifiers.includes(identifier))
+      throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
+    if (!isOfRun) await checked(document);
+    await onMarket(document, market);
+    const { documents: all, models } =
+      definition.documents === undefined
+        ? await reached(document)
+        : { documents: definition.documents, models: definition.models };
+    const question = {
+      market: handle,
+      documents: all,
+      ...(models === undefined ? {} : { models }),
+      indexId,
+      identifier,
+      asOf: asOf ?? null,
+    };
+    const { bytes } = await jobs.query('explain', question, signal);
+    return versioned(version, bytes);
+  }
 }
 
 /** An answer with the version of the definition that it is of. */

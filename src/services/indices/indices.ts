@@ -19,7 +19,9 @@ import { assertPrecondition, type Precondition } from '../shared/preconditions.j
 import { lookAheadOf, unknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { requestedDefinition } from './admitted-definition.js';
+import { marketToCheckOn } from './on-store.js';
 import { checkedParts, withoutStoredParts } from './stored-parts.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
 
@@ -69,17 +71,42 @@ export interface IndicesDependencies {
   readonly documents: DocumentStore;
   readonly jobs: JobsAbout;
   readonly markets: Markets;
+  readonly stores: Pick<StoreMarkets, 'of' | 'within'>;
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
 }
 
-export function createIndices({ documents, jobs, markets, calendars, approvals }: IndicesDependencies): Indices {
+export function createIndices({
+  documents,
+  jobs,
+  markets,
+  stores,
+  calendars,
+  approvals,
+}: IndicesDependencies): Indices {
   const catalogue = { ...ruleTypes(), fields: definitionFields() } as RuleTypes; // read-only lists here, plain ones there
 
-  async function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): Promise<CheckedIndex> {
+  const marketFor = (body: Body) => marketToCheckOn({ documents, stores, markets }, body);
+
+  /** Checks a document on a market; findings about its store come first. */
+  async function check(
+    body: Body,
+    reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
+    { market, findings: ofStore }: Awaited<ReturnType<typeof marketFor>>,
+  ): Promise<CheckedIndex> {
+    const checked = await checkOn(body, reader, market);
+    if (ofStore.length === 0) return checked;
+    const document = hasErrors(ofStore) ? undefined : checked.document;
+    return { document, findings: orderFindings([...ofStore, ...checked.findings]) };
+  }
+
+  async function checkOn(
+    body: Body,
+    reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
+    market: MarketData | undefined,
+  ): Promise<CheckedIndex> {
     const id = body['id'];
     const replaces = typeof id === 'string' ? await findIndex(reader, id) : undefined;
-    const market = markets.current()?.market;
     const { document, findings } = await storedIndices(reader).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, replaces, market }),
     );
@@ -105,9 +132,10 @@ export function createIndices({ documents, jobs, markets, calendars, approvals }
     allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
     by: Authorship | undefined,
   ) {
+    const market = await marketFor(body); // A transaction reads no market.
     const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       const own = await allow(tx);
-      const { document, findings } = await check(body, tx);
+      const { document, findings } = await check(body, tx, market);
       const all = orderFindings([...own, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
       await admit(tx, await requestedDefinition(tx, document.id, document));
@@ -136,15 +164,16 @@ export function createIndices({ documents, jobs, markets, calendars, approvals }
       return save(body, isFree, by);
     },
     async derive(parentId, body, by) {
-      await requireIndex(documents, parentId);
+      const { document: source } = await requireIndex(documents, parentId);
       const asked = readDerivation(body());
+      const market = await marketFor(derivedDocument(source, asked));
       const write = async (tx: DocumentTransaction) => {
         const { document: parent } = await requireIndex(tx, parentId);
         if ((await tx.get('index', asked.id)) !== undefined)
           throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, {
             index_id: asked.id,
           });
-        const { document, findings } = await check(derivedDocument(parent, asked), tx);
+        const { document, findings } = await check(derivedDocument(parent, asked), tx, market);
         if (document === undefined) throw refuseWithFindings('request', findings.map(asRequested));
         const told = findings.map(asRequested);
         return { saved: { index: document, findings: told }, etag: await tx.put('index', document.id, document) };
@@ -193,7 +222,7 @@ export function createIndices({ documents, jobs, markets, calendars, approvals }
       });
     },
     async validate(body) {
-      const { document, findings } = await check(body, documents);
+      const { document, findings } = await check(body, documents, await marketFor(body));
       if (body['calendar'] === undefined || body['calendar'] === null)
         throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };

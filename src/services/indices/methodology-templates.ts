@@ -138,8 +138,8 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const known = knownAs(id);
       const { handle, market } = markets.require();
       const { levels } = answersOn(market);
-      const found = levels.get(id);
-      if (found !== undefined) return found;
+      const entry = levels.get(id);
+      if (entry !== undefined) return entry;
       assertNoErrors('template', lacking(known.documents, market));
       const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
       const earliest = firstBaseDate(market);

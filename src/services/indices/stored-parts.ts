@@ -1,25 +1,29 @@
-import { withoutCode } from '#domain/checks/fill-plugins.js';
+import { withoutComputedParts } from '#domain/checks/fill-plugins.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
+import { recordedClosures } from '../stored/recorded-closures.js';
 import { filledPlugins } from './filled-plugins.js';
 import { unknownWatchlists, withoutWatchlist, withWatchlist } from './watchlist-universes.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
 /**
- * A definition as it is computed: with the names of its watchlists and the code of its plug-ins, so that a run is stale
- * when one of them has changed, as when its definition has.
+ * A definition as it is computed: with the names of its watchlists, the code of its plug-ins and the recorded changes of
+ * calendars, so that a run is stale when one of them has changed, as when its definition has.
  * @throws Refusal VALIDATION_FAILED when one of them is gone or cannot be read
  */
 export async function withStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { document: filled, findings } = await filledPlugins(reader, document);
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
-  return withWatchlist(reader, filled);
+  const { closures: _, ...whole } = await withWatchlist(reader, filled);
+  const closures = await recordedClosures(reader);
+  return closures === undefined ? whole : { ...whole, closures };
 }
 
-/** A definition without the names and the code that were filled in. */
-export const withoutStoredParts = (document: IndexDocument): IndexDocument => withoutCode(withoutWatchlist(document));
+/** A definition without what was filled in. */
+export const withoutStoredParts = (document: IndexDocument): IndexDocument =>
+  withoutComputedParts(withoutWatchlist(document));
 
 /** A definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
 export async function checkedParts(reader: Reader, document: IndexDocument) {

@@ -58,13 +58,16 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     const indices = new Map<unknown, IndexDocument | undefined>();
     for (const named of [indexId, benchmarkId])
       if (typeof named === 'string') indices.set(named, await findIndex(reader, named));
+    const storeId = indices.get(indexId)?.store_id ?? null;
+    const current = markets.current();
     const isSet = typeof setId === 'string' && (await findConstraintSet(reader, setId)) !== undefined;
     const isIndexId = typeof id === 'string' && (await reader.get('index', id)) !== undefined;
     return {
       indexOf: (named) => indices.get(named),
       isConstraintSet: (named) => named === setId && isSet,
       isIndex: (named) => named === id && isIndexId,
-      market: markets.current()?.market,
+      // Names are checked on the market that is in memory.
+      market: storeId === null || storeId === current?.identity.datasetId ? current?.market : undefined,
     };
   }
 

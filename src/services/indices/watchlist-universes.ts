@@ -43,10 +43,10 @@ interface Filled {
 /** A universe with the names of its watchlists, and those that are not stored. */
 async function filledIn(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
   if (universe.kind === 'watchlist') {
-    const found = await watchlistOf(reader, universe, path);
-    return 'finding' in found
-      ? { filled: universe, findings: [found.finding] }
-      : { filled: { ...universe, identifiers: found.identifiers }, findings: [] };
+    const result = await watchlistOf(reader, universe, path);
+    return 'finding' in result
+      ? { filled: universe, findings: [result.finding] }
+      : { filled: { ...universe, identifiers: result.identifiers }, findings: [] };
   }
   if (universe.of === undefined) return { filled: universe, findings: [] };
   const parts = await Promise.all(universe.of.map((part, i) => filledIn(reader, part, `${path}.of[${i}]`)));

@@ -56,8 +56,8 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
   }
 
   async function assertStored({ kind, id }: Subject): Promise<void> {
-    const found = kind === 'store' ? await storeWithin(id) : await documents.get(kind, id);
-    if (found === undefined) throw outside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
+    const result = kind === 'store' ? await storeWithin(id) : await documents.get(kind, id);
+    if (result === undefined) throw outside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
   }
 
   /** Every client reads stores by id; only clients that may read the document of a store see its owner. */

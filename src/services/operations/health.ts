@@ -90,11 +90,11 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     },
     health() {
       if (told !== undefined) return told;
-      const asked = tell();
-      told = asked;
+      const request = tell();
+      told = request;
       setImmediate(() => (told = undefined));
-      return asked.then((read) => {
-        if (told === asked) told = read;
+      return request.then((read) => {
+        if (told === request) told = read;
         return read;
       });
     },

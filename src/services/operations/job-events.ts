@@ -71,10 +71,10 @@ export async function followAll(
         if (isEnded || stopping.aborted) return end();
         const jobId = take();
         if (jobId !== undefined) {
-          const found = await system.find(jobId).catch(() => undefined); // Unreadable jobs are omitted, as in a listing.
+          const result = await system.find(jobId).catch(() => undefined); // Unreadable jobs are omitted, as in a listing.
           if (isEnded) return end();
-          if (found !== undefined)
-            return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
+          if (result !== undefined)
+            return { done: false, value: { id: result.revision, status: { ...result.status, result: null } } };
         } else if (!isCaughtUp) {
           isCaughtUp = true;
           timer = setTimeout(end, seconds * 1000);
@@ -140,13 +140,13 @@ export function followJob(
     async next() {
       for (;;) {
         isNews = false;
-        const found = isEnded ? undefined : await system.find(jobId);
-        if (found === undefined || isEnded) return end();
-        if (sent !== found.revision) {
-          sent = found.revision;
-          return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
+        const result = isEnded ? undefined : await system.find(jobId);
+        if (result === undefined || isEnded) return end();
+        if (sent !== result.revision) {
+          sent = result.revision;
+          return { done: false, value: { id: result.revision, status: { ...result.status, result: null } } };
         }
-        if (isTerminal(found.status.status) || stopping.aborted) return end();
+        if (isTerminal(result.status.status) || stopping.aborted) return end();
         if (isNews) continue;
         await new Promise<void>((resolve) => {
           wake = resolve;

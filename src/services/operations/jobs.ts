@@ -81,9 +81,9 @@ export function createJobsService({
   setMaxListeners(0, stopping); // One for each client that waits.
 
   async function require(jobId: string, jobs = reachableJobs(system)): Promise<FoundJob> {
-    const found = await jobs.find(jobId);
-    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
-    return found;
+    const match = await jobs.find(jobId);
+    if (match === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+    return match;
   }
 
   async function view({ status, stored }: FoundJob): Promise<JobView> {
@@ -105,9 +105,9 @@ export function createJobsService({
     },
     async read(jobId, { waitSeconds, signal }) {
       const jobs = reachableJobs(system);
-      const found = await require(jobId, jobs);
-      const { status } = found.status;
-      if (waitSeconds === 0 || isTerminal(status)) return view(found);
+      const result = await require(jobId, jobs);
+      const { status } = result.status;
+      if (waitSeconds === 0 || isTerminal(status)) return view(result);
       await untilChange({
         watch: (listener) => system.watch(jobId, listener),
         isChanged: async () => (await system.find(jobId))?.status.status !== status,

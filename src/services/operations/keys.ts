@@ -131,9 +131,9 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
 
   /** Takes in what another process has written. */
   async function readAgain(id: string): Promise<void> {
-    const found = await documents.get('key', id);
-    const record = found === undefined || 'unreadable' in found ? undefined : readRecord(found.body);
-    configured ||= found !== undefined;
+    const entry = await documents.get('key', id);
+    const record = entry === undefined || 'unreadable' in entry ? undefined : readRecord(entry.body);
+    configured ||= entry !== undefined;
     if (record !== undefined) holders.set(id, holderOf(record));
   }
   // A key that cannot be read now counts as it did: the next event, or a start, reads it.

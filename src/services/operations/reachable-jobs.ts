@@ -18,13 +18,13 @@ export function reachableJobs(system: FollowedJobs): FollowedJobs {
   const reach = currentReach();
   if (reach === undefined) return system;
   const find = async (jobId: string): Promise<FoundJob | undefined> => {
-    const found = await system.find(jobId);
-    return found !== undefined && isVisible(reach, found.status) ? found : undefined;
+    const match = await system.find(jobId);
+    return match !== undefined && isVisible(reach, match.status) ? match : undefined;
   };
   const assertWithin = async (jobId: string): Promise<void> => {
-    const found = await find(jobId);
-    const subject = found && subjectOf(found.status);
-    if (subject === undefined || isWithin(reach, subject.id) || isNamedWithin(reach, found!.status)) return;
+    const result = await find(jobId);
+    const subject = result && subjectOf(result.status);
+    if (subject === undefined || isWithin(reach, subject.id) || isNamedWithin(reach, result!.status)) return;
     throw outside(reach, subject.kind, subject.id);
   };
   return {

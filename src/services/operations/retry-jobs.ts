@@ -19,19 +19,19 @@ const FOR_ALL: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
 export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
   const { limit } = order;
-  const found = await failedJobs(jobs, { ...order, limit: limit + 1 });
+  const result = await failedJobs(jobs, { ...order, limit: limit + 1 });
   const retried: string[] = [];
-  const refused: JobRetries['refused'] = [];
-  for (const jobId of found.slice(0, limit)) {
+  const refusals: JobRetries['refused'] = [];
+  for (const jobId of result.slice(0, limit)) {
     try {
       await jobs.retry(jobId);
       retried.push(jobId);
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || FOR_ALL.has(thrown.code)) throw thrown;
-      refused.push({ job_id: jobId, code: thrown.code, message: thrown.message });
+      refusals.push({ job_id: jobId, code: thrown.code, message: thrown.message });
     }
   }
-  return { retried, refused, is_complete: found.length <= limit };
+  return { retried, refused: refusals, is_complete: result.length <= limit };
 }
 
 /** Ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
@@ -41,12 +41,12 @@ async function failedJobs(
 ): Promise<string[]> {
   const wanted = ids === undefined ? null : new Set(ids);
   const sinceMs = since === undefined ? -Infinity : Date.parse(since);
-  const found: string[] = [];
+  const results: string[] = [];
   for (let before: string | undefined; ;) {
     const page = (await jobs.list({ kinds, statuses: ['failed'], limit: LIMITS.MAX_LISTED_JOBS, before })).jobs;
     const failed = page.filter(({ finished_at: at }) => at !== null && Date.parse(at) >= sinceMs);
-    found.push(...failed.map(({ job_id: jobId }) => jobId).filter((jobId) => wanted?.has(jobId) ?? true));
+    results.push(...failed.map(({ job_id: jobId }) => jobId).filter((jobId) => wanted?.has(jobId) ?? true));
     before = page.at(-1)?.job_id;
-    if (page.length < LIMITS.MAX_LISTED_JOBS || found.length >= limit) return found.slice(0, limit);
+    if (page.length < LIMITS.MAX_LISTED_JOBS || results.length >= limit) return results.slice(0, limit);
   }
 }

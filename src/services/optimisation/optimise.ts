@@ -31,7 +31,9 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { reachedBy, versioned } from '../indices/index-questions.js';
+import { onStoreOf } from '../indices/on-store.js';
 import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
@@ -84,19 +86,13 @@ export interface OptimiseDependencies {
   readonly jobs: Pick<Jobs, 'submit' | 'query'>;
   readonly kind: JobKind<OptimisationPayload>;
   readonly markets: Markets;
+  readonly stores: Pick<StoreMarkets, 'within'>;
   readonly calendars: Calendars;
   readonly now: () => number;
 }
 
-export function createOptimise({
-  documents,
-  artifacts,
-  jobs,
-  kind,
-  markets,
-  calendars,
-  now,
-}: OptimiseDependencies): Optimise {
+export function createOptimise(dependencies: OptimiseDependencies): Optimise {
+  const { documents, artifacts, jobs, kind, markets, stores, calendars, now } = dependencies;
   const catalogue: ConstraintTypes = {
     types: Object.fromEntries(
       constraintSpecs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)]),
@@ -263,48 +259,69 @@ export function createOptimise({
       const request = readOptimisationRequest(body);
       const target = await targetOf(request.index_id);
       const { set } = await getSet(request.constraint_set_id);
-      const { market, reached } = await prepare(target, request);
-      assertRows(set, market);
-      const models = await modelsOf(request, reached);
-      const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
-      return jobs.submit({
-        kind,
-        payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
-        request,
-        estimatedBytes: estimatedBytes(market),
-        message: 'waiting for a worker',
-        origin,
-      });
+      return onStoreOf({ documents, stores }, target.document, () => startOn(target, { set, request }, origin));
     },
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
       const target = await targetOf(request.index_id);
-      const { handle, market, reached } = await prepare(target, request);
-      const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
-      assertNoErrors('request', lacking);
-      const used = await modelFiles(documents, artifacts, reached);
-      const own = storedModelOf(request);
-      const named = own === undefined ? {} : await namedModelFile(documents, artifacts, own);
-      const question = {
-        market: handle,
-        documents: reached,
-        models: { ...used.models, ...named },
-        indexId: request.index_id,
-        request,
-      };
-      const { bytes } = await jobs.query('preview-optimisation', question, signal);
-      return versioned(await versionWith(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
+      return onStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
     },
-    async result(runId) {
-      const stored = await documents.get('optimisation-run', runId);
-      if (stored === undefined)
-        throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
-      const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
-      if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
-      const { artifact } = document;
-      return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
-    },
+    result: (runId) => resultOf({ documents, artifacts }, runId),
   };
+
+  async function startOn(
+    target: StoredIndex,
+    { set, request }: { readonly set: ConstraintSet; readonly request: OptimisationRequest },
+    origin: Origin | null,
+  ): Promise<JobStatus> {
+    const { market, reached } = await prepare(target, request);
+    assertRows(set, market);
+    const models = await modelsOf(request, reached);
+    const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
+    return jobs.submit({
+      kind,
+      payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
+      request,
+      estimatedBytes: estimatedBytes(market),
+      message: 'waiting for a worker',
+      origin,
+    });
+  }
+
+  async function previewOn(
+    target: StoredIndex,
+    request: ReturnType<typeof readOptimisationPreview>,
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const { handle, market, reached } = await prepare(target, request);
+    const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
+    assertNoErrors('request', lacking);
+    const used = await modelFiles(documents, artifacts, reached);
+    const own = storedModelOf(request);
+    const named = own === undefined ? {} : await namedModelFile(documents, artifacts, own);
+    const question = {
+      market: handle,
+      documents: reached,
+      models: { ...used.models, ...named },
+      indexId: request.index_id,
+      request,
+    };
+    const { bytes } = await jobs.query('preview-optimisation', question, signal);
+    return versioned(await versionWith(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
+  }
+}
+
+async function resultOf(
+  { documents, artifacts }: Pick<OptimiseDependencies, 'documents' | 'artifacts'>,
+  runId: string,
+): ReturnType<Optimise['result']> {
+  const stored = await documents.get('optimisation-run', runId);
+  if (stored === undefined)
+    throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
+  const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
+  if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
+  const { artifact } = document;
+  return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
 }
 
 function setNotFound(setId: string): Refusal {

@@ -12,7 +12,9 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { reachedBy } from '../indices/index-questions.js';
+import { onStoreOf } from '../indices/on-store.js';
 import { assertOwnName, ownName } from '../operations/access.js';
 import { reachableJobs } from '../operations/reachable-jobs.js';
 import { readBlock } from '../runs/result-rows.js';
@@ -24,6 +26,7 @@ export interface BatchesDependencies {
   readonly jobs: JobSystem;
   readonly artifacts: Pick<ArtifactStore, 'read'>;
   readonly markets: Markets;
+  readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<BatchPayload>;
   readonly engineVersion: string;
   /** Threads of the pool. */
@@ -51,7 +54,7 @@ const THREAD_BYTES = 64 * 2 ** 20;
 const ACCOUNT_BYTES = 40_000;
 
 export function createBatches(dependencies: BatchesDependencies): Batches {
-  const { documents, jobs, artifacts, markets, kind, engineVersion, workers, now } = dependencies;
+  const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
 
   async function rowsOf(batchId: string) {
     const found = await reachableJobs(jobs).find(`batch:${batchId}`);
@@ -65,26 +68,29 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     async start({ accounts, batch_id: asked, ...terms }, origin) {
       const { document } = await requireIndex(documents, terms.parent);
       const { document: model } = await requireModel(documents, terms.risk_model);
-      markets.require();
       const reached = await reachedBy(documents, document);
       const used = (await plannedModels(documents, reached)).models ?? {};
       if (asked !== null) assertOwnName(asked);
       const batchId = asked ?? ownName(newBatchId(now()));
       const digest = createHash('sha256').update(JSON.stringify(accounts)).digest('hex');
-      return jobs.submit({
-        kind,
-        payload: {
-          batch_id: batchId,
-          terms,
-          documents: reached,
-          models: { ...used, [terms.risk_model]: plannedModel(model) },
-          accounts,
-          engine_version: engineVersion,
-        },
-        request: { batch_id: batchId, ...terms, accounts: accounts.length, accounts_sha256: digest },
-        estimatedBytes: workers * THREAD_BYTES + accounts.length * ACCOUNT_BYTES,
-        message: 'waiting for a worker',
-        origin,
+      const payload = {
+        batch_id: batchId,
+        terms,
+        documents: reached,
+        models: { ...used, [terms.risk_model]: plannedModel(model) },
+        accounts,
+        engine_version: engineVersion,
+      };
+      return onStoreOf({ documents, stores }, document, async () => {
+        markets.require();
+        return jobs.submit({
+          kind,
+          payload,
+          request: { batch_id: batchId, ...terms, accounts: accounts.length, accounts_sha256: digest },
+          estimatedBytes: workers * THREAD_BYTES + accounts.length * ACCOUNT_BYTES,
+          message: 'waiting for a worker',
+          origin,
+        });
       });
     },
     requestFrom(bytes) {

@@ -37,7 +37,7 @@ function assertStanding(
   if (refused.length === 0) return;
   const dates = refused.map(({ date }) => date);
   const message = restate
-    ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
+    ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away. After a recorded closure, publish with an error policy.`
     : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. A published close changes only by a restatement with a reason.`;
   throw restatement(message, { dates, disagreements: refused }, compared);
 }

@@ -12,6 +12,8 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { DataVersions, KnownMarket } from '../datasets/data-versions.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
+import type { RunStates } from '../runs/run-states.js';
 import { runListOf } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
@@ -41,6 +43,8 @@ export interface BundlesDependencies {
   readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
+  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
   readonly publications: Pick<Publications, 'entries' | 'keys'>;
   readonly signingKeys: Pick<SigningKeys, 'current'>;
   readonly timestamp: () => string;
@@ -49,7 +53,8 @@ export interface BundlesDependencies {
 }
 
 export function createBundles(dependencies: BundlesDependencies): Bundles {
-  const { documents, artifacts, jobs, dataVersions, publications, signingKeys, timestamp, archive } = dependencies;
+  const { documents, artifacts, jobs, dataVersions, stores, states, publications, signingKeys, timestamp, archive } =
+    dependencies;
 
   /** The newest run whose closes were published. */
   async function publishedRun(indexId: string): Promise<RunDocument> {
@@ -61,15 +66,6 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   /** The content that a run was made on. */
   async function marketOf(run: RunDocument): Promise<KnownMarket> {
     const now = await dataVersions.at(undefined);
-    if (now.served.identity.datasetId !== run.store_id)
-      throw new Refusal(
-        'STORE_MISMATCH',
-        `The run was made on the data store ${run.store_id}; ${now.served.identity.datasetId} is served.`,
-        {
-          run_store_id: run.store_id,
-          store_id: now.served.identity.datasetId,
-        },
-      );
     const isNow = now.served.identity.contentHash === run.store_content_hash;
     const known = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
     if (known.served.identity.contentHash === run.store_content_hash) return known;
@@ -111,15 +107,18 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
       const run = await publishedRun(indexId);
       const plan = planWithDefaults(await storedPlan(artifacts, run));
       await assertReadable(indexId, Object.keys(plan.documents));
-      const { served, version } = await marketOf(run);
-      assertSize(indexId, served.market);
-      const input = {
-        market: served.handle,
-        plan,
-        entries,
-        ...(await runModelFiles(artifacts, plan.models, run.artifacts.models)),
-        ...(plan.request.as_known === undefined ? {} : { known: await knownFiles(version) }),
-      };
+      await states.requireMarket(run);
+      const input = await stores.within(await states.storeOf(run), async () => {
+        const { served, version } = await marketOf(run);
+        assertSize(indexId, served.market);
+        return {
+          market: served.handle,
+          plan,
+          entries,
+          ...(await runModelFiles(artifacts, plan.models, run.artifacts.models)),
+          ...(plan.request.as_known === undefined ? {} : { known: await knownFiles(version) }),
+        };
+      });
       const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);
       const log = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
       const published = new TextEncoder().encode(`${JSON.stringify({ keys })}\n`);

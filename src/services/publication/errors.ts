@@ -24,21 +24,31 @@ export interface ErrorTreatment {
 }
 
 /**
- * Applies a policy to disagreements.
- * @returns undefined if there are none, or if the run lacks a published session
+ * Applies a policy to disagreements. A published session on which the exchange was closed differs by its move from the
+ * session before it; it cannot be restated.
+ * @param isClosed returns true for a recorded closure of the calendar
+ * @returns undefined if there are none, or if the run lacks another published session
  */
-export function treatErrors(policy: ErrorPolicy, differing: Differing): ErrorTreatment | undefined {
+export function treatErrors(
+  policy: ErrorPolicy,
+  differing: Differing,
+  isClosed: (date: string) => boolean = () => false,
+): ErrorTreatment | undefined {
   const { disagreements, closes } = differing;
-  if (disagreements.length === 0 || disagreements.some(({ position }) => position === null)) return undefined;
-  const differences = disagreements.map(({ date, position }) => ({
-    date,
-    bps: Math.max(0, ...changesOn(date, position!, differing).map(({ change_bps }) => Math.abs(change_bps))),
-    age: closes.dates.length - position!,
-  }));
+  if (disagreements.length === 0) return undefined;
+  if (disagreements.some(({ date, position }) => position === null && !isClosed(date))) return undefined;
+  const differences = disagreements.map(({ date, position }) => {
+    const at = position ?? closes.dates.findLastIndex((other) => other < date); // A run begins before what it lacks.
+    const sizes = changesOn(date, at, differing).map(({ change_bps }) => Math.abs(change_bps));
+    return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - at };
+  });
   const decided = decideError(policy, differences);
   const { decision, materialFrom } = decided;
-  const restated = decision === 'restated' ? disagreements.filter(({ date }) => date >= materialFrom!) : [];
-  return { decided, restated };
+  if (decision !== 'restated') return { decided, restated: [] };
+  const restated = disagreements.filter(({ date, position }) => position !== null && date >= materialFrom!);
+  if (restated.length > 0) return { decided, restated };
+  const reason = `${decided.reason} A close on a day without a session cannot be restated.`;
+  return { decided: { ...decided, decision: 'announced', reason }, restated };
 }
 
 /** The request of a publication as a policy decides it: closes within the window are restated for its reason. */
@@ -95,13 +105,16 @@ export function newError({ found, treatment, request, ...pair }: Treated, terms:
   };
 }
 
+/** Members of a session that was not published. */
+const ABSENT = { price: null, total: null, net: null, composition_hash: null };
+
 /** Of the figures that differ, whatever run gives them and however many closes came after. */
 function digestOf({ disagreements, closes, standing }: Differing): string {
   const pairs = disagreements.map(({ date, position }) => {
-    const entry = standing.get(date)!; // Disagreements with a position are of published dates.
-    const { price, total, net, composition_hash } = entry;
-    const run = [closes.price[position!], closes.total[position!], closes.net[position!]];
-    return [date, [price, total, net, composition_hash], [...run, closes.composition_hash[position!]]];
+    const { price, total, net, composition_hash } = standing.get(date) ?? ABSENT;
+    if (position === null) return [date, [price, total, net, composition_hash], null];
+    const run = [closes.price[position], closes.total[position], closes.net[position]];
+    return [date, [price, total, net, composition_hash], [...run, closes.composition_hash[position]]];
   });
   return createHash('sha256').update(canonicalJson(pairs)).digest('hex');
 }

@@ -23,13 +23,13 @@ export function partialCloses({
   held,
   without_bar: absent,
 }: Pick<Closes, 'dates' | 'held' | 'without_bar'>): ReadonlyMap<string, PartialClose> {
-  const found = new Map<string, PartialClose>();
+  const results = new Map<string, PartialClose>();
   for (const [i, date] of dates.entries()) {
     const isLast = i === dates.length - 1;
     if (isPartial(absent[i]!, held[i]!) || (isLast && absent[i]! > 0))
-      found.set(date, { date, held: held[i]!, without_bar: absent[i]! });
+      results.set(date, { date, held: held[i]!, without_bar: absent[i]! });
   }
-  return found;
+  return results;
 }
 
 /** @throws Refusal PARTIAL_CLOSES for dates to be published that are partial, unless these are allowed */
@@ -38,21 +38,21 @@ export function assertWhole(
   partial: ReadonlyMap<string, PartialClose>,
   { allow_partial: isAllowed }: { readonly allow_partial: boolean },
 ): void {
-  const refused = statements.flatMap(({ date }) => partial.get(date) ?? []);
-  if (isAllowed || refused.length === 0) return;
-  const named = refused.slice(0, NAMED_MAX).map((close) => `${close.date} (${countOf(close)})`);
-  const others = refused.length > named.length ? ` and ${refused.length - named.length} more` : '';
+  const refusals = statements.flatMap(({ date }) => partial.get(date) ?? []);
+  if (isAllowed || refusals.length === 0) return;
+  const named = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${countOf(close)})`);
+  const others = refusals.length > named.length ? ` and ${refusals.length - named.length} more` : '';
   throw new Refusal(
     'PARTIAL_CLOSES',
     `Constituents have no price on a date to publish: ${named.join(', ')}${others}. \`allow_partial\` (--allow-partial) publishes them anyway, and the log records it.`,
-    { closes: refused.slice(0, LISTED_MAX), total: refused.length },
+    { closes: refusals.slice(0, LISTED_MAX), total: refusals.length },
   );
 }
 
 /** The reason of an entry whose close is partial. @param given that of the request */
 export function partialReason(close: PartialClose, given: string | undefined): string {
-  const told = `Published with ${countOf(close)} of that date.`;
-  return given === undefined || given.trim() === '' ? told : `${given} (${told})`;
+  const message = `Published with ${countOf(close)} of that date.`;
+  return given === undefined || given.trim() === '' ? message : `${given} (${message})`;
 }
 
 const countOf = ({ held, without_bar: absent }: PartialClose): string => `${absent} of ${held} names without a bar`;

@@ -181,6 +181,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           ? await currentRun({ documents, states }, indexId)
           : await requireRun(documents, { subject: indexId, id });
       const calendar = calendars.get(document.calendar);
+      const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // One that was not named is current.
       const stale = id === undefined ? null : (await stateOf(states, run)).stale;
       const closes = await closesOf(run, { through: asked.through, calendar, signal });
@@ -189,7 +190,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const { standing, head } = log;
         const found = disagreementsOf(closes, standing);
         const treatment =
-          asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found });
+          asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
         const request = treatedRequest(asked, treatment);
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });
@@ -270,6 +271,11 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
   if (through <= last || (next !== undefined && next > dayFrom(through))) return;
   const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);
+}
+
+/** Tests that a closure of a calendar is recorded on a date. */
+function hasClosure(calendar: Calendar | undefined, date: string): boolean {
+  return calendar?.recorded?.changes.some((change) => change.date === date && change.session === 'closed') === true;
 }
 
 /** Returns the text of a publication in the log of writes: its reason, and the note of the request. */

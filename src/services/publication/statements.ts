@@ -54,6 +54,7 @@ export function statementsOf(closes: PublishableCloses, terms: StatementTerms): 
     composition_hash: closes.composition_hash[i]!,
     data_hash: run.store_content_hash ?? null,
     index_version: run.index_version ?? null,
+    ...(run.calendar_version === undefined ? {} : { calendar_version: run.calendar_version }),
     engine: run.engine_version ?? null,
     reason: reasonOf(i, kind),
     at,

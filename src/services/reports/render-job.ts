@@ -23,9 +23,9 @@ import type { RunStates } from '../runs/run-states.js';
 export interface RenderJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  /** The served market, which risk is estimated from. */
-  readonly markets: Markets;
-  readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
+  readonly markets: Pick<Markets, 'settled'>;
+  /** Finds the markets that risk is estimated from. */
+  readonly states: Pick<RunStates, 'staleOf' | 'findMarket'>;
   readonly timestamp: () => string;
   /** Program and version, for the metadata of files. */
   readonly creator: string;
@@ -48,17 +48,16 @@ export function createRenderJob({
     renderedAt: string,
     attempt: Attempt<PortableTaskName>,
   ): Promise<RenderOutput> {
-    const market = await marketFor(template);
+    if (boundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A render of the previous process waits until the data is loaded.
     const outputs = attempt.outputs(['pdf']);
     for (let read = 1; ; read++) {
       const runs = await runsOf(template, ids);
       try {
         return await attempt.compute('render', {
           template,
-          runs: await Promise.all(runs.map(toRendered)),
+          runs: await Promise.all(runs.map((run) => toRendered(run, template))),
           renderedAt,
           creator,
-          market,
           outputs,
         });
       } catch (failure) {
@@ -71,19 +70,17 @@ export function createRenderJob({
     }
   }
 
-  async function marketFor(template: ReportTemplateDocument): Promise<MarketIdentity | null> {
-    if (!boundIndices(template).some((indexId) => needsMarket(template, indexId))) return null;
-    await markets.settled(); // A render of the previous process waits until the data is loaded.
-    return markets.served()?.identity ?? null;
+  async function marketFor(run: RunDocument, template: ReportTemplateDocument): Promise<MarketIdentity | null> {
+    return needsMarket(template, run.run_id) ? ((await states.findMarket(run))?.identity ?? null) : null;
   }
 
   function runsOf(template: ReportTemplateDocument, ids: Readonly<Record<string, string>>): Promise<RunDocument[]> {
     return Promise.all(boundIndices(template).map((subject) => requireRunNow({ subject, id: ids[subject] })));
   }
 
-  async function toRendered(run: RunDocument): Promise<RenderedRunOrder> {
+  async function toRendered(run: RunDocument, template: ReportTemplateDocument): Promise<RenderedRunOrder> {
     await assertUndamaged(artifacts, run);
-    const state = { stale: await states.staleOf(run), isOtherDataset: await states.isOtherDataset(run) };
+    const state = { stale: await states.staleOf(run), market: await marketFor(run, template) };
     const { overview, plan } = run.artifacts;
     const files = {
       // A run without a stored overview has its plan.

@@ -156,16 +156,16 @@ function coverageFindings(assetIds: readonly string[], market: Parameters<typeof
   const lookup = lookupOf(market);
   const unknown = assetIds.filter((identifier) => lookup.positionOf(identifier) === undefined);
   if (unknown.length === 0) return [];
-  const listed = unknown.slice(0, LISTED_MAX);
+  const list = unknown.slice(0, LISTED_MAX);
   const isNone = unknown.length === assetIds.length;
   const more = unknown.length > LISTED_MAX ? ` and ${unknown.length - LISTED_MAX} more` : '';
-  const message = `The served store has no prices of ${isNone ? 'any' : unknown.length} of the ${assetIds.length} securities: ${listed.join(', ')}${more}.`;
+  const message = `The served store has no prices of ${isNone ? 'any' : unknown.length} of the ${assetIds.length} securities: ${list.join(', ')}${more}.`;
   const finding = {
     code: 'UNKNOWN_IDENTIFIER',
     path: 'models',
     message,
     count: unknown.length,
-    places: listed,
+    places: list,
   } as const;
   return [{ severity: isNone ? 'error' : 'warning', ...finding }];
 }

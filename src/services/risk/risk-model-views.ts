@@ -45,8 +45,8 @@ export function servedOn(document: RiskModelDocument, date?: string): ServedMode
       { severity: 'error', code: 'UNKNOWN_FIELD', path: 'date', message, value: date },
     ]);
   }
-  const found = partOn(models, date);
-  if (found !== undefined) return found;
+  const result = partOn(models, date);
+  if (result !== undefined) return result;
   const message = `The risk model ${modelId} begins on ${models[0]!.date}; it has no model of ${date}.`;
   throw new Refusal('NO_DATA_AT_DATE', message, { model_id: modelId, first_date: models[0]!.date });
 }

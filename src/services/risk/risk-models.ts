@@ -20,7 +20,9 @@ import { assertPrecondition, type Precondition } from '../shared/preconditions.j
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { requireRun } from '../stored/run-documents.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
+import { recordedClosures } from '../stored/recorded-closures.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { withUnreadable } from '../shared/skipped.js';
 import {
@@ -42,7 +44,8 @@ export interface RiskModelsDependencies {
   readonly kind: JobKind<RiskModelPayload>;
   readonly validation: JobKind<RiskValidationPayload>;
   readonly dataVersions: Pick<DataVersions, 'at'>;
-  readonly states: Pick<RunStates, 'requireMarket'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
+  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
 }
 
 /** A stored model as a response. */
@@ -97,6 +100,7 @@ export function createRiskModels({
   kind,
   validation,
   dataVersions,
+  stores,
   states,
 }: RiskModelsDependencies): RiskModels {
   const load = (modelId: string) => requireModel(documents, modelId);
@@ -165,7 +169,8 @@ export function createRiskModels({
   async function termsOf(runId: string) {
     const document = await indexOfRun(runId);
     const { calendar, currency } = document;
-    return { calendar, currency, treatment: await treatmentOf(document) };
+    const closures = await recordedClosures(documents);
+    return { calendar, ...(closures && { closures }), currency, treatment: await treatmentOf(document) };
   }
 
   async function indexOfRun(runId: string): Promise<IndexDocument> {
@@ -225,19 +230,7 @@ export function createRiskModels({
     },
     async estimate(modelId, asked, origin) {
       const request = await settle(modelId, asked);
-      const { start, end } = request;
-      assertOrder({ start, end });
-      const known = await dataVersions.at(request.as_known_on);
-      const { market } = known.served;
-      assertHeld(market, { start, end });
-      const payload = await payloadOf(modelId, request, market);
-      return jobs.submit({
-        kind,
-        payload: { ...payload, ...versionOf(request, known) },
-        request: asked,
-        estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
-        origin,
-      });
+      return stores.within(await storeOfRun(request.index_id), () => estimateOn(modelId, { asked, request }, origin));
     },
     async validate(modelId, request, origin) {
       const { start, end } = request;
@@ -247,22 +240,23 @@ export function createRiskModels({
       const { identifiers, index_id: ownIndex } = settings;
       const estimatedOn = identifiers.length > 0 ? null : ownIndex;
       const indexId = request.index_id ?? estimatedOn;
-      if (indexId !== null && indexId !== estimatedOn) await indexOfRun(indexId);
-      const known = await dataVersions.at(settings.as_known_on);
-      assertHeld(known.served.market, { start, end });
-      return jobs.submit({
-        kind: validation,
-        payload: {
-          model_id: modelId,
+      return stores.within(await storeOfRun(indexId), async () => {
+        const known = await dataVersions.at(settings.as_known_on);
+        assertHeld(known.served.market, { start, end });
+        return jobs.submit({
+          kind: validation,
+          payload: {
+            model_id: modelId,
+            request,
+            model: { asset_ids: document.asset_ids, request: settings },
+            terms: estimatedOn === null ? null : await termsOf(estimatedOn),
+            index_id: indexId,
+            ...versionOf(settings, known),
+          },
           request,
-          model: { asset_ids: document.asset_ids, request: settings },
-          terms: estimatedOn === null ? null : await termsOf(estimatedOn),
-          index_id: indexId,
-          ...versionOf(settings, known),
-        },
-        request,
-        estimatedBytes: estimatedBytes(known.served.market, document.asset_ids.length),
-        origin,
+          estimatedBytes: estimatedBytes(known.served.market, document.asset_ids.length),
+          origin,
+        });
       });
     },
     async remove(modelId, ifMatch, by) {
@@ -279,6 +273,33 @@ export function createRiskModels({
       return json(document, servedOn(document));
     },
   };
+
+  /** The store of the run of an index, on which its names are estimated; undefined for that of the call. */
+  async function storeOfRun(indexId: string | null): Promise<string | undefined> {
+    if (indexId === null) return undefined;
+    await indexOfRun(indexId);
+    return states.storeOf(await requireRun(documents, indexId));
+  }
+
+  async function estimateOn(
+    modelId: string,
+    { asked, request }: { readonly asked: RiskModelRequest; readonly request: RiskModelRequest },
+    origin: Origin | null,
+  ): Promise<JobStatus> {
+    const { start, end } = request;
+    assertOrder({ start, end });
+    const known = await dataVersions.at(request.as_known_on);
+    const { market } = known.served;
+    assertHeld(market, { start, end });
+    const payload = await payloadOf(modelId, request, market);
+    return jobs.submit({
+      kind,
+      payload: { ...payload, ...versionOf(request, known) },
+      request: asked,
+      estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
+      origin,
+    });
+  }
 }
 
 /** Settings that an estimated model can be estimated by again. @throws Refusal VALIDATION_FAILED of an imported one */

@@ -47,8 +47,8 @@ export function actionEffects(
     const effects: DeskActionEffect[] = [];
     for (let k = 0; k < ids.length; k += RUNS_AT_ONCE) {
       const some = ids.slice(k, k + RUNS_AT_ONCE);
-      const found = await Promise.all(some.map((id) => effectsIn(id, identifier, exDate, signal)));
-      effects.push(...found.flat());
+      const result = await Promise.all(some.map((id) => effectsIn(id, identifier, exDate, signal)));
+      effects.push(...result.flat());
     }
     return effects;
   };

@@ -4,6 +4,7 @@ import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-reques
 import type { BacktestPlan, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
+import { storeOfDocuments, withoutStores } from '#domain/documents/store-of-documents.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { heldBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -15,10 +16,16 @@ import { findIndex, requireIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 import { plannedModels } from '../stored/used-models.js';
 
+/** A plan with the store that its documents or its request name; null for the active one. */
+export interface PlannedRun {
+  readonly plan: BacktestPlan;
+  readonly storeId: string | null;
+}
+
 /** The plan of a backtest request, from stored documents. */
 export interface BacktestPlans {
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND */
-  planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan>;
+  planOf(runId: string, given: BacktestRequest): Promise<PlannedRun>;
   /** A benchmark index with every document it reaches. @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE */
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
   /**
@@ -35,7 +42,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
    * Plans a run with all documents that it refers to: of an index, or of a strategy on its terms, some of which the request
    * may override.
    */
-  async function planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan> {
+  async function planOf(runId: string, given: BacktestRequest): Promise<PlannedRun> {
     const strategy =
       (await documents.get('strategy', runId)) === undefined
         ? undefined
@@ -49,15 +56,16 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       ...(await reachedBy(documents, document)),
       ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}),
     };
-    return {
+    const plan = {
       runId,
       name: (strategy ?? document).name,
       indexId: document.id,
-      documents: reached,
+      documents: withoutStores(reached),
       ...(await plannedModels(documents, reached)),
       request,
       ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
     };
+    return { plan, storeId: storeOfDocuments(reached, request.store_id) };
   }
 
   /** @throws Refusal VALIDATION_FAILED when the constraint set is gone or cannot be read */

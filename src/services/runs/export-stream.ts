@@ -47,9 +47,9 @@ interface PartSource {
 /** Parts as a stream: the next part is made while one is sent, and no further one before it is read. */
 export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSource): ReadableStream<Uint8Array> {
   const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
-    const made = next && part(next, room);
-    made?.catch(() => undefined); // The reader of the stream receives the error.
-    return made;
+    const result = next && part(next, room);
+    result?.catch(() => undefined); // The reader of the stream receives the error.
+    return result;
   };
   let shown = first;
   const other = first.next === null ? null : rooms.take();

@@ -13,10 +13,11 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
-import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { requireRunOn } from './runs-as-known.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
@@ -66,8 +67,8 @@ export interface ExportsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'file' | 'damaged' | 'read'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly views: Pick<ViewCache, 'find' | 'hold'>;
-  readonly markets: Pick<Markets, 'served'>;
-  readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset' | 'requireMarket'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
+  readonly states: Pick<RunStates, 'staleOf' | 'findMarket' | 'requireMarket' | 'storeOf'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
@@ -87,7 +88,7 @@ export function createExports({
   artifacts,
   jobs,
   views,
-  markets,
+  stores,
   states,
   dataVersions,
 }: ExportsDependencies): Exports {
@@ -99,22 +100,25 @@ export function createExports({
   async function subjectOf(
     name: RunName,
     asKnownOn: string | undefined,
-  ): Promise<{ readonly run: RunDocument; readonly served: ServedMarket | undefined }> {
-    if (asKnownOn === undefined) return { run: await requireRun(documents, name), served: markets.served() };
-    const known = await dataVersions.at(asKnownOn);
-    return { run: await requireRunOn(documents, name, known), served: known.served };
+  ): Promise<{ readonly run: RunDocument; readonly known: ServedMarket | undefined }> {
+    const newest = await requireRun(documents, name);
+    if (asKnownOn === undefined) return { run: newest, known: undefined };
+    return stores.within(await states.storeOf(newest), async () => {
+      const known = await dataVersions.at(asKnownOn);
+      return { run: await requireRunOn(documents, name, known), known: known.served };
+    });
   }
 
   async function marketOf(
     run: RunDocument,
     { table, by = OWN_GROUPS, as_known_on: knownOn }: ExportRequest,
-    served: ServedMarket | undefined,
+    known: ServedMarket | undefined,
   ): Promise<ServedMarket | null> {
     if (exportTable(table).readsMarket !== true) return null;
     if (exportTable(table).readsDefinition === true && knownOn === undefined) return states.requireMarket(run);
     if (exportTable(table).isGrouped === 'issuers' && by !== OWN_GROUPS && knownOn === undefined)
       return states.requireMarket(run);
-    return served === undefined || (await states.isOtherDataset(run, served)) ? null : served;
+    return known ?? (await states.findMarket(run)) ?? null;
   }
 
   /** Opens the files of a run, or of the one that took its place meanwhile. */
@@ -197,7 +201,7 @@ export function createExports({
       const { run } = subject;
       assertOrder({ start, end });
       assertMeets({ start, end }, { first: run.start, last: run.end, of: 'the run' });
-      const served = await marketOf(run, request, subject.served);
+      const served = await marketOf(run, request, subject.known);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await stateOf(states, run);
       const { stale } = state;

@@ -1,3 +1,4 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
 import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { NeededExposures } from '#jobs/tasks/views.js';
@@ -37,7 +38,7 @@ export async function exposures(rooms: NeedRooms, { run, query }: Asked): Promis
     fields,
     universe: await universeOfRun(rooms, run, fields),
     benchmark,
-    benchmarkColumns: benchmark === null ? null : await columnsOfWhole(rooms, benchmark.indexId),
+    benchmarkColumns: benchmark === null ? null : await columnsOfWhole(rooms, run, benchmark.indexId),
     market: served && served.handle,
   };
 }
@@ -50,8 +51,12 @@ function assertHasFields(fields: readonly string[]): void {
 }
 
 /** Columns of the stored run of an index where it is current and of its whole history, null where there is none. */
-async function columnsOfWhole({ documents, states, maker }: NeedRooms, indexId: string): Promise<string | null> {
+async function columnsOfWhole(
+  { documents, states, maker }: NeedRooms,
+  of: RunDocument,
+  indexId: string,
+): Promise<string | null> {
   const run = await findRun(documents, indexId);
-  if (run === undefined || run.index_id !== indexId) return null;
+  if (run === undefined || run.index_id !== indexId || run.store_id !== of.store_id) return null;
   return isWholeHistory(run) && (await states.staleOf(run)) === null ? maker.columnsOf(run) : null;
 }

@@ -1,5 +1,6 @@
 import { planThrough } from '#domain/backtest/plan-through.js';
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
+import { planOnCalendars } from '#domain/backtest/plan-closures.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -14,6 +15,7 @@ import { columnsOf, earlierFiles, hashedReference, readRun } from '../stored/run
 import { createRunFiles, type Continuable } from './run-files.js';
 import { modelReferences, plannedFiles } from '../stored/used-models.js';
 import type { DataVersions } from '../datasets/data-versions.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from '../stored/stored-plans.js';
 
@@ -22,6 +24,7 @@ export interface RunMakerDependencies {
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
 }
 
 /** The matrices of stored risk models under names of the run's own: they stay when a model is estimated again. */
@@ -33,6 +36,13 @@ async function link(
   const ids = Object.keys(matrices);
   const files = await attempt.share(ids.map((id) => ({ ref: matrices[id]!, name: artifacts.newName() })));
   return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
+}
+
+/** Version of the recorded changes of the calendar of a run. */
+function calendarVersionOf({ indexId, documents }: BacktestPlan): { readonly calendar_version?: number } {
+  const { calendar, closures } = documents[indexId]!; // The plan has the index.
+  const recorded = closures?.[calendar];
+  return recorded === undefined ? {} : { calendar_version: recorded.version };
 }
 
 /** Tests that a run used the market's current content and the current declarations of its store. */
@@ -49,7 +59,13 @@ export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
 
-export function createRunMaker({ documents, artifacts, markets, dataVersions }: RunMakerDependencies): RunMaker {
+export function createRunMaker({
+  documents,
+  artifacts,
+  markets,
+  dataVersions,
+  stores,
+}: RunMakerDependencies): RunMaker {
   const runs = createRunFiles({ documents, artifacts });
 
   /**
@@ -91,7 +107,8 @@ export function createRunMaker({ documents, artifacts, markets, dataVersions }: 
     if (run.engine_version !== engineVersion) return 'definition_changed';
     const before = await readPlan(run);
     if (before === undefined) return 'no_checkpoint';
-    const [was, is] = [planThrough(before, run.end), planThrough(plan, run.end)];
+    const plans = [before, plan].map((one) => planOnCalendars(planThrough(one, run.end), undefined));
+    const [was, is] = [plans[0]!, plans[1]!];
     if (definitionChanges({ plan: was, asked: run.asked }, { plan: is, asked }).length > 0) return 'definition_changed';
     if (!isSameRequest(before, plan)) return 'request_changed';
     const isSameEnd = before.request.end === plan.request.end;
@@ -109,8 +126,12 @@ export function createRunMaker({ documents, artifacts, markets, dataVersions }: 
   }
 
   async function make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
-    const { plan, asked, engine_version: engineVersion } = payload;
     await markets.settled(); // A run of the previous process waits until the data is loaded.
+    return stores.within(payload.on_store, () => makeOnMarket(payload, attempt));
+  }
+
+  async function makeOnMarket(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
+    const { plan, asked, engine_version: engineVersion } = payload;
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
     const matrices = await plannedFiles(documents, artifacts, plan.models);
@@ -141,6 +162,7 @@ export function createRunMaker({ documents, artifacts, markets, dataVersions }: 
       declared_currency: identity.currency ?? null,
       engine_version: engineVersion,
       ...(payload.index_version === undefined ? {} : { index_version: payload.index_version }),
+      ...calendarVersionOf(plan),
       extended_from: output.extendedFrom,
       full_run_reason: output.fullRunReason,
       request: plan.request,

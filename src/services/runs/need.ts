@@ -1,3 +1,4 @@
+import { storeOfDocuments, withoutStores } from '#domain/documents/store-of-documents.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
@@ -51,7 +52,9 @@ export async function comparedOf(
     markets.current(); // The store of before a restart may be loading.
     return (await states.servedMarket(run))?.market;
   });
-  return withModels({ documents, artifacts }, compared);
+  // Both are computed on the market of the run.
+  storeOfDocuments(compared.documents, run.store_id);
+  return withModels({ documents, artifacts }, { ...compared, documents: withoutStores(compared.documents) });
 }
 
 export async function withModels(

@@ -8,6 +8,8 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { modelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { columnsOf, payloadOf, provenanceOf, requireRun, type AskedRun } from '../stored/run-documents.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from '../stored/stored-plans.js';
@@ -62,7 +64,8 @@ export function createReplayJob({
 export interface ReplaysDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
-  readonly markets: Markets;
+  readonly states: Pick<RunStates, 'findMarket' | 'storeOf'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<ReplayPayload>;
   readonly engineVersion: string;
   /** Largest memory a backtest on the served market needs. */
@@ -72,24 +75,31 @@ export interface ReplaysDependencies {
 export function createReplays({
   documents,
   jobs,
-  markets,
+  states,
+  stores,
   kind,
   engineVersion,
   estimatedBytes,
 }: ReplaysDependencies): Replays {
+  /** The store of a run; the active one if it cannot be read: a replay reports that its data is another. */
+  async function storeToReplayOn(run: RunDocument): Promise<string | undefined> {
+    return (await states.findMarket(run)) === undefined ? undefined : states.storeOf(run);
+  }
+
   return {
     assertRun: async (name) => void (await requireRun(documents, name)),
     async replay(name, origin) {
       const run = await requireRun(documents, name);
-      markets.require();
-      return jobs.submit({
-        kind,
-        payload: { ...payloadOf(name), run_hash: run.run_hash, engine_version: engineVersion },
-        request: {},
-        estimatedBytes: estimatedBytes(),
-        message: 'waiting for a worker',
-        origin,
-      });
+      return stores.within(await storeToReplayOn(run), () =>
+        jobs.submit({
+          kind,
+          payload: { ...payloadOf(name), run_hash: run.run_hash, engine_version: engineVersion },
+          request: {},
+          estimatedBytes: estimatedBytes(),
+          message: 'waiting for a worker',
+          origin,
+        }),
+      );
     },
   };
 }

@@ -116,12 +116,12 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
         share: 1 - SUMMING,
         here: (part, share) => outputOf(payload, [part], { attempt, share }),
       });
-      const made = await madeRuns(written, attempt);
+      const result = await madeRuns(written, attempt);
       const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const { rerun_id: rerunId, engine_version: engineVersion } = payload;
       const outputs = attempt.outputs(['view', 'rows']);
       const { view, rows } = await attempt.compute('sum-rerun', { rerunId, engineVersion, files, outputs }, SUMMING);
-      return { result: { artifact: view, rows }, effect: (tx) => store(tx, made) };
+      return { result: { artifact: view, rows }, effect: (tx) => store(tx, result) };
     },
     async (payload, parts, attempt) => ({ result: await outputOf(payload, parts, { attempt, share: 1 }) }),
   );

@@ -22,10 +22,10 @@ export async function readRows(
   jobs: Pick<JobSystem, 'find'>,
   artifacts: Pick<ArtifactStore, 'read'>,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const found = await jobs.find(`${kind}:${ident}`);
-  const stored = found?.stored;
+  const match = await jobs.find(`${kind}:${ident}`);
+  const stored = match?.stored;
   const rows = stored != null && 'rows' in stored ? stored.rows : undefined;
-  if (rows === undefined) throw withoutRows({ kind, ident }, found);
+  if (rows === undefined) throw withoutRows({ kind, ident }, match);
   const text = await readBlock(rows, { kind, block }, artifacts);
   const head = JSON.stringify({ [`${kind}_id`]: ident, count: rows.count, block, blocks: rows.blocks.length });
   const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), text, Buffer.from(']}')]);

@@ -21,6 +21,7 @@ import { assertHasRuns } from '../stored/kept-runs.js';
 import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun } from '../stored/run-documents.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
 import { contentOf } from '../stored/used-models.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
@@ -208,14 +209,15 @@ export interface RunIds {
 export interface RunDifferencesDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
-  readonly states: Pick<RunStates, 'requireMarket'>;
+  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<RunDifferencePayload>;
   readonly engineVersion: string;
   readonly estimatedBytes: () => number;
 }
 
 export function createRunDifferences(dependencies: RunDifferencesDependencies): RunDifferences {
-  const { documents, jobs, states, kind, engineVersion, estimatedBytes } = dependencies;
+  const { documents, jobs, states, stores, kind, engineVersion, estimatedBytes } = dependencies;
   return {
     async difference(subject, ids, origin) {
       await assertHasRuns(documents, subject);
@@ -224,16 +226,19 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
         await requireRun(documents, { subject, id: from }),
         await requireRun(documents, { subject, id: to }),
       ];
-      // No activation serves both of two stores, so runs of two stores are compared without their market.
-      if (runs[0]!.store_id === runs[1]!.store_id) for (const run of runs) await states.requireMarket(run);
-      return jobs.submit({
-        kind,
-        payload: { run_id: subject, from, to, engine_version: engineVersion },
-        request: { from, to },
-        estimatedBytes: 2 * estimatedBytes(),
-        message: 'waiting for a worker',
-        origin,
-      });
+      // A job has the market of one store, so runs of two stores are compared without their market.
+      const isSameStore = runs[0]!.store_id === runs[1]!.store_id;
+      if (isSameStore) for (const run of runs) await states.requireMarket(run);
+      return stores.within(isSameStore ? await states.storeOf(runs[0]!) : undefined, () =>
+        jobs.submit({
+          kind,
+          payload: { run_id: subject, from, to, engine_version: engineVersion },
+          request: { from, to },
+          estimatedBytes: 2 * estimatedBytes(),
+          message: 'waiting for a worker',
+          origin,
+        }),
+      );
     },
   };
 }

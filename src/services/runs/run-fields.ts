@@ -36,8 +36,8 @@ function readField(text: string, market: MarketData, path: string): ReadField {
   const read = readExpression(text, 'number');
   const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
   if (read.tree === undefined) return { text, findings: problems };
-  const found = fieldFindings([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
-  const placed = placedInTexts(found, new Map<string, ReadText>([[path, read]]));
+  const result = fieldFindings([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
+  const placed = placedInTexts(result, new Map<string, ReadText>([[path, read]]));
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }
 

@@ -36,9 +36,9 @@ export function createRunList({ documents, artifacts, states }: RunListDependenc
   return async ({ limit, after }) => {
     const listing = await documents.list('run', readRun);
     const runs = listing.documents;
-    const asked = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
-    const damaged = await damagedRuns(artifacts, asked);
-    const backtests = await rowsOf(asked.filter((run) => !damaged.has(run)));
+    const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
+    const damaged = await damagedRuns(artifacts, request);
+    const backtests = await rowsOf(request.filter((run) => !damaged.has(run)));
     return { backtests, ...withUnreadable(listing, damaged.size) };
   };
 }

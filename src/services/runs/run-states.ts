@@ -2,6 +2,7 @@ import { planThrough } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import { planOnCalendars } from '#domain/backtest/plan-closures.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { staleState, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
@@ -9,10 +10,11 @@ import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
-import { createBacktestPlans } from './backtest-plans.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
+import { createBacktestPlans, type PlannedRun } from './backtest-plans.js';
 import { readDataset } from '../stored/dataset-documents.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from '../stored/stored-plans.js';
@@ -20,7 +22,9 @@ import { storedPlan } from '../stored/stored-plans.js';
 export interface RunStatesDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'read'>;
+  /** The active store. */
   readonly markets: Pick<Markets, 'served' | 'require'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
   readonly engineVersion: string;
 }
 
@@ -41,17 +45,16 @@ export interface RunStates {
   /** The plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
-   * The served market for a view that needs prices.
-   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH when it is of another store than the run
+   * The market of the store of a run, for a view that needs prices.
+   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH if the store cannot be read
    */
   requireMarket(run: RunDocument): Promise<ServedMarket>;
-  /** As `requireMarket`, undefined while no store is served. @throws Refusal STORE_MISMATCH */
+  /** As `requireMarket`, undefined if the store of the run is unknown and none is active. @throws Refusal STORE_MISMATCH */
   servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /**
-   * Tests that a market (default: the served one) belongs to another store than the run, for views that return less
-   * without the market.
-   */
-  isOtherDataset(run: RunDocument, market?: ServedMarket): Promise<boolean>;
+  /** As `servedMarket`, undefined if the store cannot be read: for views that return less without the market. */
+  findMarket(run: RunDocument): Promise<ServedMarket | undefined>;
+  /** The store of a run, as work on its market is computed on it; undefined for the active one. */
+  storeOf(run: RunDocument): Promise<string | undefined>;
 }
 
 /** Kinds of document that definitions are made of. */
@@ -62,7 +65,11 @@ const DEFINING = [
   'risk-model',
   'watchlist',
   'plugin',
+  'recorded-closures',
 ] as const satisfies readonly DocumentKind[];
+
+/** Refusals of a read that may succeed later: the store is still the right one. */
+const MAY_PASS: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
 /** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */
 const REMEMBERED_MAX = 10_000;
@@ -80,34 +87,41 @@ interface DocumentRead {
   readonly found: string;
 }
 
-interface Compared {
+/** Comparison of a run with the present definition. */
+interface Definition {
+  readonly reasons: readonly string[];
+  /** Store that a run of the same request would be made on now; null for the active one. */
+  readonly storeId: string | null;
+}
+
+interface Compared extends Definition {
   /** Of the documents, when they were found to be as they were compared. */
   revision: string;
   readonly reads: readonly DocumentRead[];
-  readonly reasons: readonly string[];
 }
 
-export function createRunStates({ documents, artifacts, markets, engineVersion }: RunStatesDependencies): RunStates {
+export function createRunStates(dependencies: RunStatesDependencies): RunStates {
+  const { documents, artifacts, markets, stores, engineVersion } = dependencies;
   const { planOf } = createBacktestPlans(documents);
   /** By run, the one compared longest ago first. */
   const compared = new Map<string, Compared>();
 
-  const planNow = (run: RunDocument): Promise<BacktestPlan> => planOf(run.run_id, askedOf(run));
+  const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, askedOf(run))).plan;
 
-  async function definitionReasons(run: RunDocument): Promise<readonly string[]> {
+  async function definitionOf(run: RunDocument): Promise<Definition> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revision = (await Promise.all(DEFINING.map((kind) => documents.revision(kind)))).join(' ');
     const known = compared.get(key);
     if (known !== undefined && (known.revision === revision || (await areUnchanged(known.reads)))) {
       known.revision = revision;
-      return known.reasons;
+      return known;
     }
     const reads: DocumentRead[] = [];
-    const reasons = await compareDefinitions(run, reads);
+    const definition = await compareDefinitions(run, reads);
     compared.delete(key);
-    compared.set(key, { revision, reads, reasons });
+    compared.set(key, { revision, reads, ...definition });
     if (compared.size > REMEMBERED_MAX) compared.delete(compared.keys().next().value!);
-    return reasons;
+    return definition;
   }
 
   async function areUnchanged(reads: readonly DocumentRead[]): Promise<boolean> {
@@ -116,7 +130,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
   }
 
   /** @param reads takes what is read of documents */
-  async function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<readonly string[]> {
+  async function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<Definition> {
     const recording = createBacktestPlans({
       async get(kind, id) {
         const document = await documents.get(kind, id);
@@ -124,14 +138,16 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
         return document;
       },
     });
-    let now: BacktestPlan;
+    let now: PlannedRun;
     try {
       now = await recording.planOf(run.run_id, askedOf(run));
     } catch (refusal) {
-      if (refusal instanceof Refusal) return [`It cannot be run any more: ${sentencesOf(refusal)}`];
+      if (refusal instanceof Refusal)
+        return { reasons: [`It cannot be run any more: ${sentencesOf(refusal)}`], storeId: run.store_id ?? null };
       throw refusal;
     }
-    return hashOf(now) === run.artifacts.plan?.sha256 ? [] : changesFrom(run, now);
+    const { plan, storeId } = now;
+    return { reasons: hashOf(plan) === run.artifacts.plan?.sha256 ? [] : await changesFrom(run, plan), storeId };
   }
 
   async function changesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
@@ -146,7 +162,9 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
       throw refusal;
     }
     const { asked } = run;
-    const [was, is] = [planThrough(before, run.end), planThrough(now, run.end)];
+    const market = markets.served()?.market;
+    const comparable = (plan: BacktestPlan): BacktestPlan => planOnCalendars(planThrough(plan, run.end), market);
+    const [was, is] = [comparable(before), comparable(now)];
     if (hashOf(was) === hashOf(is)) return [];
     const changes = definitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];
@@ -179,30 +197,41 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     return known;
   }
 
-  /** The content that runs use: the served one, or that of the active store before it is served. */
-  async function currentContent(): Promise<MarketIdentity | undefined> {
-    return markets.served()?.handle ?? (await knownDatasets()).contents.find(({ isActive }) => isActive);
+  /** The content that a run would use: of a named store, else the served one, or that of the active store before. */
+  async function currentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
+    const served = markets.served()?.handle;
+    if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
+    const { contents } = await knownDatasets();
+    return contents.find(({ isActive, datasetId }) => (storeId === null ? isActive : datasetId === storeId));
   }
 
-  async function assertSameDataset(run: RunDocument, served: ServedMarket | undefined): Promise<void> {
-    const servedDataset = served?.handle.datasetId;
-    const runDataset = await datasetOf(run);
-    if (servedDataset === undefined || runDataset === undefined || runDataset === servedDataset) return;
-    const message = `The run of ${run.run_id} was made on the store ${runDataset}; ${servedDataset} is served. Activate ${runDataset}, or backtest again.`;
-    throw new Refusal('STORE_MISMATCH', message, { store_id: runDataset, served_store_id: servedDataset });
+  /** @throws Refusal STORE_MISMATCH */
+  async function marketOf(run: RunDocument, active: ServedMarket | undefined): Promise<ServedMarket | undefined> {
+    const storeId = await datasetOf(run);
+    if (storeId === undefined || storeId === active?.identity.datasetId) return active;
+    try {
+      return await stores.of(storeId);
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal) || MAY_PASS.has(refusal.code)) throw refusal;
+      const message = `The run of ${run.run_id} was made on the store ${storeId}, which cannot be read: ${refusal.message}`;
+      const detail = { store_id: storeId, served_store_id: active?.identity.datasetId ?? null };
+      throw new Refusal('STORE_MISMATCH', message, detail, { cause: refusal });
+    }
   }
 
   async function dataReasons(
     run: RunDocument,
-    { isOfThen }: StateTerms,
+    { isOfThen, storeId }: StateTerms & Pick<Definition, 'storeId'>,
   ): Promise<Pick<StaleReasons, 'data' | 'otherStore'>> {
-    const content = await currentContent();
-    if (content === undefined) return { data: [], otherStore: null };
+    const content = await currentContent(storeId);
+    if (content === undefined && storeId === null) return { data: [], otherStore: null };
+    if (content === undefined)
+      return { data: [`The store ${storeId} of the index is not registered.`], otherStore: null };
     const { datasetId } = content;
     const runDataset = (await datasetOf(run)) ?? datasetId;
     if (runDataset === datasetId) return { data: contentReasons(run, content, isOfThen), otherStore: null };
-    const reason = `The run was made on the store ${runDataset}; ${datasetId} is active.`;
-    return { data: [reason], otherStore: runDataset };
+    const now = storeId === null ? `${datasetId} is active` : `the index belongs to ${datasetId}`;
+    return { data: [`The run was made on the store ${runDataset}; ${now}.`], otherStore: runDataset };
   }
 
   function contentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
@@ -236,25 +265,26 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
   return {
     planNow,
     async staleOf(run, { isOfThen = false } = {}) {
+      const { reasons, storeId } = await definitionOf(run);
       return staleState({
-        definition: await definitionReasons(run),
-        ...(await dataReasons(run, { isOfThen })),
+        definition: reasons,
+        ...(await dataReasons(run, { isOfThen, storeId })),
         engine: engineReasons(run),
       });
     },
-    async requireMarket(run) {
-      const served = markets.require();
-      await assertSameDataset(run, served);
-      return served;
+    requireMarket: async (run) => (await marketOf(run, markets.served())) ?? markets.require(),
+    servedMarket: (run) => marketOf(run, markets.served()),
+    async findMarket(run) {
+      try {
+        return await marketOf(run, markets.served());
+      } catch (refusal) {
+        if (refusal instanceof Refusal && refusal.code === 'STORE_MISMATCH') return undefined;
+        throw refusal;
+      }
     },
-    async servedMarket(run) {
-      const served = markets.served();
-      await assertSameDataset(run, served);
-      return served;
-    },
-    async isOtherDataset(run, market = markets.served()) {
-      const runDataset = await datasetOf(run);
-      return market !== undefined && runDataset !== undefined && runDataset !== market.handle.datasetId;
+    async storeOf(run) {
+      const storeId = await datasetOf(run);
+      return storeId === markets.served()?.identity.datasetId ? undefined : storeId;
     },
   };
 }

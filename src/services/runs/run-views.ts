@@ -71,12 +71,12 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   return {
     async summaries({ limit, after }, signal) {
       const { documents: runs, skipped, skipped_causes: causes } = await documents.list('run', readRun);
-      const asked = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
+      const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
       const summaries: RunSummaryCollection['summaries'] = [];
       let damaged = 0;
-      for (let at = 0; at < asked.length; at += ROWS_AT_ONCE) {
+      for (let at = 0; at < request.length; at += ROWS_AT_ONCE) {
         const rows = await Promise.all(
-          asked.slice(at, at + ROWS_AT_ONCE).map((run) => rowOf(run, signal).catch(asDamaged)),
+          request.slice(at, at + ROWS_AT_ONCE).map((run) => rowOf(run, signal).catch(asDamaged)),
         );
         const readable = rows.filter((row) => row !== null);
         summaries.push(...readable);

@@ -6,12 +6,13 @@ import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { isAnyDamaged } from '../stored/damaged-runs.js';
 import { assertSubject, findRun } from '../stored/run-documents.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { assertFirstKnown } from './known-decisions.js';
 import { onTermsOf, type RunStates } from './run-states.js';
-import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
+import { versionedPlan, type AskedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
 
 export interface RunnableRunsDependencies {
   readonly documents: DocumentStore;
@@ -19,17 +20,19 @@ export interface RunnableRunsDependencies {
   readonly calendars: Calendars;
   readonly states: Pick<RunStates, 'staleOf' | 'planNow'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
 }
 
 /** Payload of the job that runs a plan. */
 export function backtestPayload(
   asked: AskedBacktest,
-  { plan, version, dataVersion }: RunnablePlan,
+  { plan, storeId, version, dataVersion }: RunnablePlan,
   engineVersion: string,
 ): BacktestPayload {
   return {
     plan,
     ...(plan.strategy === undefined ? {} : { asked: asked.request }),
+    ...(storeId === null ? {} : { on_store: storeId }),
     ...dataVersion,
     engine_version: engineVersion,
     index_version: version,
@@ -51,12 +54,18 @@ export interface RunnableRuns {
 }
 
 export function createRunnableRuns(dependencies: RunnableRunsDependencies): RunnableRuns {
-  const { documents, artifacts, calendars, states, dataVersions } = dependencies;
+  const { documents, artifacts, calendars, states, dataVersions, stores } = dependencies;
   const plans = createBacktestPlans(documents);
 
   async function planOf(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
-    const { plan, version } = await versionedPlan({ documents, plans, runId, given });
+    const planned = await versionedPlan({ documents, plans, runId, given });
+    return stores.within(planned.storeId, () => runnablePlan(planned, asKnownOn));
+  }
+
+  /** The plan on the market of its store. */
+  async function runnablePlan(planned: VersionedPlan, asKnownOn: AskedBacktest['asKnownOn']): Promise<RunnablePlan> {
+    const { plan } = planned;
     const known = await dataVersions.at(asKnownOn);
     const { market } = known.served;
     assertRunnable(plan, { market, calendars });
@@ -68,7 +77,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
         documents: all,
         calendars,
       });
-    return { plan, version, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
+    return { ...planned, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
   }
 
   return {

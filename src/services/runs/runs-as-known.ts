@@ -36,12 +36,12 @@ function wasMadeOn(run: RunDocument, { served, version }: KnownMarket): boolean 
 }
 
 function otherContent(run: RunDocument, { version }: KnownMarket): Refusal {
-  const made = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
+  const result = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
   return refuseWithFindings('query', [
     {
       severity: 'error',
       code: 'DIFFERENT_DATA',
-      message: `The run ${runIdOf(run)} was made on ${made}, not on version ${version}: leave out \`run_id\` or \`as_known_on\`.`,
+      message: `The run ${runIdOf(run)} was made on ${result}, not on version ${version}: leave out \`run_id\` or \`as_known_on\`.`,
       path: 'as_known_on',
       value: version,
     },

@@ -2,7 +2,7 @@ import { formatDay, dayFrom } from '#domain/time/days.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { firstAtLeast } from '#domain/numbers/search.js';
-import { tallyBytes, type SimulationRequest } from '#domain/simulation/simulation.js';
+import { simulationCuts, type SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -34,45 +34,57 @@ export interface Simulations {
   simulate(name: AskedRun, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** Shares of the work before and after the paths. */
-const READING = 0.05;
+/** Share of the work after the paths are drawn. */
 const SUMMING = 0.05;
 
-/** The kind of job that simulates: paths are drawn in parts that share one piece of memory, then summed up. */
-export function createSimulationJob({
-  documents,
-  artifacts,
-  markets,
-  states,
-}: Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'> & {
+export interface SimulationJobDependencies extends Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'> {
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-}): JobKind<SimulationPayload> {
-  return jobKind('simulate', async ({ run_id: runId, which_run: id, request, calendar, dates }, attempt) => {
-    await assertNotDeleted(documents, runId, 'simulation');
+  /** Threads of the pool. */
+  readonly workers: number;
+}
+
+/** The kind of job that simulates: paths are drawn in parts, also by other nodes, with the same bits. */
+export function createSimulationJob(dependencies: SimulationJobDependencies): JobKind<SimulationPayload> {
+  const { documents, artifacts, markets, states, workers } = dependencies;
+
+  async function orderOf({ run_id: runId, which_run: id, request, calendar }: SimulationPayload) {
     const run = await requireRun(documents, { subject: runId, id });
     await assertUndamaged(artifacts, run);
-    const columns = columnsOf(run);
-    if (request.method === 'gaussian_factor') await markets.settled();
-    const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).identity : null;
-    const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
-    const { plan } = start;
-    const memory = new SharedArrayBuffer(tallyBytes(plan));
-    const parts = plan.cuts.length - 1;
-    const drawn = await Promise.all(
-      Array.from({ length: parts }, (_, part) =>
-        attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts),
-      ),
-    );
-    const { view } = await attempt.compute(
-      'sum-simulation',
-      { start, memory, request, runId, dates, precision: drawn[0]!.precision, outputs: attempt.outputs(['view']) },
-      SUMMING,
-    );
-    return {
-      result: { artifact: view },
-      effect: (tx) => assertNotDeleted(tx, runId, 'simulation'),
-    };
-  });
+    const readsMarket = request.method === 'gaussian_factor';
+    if (readsMarket) await markets.settled();
+    const market = readsMarket ? (await states.requireMarket(run)).identity : null;
+    return { columns: columnsOf(run), request, calendar, market };
+  }
+
+  return jobKind(
+    'simulate',
+    async (payload, attempt) => {
+      const { run_id: runId, request, dates } = payload;
+      await assertNotDeleted(documents, runId, 'simulation');
+      const order = await orderOf(payload);
+      const written = await attempt.inParts({
+        count: simulationCuts(request).length - 1,
+        atOnce: 2 * workers,
+        share: 1 - SUMMING,
+        async here(part, share) {
+          const outputs = attempt.outputs(['tallies']);
+          return (await attempt.compute('simulate-part', { ...order, parts: [part], outputs }, share)).tallies;
+        },
+      });
+      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
+      const sum = { ...order, files, runId, dates, outputs: attempt.outputs(['view']) };
+      const { view } = await attempt.compute('sum-simulation', sum, SUMMING);
+      return {
+        result: { artifact: view },
+        effect: (tx) => assertNotDeleted(tx, runId, 'simulation'),
+      };
+    },
+    async (payload, parts, attempt) => {
+      const outputs = attempt.outputs(['tallies']);
+      const { tallies } = await attempt.compute('simulate-part', { ...(await orderOf(payload)), parts, outputs });
+      return { result: { artifact: tallies } };
+    },
+  );
 }
 
 export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
@@ -119,7 +131,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
   };
 }
 
-/** Four numbers a path, twice while they are sorted, and counts of all parts. */
+/** Four numbers a path, twice while they are sorted, and counts. */
 function estimatedBytes({ paths }: SimulationRequest): number {
   return 128 * 2 ** 20 + 56 * paths;
 }

@@ -84,13 +84,13 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       const total = ids.length + skipped.length;
       const from = before === undefined ? 0 : ids.indexOf(before) + 1;
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });
-      const asked = ids.slice(from, limit === undefined ? undefined : from + limit);
+      const request = ids.slice(from, limit === undefined ? undefined : from + limit);
       const runs: StoredRuns['runs'] = [];
-      for (let at = 0; at < asked.length; at += ROWS_AT_ONCE) {
-        const batch = await Promise.all(asked.slice(at, at + ROWS_AT_ONCE).map((id) => runOf({ subject, id })));
-        skipped.push(...batch.filter((found) => typeof found === 'string'));
-        const found = batch.filter((run) => typeof run === 'object');
-        runs.push(...(await Promise.all(found.map((run) => rowOf(run, list, signal)))));
+      for (let at = 0; at < request.length; at += ROWS_AT_ONCE) {
+        const batch = await Promise.all(request.slice(at, at + ROWS_AT_ONCE).map((id) => runOf({ subject, id })));
+        skipped.push(...batch.filter((matches) => typeof matches === 'string'));
+        const matches = batch.filter((run) => typeof run === 'object');
+        runs.push(...(await Promise.all(matches.map((run) => rowOf(run, list, signal)))));
       }
       return { runs, total, ...skippedBy(skipped) };
     },

@@ -50,10 +50,10 @@ export function styleQuestions(market: MarketData, run: RunDocument, besides: re
 function styleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
   for (const name of namesOf(market)) {
-    const found = resolve(market, latest(name));
-    if ('missing' in found) continue;
-    if (found.dataset === 'derived') derived.push(name);
-    else if (found.dataset === 'market' || referenceKind(market, name) === 'number') stored.push(name);
+    const result = resolve(market, latest(name));
+    if ('missing' in result) continue;
+    if (result.dataset === 'derived') derived.push(name);
+    else if (result.dataset === 'market' || referenceKind(market, name) === 'number') stored.push(name);
   }
   return [...derived, ...stored];
 }

@@ -14,6 +14,7 @@ import { firstAtLeast } from '#domain/numbers/search.js';
 import { refusedVariants } from '#domain/sweeps/refused-variants.js';
 import { trialFigureBytes } from '#domain/sweeps/trial-figures.js';
 import { checkedFirst, lackedByVariant } from '#domain/sweeps/variant-needs.js';
+import { storeOfDocuments } from '#domain/documents/store-of-documents.js';
 import { dayFrom } from '#domain/time/days.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
@@ -33,6 +34,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { assertAnyKnown } from './known-decisions.js';
 import { withStoredParts } from '../indices/stored-parts.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../stored/stored-indices.js';
@@ -45,6 +47,7 @@ export interface SweepsDependencies {
   readonly jobs: JobSystem;
   readonly artifacts: Pick<ArtifactStore, 'read'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
   readonly calendars: Calendars;
   readonly kind: JobKind<SweepPayload>;
   readonly engineVersion: string;
@@ -76,6 +79,7 @@ export function createSweeps({
   artifacts,
   jobs,
   dataVersions,
+  stores,
   calendars,
   kind,
   engineVersion,
@@ -151,6 +155,7 @@ export function createSweeps({
    */
   async function needsOf(document: IndexDocument, market: MarketData) {
     const reached = await reachedBy(documents, document);
+    storeOfDocuments(reached, market.datasetId);
     const findings = lackedByVariant(document, reached, { market, calendars });
     return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
   }
@@ -159,44 +164,60 @@ export function createSweeps({
     rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, reachableJobs(jobs), artifacts),
     async start(request, origin) {
       const base = await baseOf(request);
-      assertNoErrors('sweep', sizeFindings(request));
-      const known = await dataVersions.at(request.as_known_on);
-      const { market } = known.served;
-      assertNoErrors('sweep', levelFindings(request, sessionsOf(market, base)));
-      if (request.request.as_known !== undefined)
-        assertAnyKnown(await dataVersions.before(known.version), {
-          market,
-          end: request.request.end,
-          documents: { base: base.document },
-        });
-      const variants = checkedFirst(request);
-      const reached = await checkVariants(base, request, { market, variants });
-      const count = variantCount(request);
-      if (request.sweep_id != null) assertOwnName(request.sweep_id);
-      const sweepId = request.sweep_id ?? ownName(newSweepId(now()));
-      return jobs.submit({
-        kind,
-        payload: {
-          sweep_id: sweepId,
-          base,
-          stored_id: request.index_id,
-          grid: request.grid,
-          patches: request.patches,
-          is_unchecked: variants.length < count,
-          ...reached,
-          rank_by: request.rank_by,
-          partitions: request.partitions,
-          folds: request.folds,
-          ...versionOf(request, known),
-          engine_version: engineVersion,
-        },
-        request,
-        estimatedBytes: workers * estimatedBytes() + bytesOfSum(request, market),
-        message: 'waiting for a worker',
-        origin,
-      });
+      assertNoErrors('sweep', [...sizeFindings(request), ...storePointers(request)]);
+      const named = storeOfDocuments(await reachedBy(documents, base.document), request.request.store_id);
+      return stores.within(named, () => startOn(base, request, origin));
     },
   };
+
+  async function startOn(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
+    const known = await dataVersions.at(request.as_known_on);
+    const { market } = known.served;
+    assertNoErrors('sweep', levelFindings(request, sessionsOf(market, base)));
+    if (request.request.as_known !== undefined)
+      assertAnyKnown(await dataVersions.before(known.version), {
+        market,
+        end: request.request.end,
+        documents: { base: base.document },
+      });
+    const variants = checkedFirst(request);
+    const reached = await checkVariants(base, request, { market, variants });
+    const count = variantCount(request);
+    if (request.sweep_id != null) assertOwnName(request.sweep_id);
+    const sweepId = request.sweep_id ?? ownName(newSweepId(now()));
+    return jobs.submit({
+      kind,
+      payload: {
+        sweep_id: sweepId,
+        base,
+        stored_id: request.index_id,
+        grid: request.grid,
+        patches: request.patches,
+        is_unchecked: variants.length < count,
+        ...reached,
+        rank_by: request.rank_by,
+        partitions: request.partitions,
+        folds: request.folds,
+        ...versionOf(request, known),
+        engine_version: engineVersion,
+      },
+      request,
+      estimatedBytes: workers * estimatedBytes() + bytesOfSum(request, market),
+      message: 'waiting for a worker',
+      origin,
+    });
+  }
+}
+
+/** Variants run on one data store: a pointer to it is refused. */
+function storePointers({ grid, patches }: SweepRequest): Finding[] {
+  const pointers = grid === null ? (patches ?? []).flatMap((patch) => Object.keys(patch)) : Object.keys(grid);
+  const found = ['/document/store_id', '/request/store_id'].filter((pointer) => pointers.includes(pointer));
+  return found.map((value) => {
+    const path = grid === null ? 'patches' : 'grid';
+    const message = `${value} cannot vary: all variants of a sweep run on one data store.`;
+    return { severity: 'error', code: 'NOT_IN_CHOICES', path, message, value };
+  });
 }
 
 /** Row, sample, key and sums by block of a variant while all are ranked. */

@@ -1,10 +1,9 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { headOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
-import type { BacktestPlans } from './backtest-plans.js';
+import type { BacktestPlans, PlannedRun } from './backtest-plans.js';
 
 /** A backtest as it is asked for. */
 export interface AskedBacktest {
@@ -12,8 +11,7 @@ export interface AskedBacktest {
   readonly asKnownOn?: AsKnownOn | undefined;
 }
 
-export interface VersionedPlan {
-  readonly plan: BacktestPlan;
+export interface VersionedPlan extends PlannedRun {
   /** Of the index or strategy that is run; null where it has none. */
   readonly version: number | null;
 }
@@ -36,8 +34,8 @@ export interface VersionedPlanInput {
 export async function versionedPlan({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await subjectVersion(documents, runId);
-    const plan = await plans.planOf(runId, given);
-    if ((await subjectVersion(documents, runId)) === version) return { plan, version };
+    const planned = await plans.planOf(runId, given);
+    if ((await subjectVersion(documents, runId)) === version) return { ...planned, version };
   }
 }
 

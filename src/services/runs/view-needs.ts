@@ -27,8 +27,8 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   },
   market: async ({ states }, { run }) => ({ market: (await states.requireMarket(run)).handle }),
   async 'own-market'({ states, markets }, { run }) {
-    const market = markets.current();
-    return { market: (await states.isOtherDataset(run, market)) ? null : (market?.handle ?? null) };
+    markets.current(); // The store of before a restart may be loading.
+    return { market: (await states.findMarket(run))?.handle ?? null };
   },
   async 'outside-mergers'({ artifacts }, { run }) {
     if (run.artifacts.plan === undefined) return { removing: null };
@@ -53,13 +53,12 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
     return {};
   },
   async risk(rooms, asked) {
-    const { documents, artifacts, states, markets } = rooms;
+    const { documents, artifacts, states } = rooms;
     const { run, query } = asked;
     const measure = await riskMeasure(documents, artifacts, query as unknown as AskedMeasure);
     const benchmark = await benchmarkOf(rooms, asked);
-    const served = markets.served();
-    const own = (await states.isOtherDataset(run, served)) ? undefined : served;
-    const market = benchmark !== null || measure.risk ? await states.requireMarket(run) : own;
+    const isNeeded = benchmark !== null || measure.risk;
+    const market = await (isNeeded ? states.requireMarket(run) : states.findMarket(run));
     const isMarketOfRun = market?.handle.contentHash === run.store_content_hash;
     return { ...measure, benchmark, market: market?.handle ?? null, isMarketOfRun };
   },

@@ -51,7 +51,7 @@ export function createWarmUp({
   onFault,
 }: WarmUpDependencies): WarmUp {
   const steps = createWarmUpSteps({ documents, artifacts, pool, isAlone, answers });
-  const asked = new Set<string>();
+  const requests = new Set<string>();
   /** The market that they were asked of. */
   let warmKey: string | undefined;
   let callOff: (() => void) | undefined;
@@ -97,12 +97,12 @@ export function createWarmUp({
       const step = isOver ? undefined : await nextStep();
       if (step === undefined) return 'done';
       if (isAwaiting || !isIdle(step.lane)) return IDLE_MS;
-      asked.add(step.key);
+      requests.add(step.key);
       try {
         await step.ask();
       } catch (thrown) {
         if (thrown instanceof TaskStopped) {
-          asked.delete(step.key); // It yielded to a request and resumes after it.
+          requests.delete(step.key); // It yielded to a request and resumes after it.
           return CALM_MS;
         }
         note(thrown);
@@ -127,12 +127,12 @@ export function createWarmUp({
     if (served === undefined) return undefined;
     const key = marketKey(served.handle);
     if (key !== warmKey) {
-      for (const step of asked) if (!step.startsWith(OF_THREAD)) asked.delete(step);
+      for (const step of requests) if (!step.startsWith(OF_THREAD)) requests.delete(step);
       warmKey = key;
       isHarmful = false;
     }
     if (isHarmful) return undefined;
-    for await (const step of steps.on(served)) if (!asked.has(step.key)) return step;
+    for await (const step of steps.on(served)) if (!requests.has(step.key)) return step;
     return undefined;
   }
 
@@ -146,7 +146,7 @@ export function createWarmUp({
       if (steps.asked(runId)) look();
     },
     forget() {
-      asked.clear();
+      requests.clear();
       look();
     },
     close() {

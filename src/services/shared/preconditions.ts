@@ -26,9 +26,9 @@ export async function assertPrecondition(
   if (ifMatch === undefined) return;
   const etag = etagOf(await tx.get(kind, id));
   if (ifMatch === '*' ? etag !== null : etag !== null && ifMatch.includes(etag)) return;
-  const found = etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
+  const result = etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
   const wanted = ifMatch === '*' ? 'any' : ifMatch.join(', ') || 'none';
-  throw new Refusal('PRECONDITION_FAILED', `If-Match names ${wanted}, but ${found}.`, { etag });
+  throw new Refusal('PRECONDITION_FAILED', `If-Match names ${wanted}, but ${result}.`, { etag });
 }
 
 function etagOf(stored: StoredDocument | UnreadableDocument | undefined): string | null {

@@ -59,8 +59,8 @@ export function createInputFiles(bytesMax: number): InputFiles {
     async hold(key, write) {
       folder ??= mkdtemp(join(tmpdir(), `divisor-${process.pid}-`));
       const path = join(await folder, `${(written += 1)}.parquet`);
-      const found = kept.get(key);
-      const file: KeptFile = found ?? {
+      const entry = kept.get(key);
+      const file: KeptFile = entry ?? {
         path,
         written: write(path).then(async () => (await stat(path)).size),
         bytes: 0,

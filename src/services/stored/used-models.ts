@@ -30,11 +30,11 @@ export interface StoredRiskModel {
 
 /** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
-  const found = await reader.get('risk-model', modelId);
-  if (found === undefined) throw modelNotFound(modelId);
-  const document = 'unreadable' in found ? undefined : readModel(found.body);
+  const stored = await reader.get('risk-model', modelId);
+  if (stored === undefined) throw modelNotFound(modelId);
+  const document = 'unreadable' in stored ? undefined : readModel(stored.body);
   if (document === undefined) throw unreadableModel(modelId);
-  return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
+  return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }
 
 /** Tests that all numbers of a stored model exist. @cost one read of them per process, then a look-up */
@@ -185,8 +185,8 @@ async function plannedDocuments(
 ): Promise<Readonly<Record<string, RiskModelDocument>>> {
   const documents: Record<string, RiskModelDocument> = {};
   for (const [id, model] of Object.entries(planned)) {
-    const found = await reader.get('risk-model', id);
-    const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+    const stored = await reader.get('risk-model', id);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readModel(stored.body);
     if (document === undefined || canonicalJson(plannedModel(document)) !== canonicalJson(model))
       throw new Refusal(
         'RISK_MODEL_CHANGED',
@@ -223,8 +223,8 @@ async function modelsOf(
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
   const models = new Map<string, RiskModelDocument>();
   for (const [modelId, by] of usedModels(Object.values(documents))) {
-    const found = await reader.get('risk-model', modelId);
-    const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+    const stored = await reader.get('risk-model', modelId);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readModel(stored.body);
     if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, by)]);
     models.set(modelId, document);
   }
@@ -248,8 +248,8 @@ export async function lookAheadOf(
   const calendar = calendars.get(document.calendar);
   const [used] = usedModels([document]).keys();
   if (used === undefined || calendar === undefined) return [];
-  const found = await reader.get('risk-model', used);
-  const model = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+  const stored = await reader.get('risk-model', used);
+  const model = stored === undefined || 'unreadable' in stored ? undefined : readModel(stored.body);
   const firstDay = market?.dates[0] ?? null;
   return lookAheadFindings(document, {
     calendar,

@@ -26,9 +26,9 @@ const opened = new Map<string, FolderCall>();
 
 /** Returns the calls to a folder that other machines share. */
 export function callsTo(folder: string): FolderCall {
-  const found = opened.get(folder) ?? boundedCalls(folder);
-  opened.set(folder, found);
-  return found;
+  const result = opened.get(folder) ?? boundedCalls(folder);
+  opened.set(folder, result);
+  return result;
 }
 
 interface Waiting {

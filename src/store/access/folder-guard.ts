@@ -34,8 +34,8 @@ export function guardFolder(
   { patienceMs = PATIENCE_MS, call = callsTo(folder) } = {},
 ): FolderGuard {
   async function assertThere(): Promise<void> {
-    const found = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
-    if (found !== storeId) throw unavailable(folder, `it is the store ${found}, not ${storeId}`);
+    const result = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
+    if (result !== storeId) throw unavailable(folder, `it is the store ${result}, not ${storeId}`);
   }
 
   return {

@@ -28,10 +28,10 @@ export function createDamageLook({ path, isIntact, call }: FilesLookedAt) {
   }
 
   async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {
-    const found = await call(() => stat(path(ref.name)).catch(whereAbsent));
-    if (found?.size !== ref.bytes) return true;
-    const state = stateOf(found);
-    if (found.mtimeMs <= madeAt || verified.get(ref.name) === state || budget.bytes < ref.bytes) return false;
+    const result = await call(() => stat(path(ref.name)).catch(whereAbsent));
+    if (result?.size !== ref.bytes) return true;
+    const state = stateOf(result);
+    if (result.mtimeMs <= madeAt || verified.get(ref.name) === state || budget.bytes < ref.bytes) return false;
     budget.bytes -= ref.bytes;
     if (!(await isIntact(ref))) return true;
     remember(ref.name, state);

@@ -50,8 +50,8 @@ export function folderTrash(folder: string, { call, remove }: TrashOptions): Fol
     async restore(names) {
       const missing: string[] = [];
       for (const name of names) {
-        const found = await restoreOne(name);
-        if (found !== undefined) missing.push(found);
+        const result = await restoreOne(name);
+        if (result !== undefined) missing.push(result);
       }
       return missing;
     },
@@ -67,8 +67,8 @@ export function noTrash(folder: string, remove: TrashOptions['remove']): FolderT
   return {
     take: remove,
     async restore(names) {
-      const found = await Promise.all(names.map((name) => access(join(folder, name)).then(() => true, unlessAbsent)));
-      return names.filter((_, i) => found[i] !== true);
+      const result = await Promise.all(names.map((name) => access(join(folder, name)).then(() => true, unlessAbsent)));
+      return names.filter((_, i) => result[i] !== true);
     },
     empty: async () => {},
   };
@@ -89,8 +89,8 @@ export async function namesIn(
   const until = Date.now() - olderThanMs;
   const old: string[] = [];
   for (const name of names) {
-    const found = await call(() => stat(join(folder, name))).catch(() => undefined); // another process may just have removed it
-    if (found !== undefined && found.ctimeMs < until) old.push(name);
+    const result = await call(() => stat(join(folder, name))).catch(() => undefined); // another process may just have removed it
+    if (result !== undefined && result.ctimeMs < until) old.push(name);
   }
   return old;
 }

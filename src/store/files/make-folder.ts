@@ -27,8 +27,8 @@ async function createOne(path: string, mode: number | undefined): Promise<boolea
     await mkdir(path, { mode });
     return true;
   } catch (cause) {
-    const found = await stat(path).catch(() => undefined);
-    if (found?.isDirectory() !== true) throw cause;
+    const result = await stat(path).catch(() => undefined);
+    if (result?.isDirectory() !== true) throw cause;
     return false;
   }
 }

@@ -121,8 +121,8 @@ async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
 }
 
 async function touchedAt(path: string): Promise<number | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.mtimeMs;
+  const result = await stat(path).catch(() => undefined);
+  return result?.mtimeMs;
 }
 
 async function unlinkIfThere(path: string): Promise<void> {

@@ -111,20 +111,20 @@ function unwritable(folder: string, cause: unknown): StartRefusal {
 
 async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): Promise<void> {
   const newest = upgrades.length + 1;
-  const found = await readFormat(home);
-  if (found === undefined) return writeFormat(home, newest);
-  if (found === RESTORING) {
+  const result = await readFormat(home);
+  if (result === undefined) return writeFormat(home, newest);
+  if (result === RESTORING) {
     throw new StartRefusal(
       EXIT_CONFIGURATION,
       `A restore or copy into the home ${home.path} is incomplete; run \`divisor restore\` or \`divisor copy\` again.`,
     );
   }
-  if (found > newest)
+  if (result > newest)
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `The home has format ${found}; this engine reads formats up to ${newest}.`,
+      `The home has format ${result}; this engine reads formats up to ${newest}.`,
     );
-  for (let format = found; format < newest; format++) {
+  for (let format = result; format < newest; format++) {
     await upgrades[format - 1]!(home);
     await writeFormat(home, format + 1);
   }

@@ -93,8 +93,8 @@ export async function damagedFiles(
 ): Promise<string[]> {
   const damaged: string[] = [];
   for (const [i, { path, bytes, sha256 }] of files.entries()) {
-    const found = await digestFile(join(backup, path)).catch(() => undefined);
-    if (found?.bytes !== bytes || found.sha256 !== sha256) damaged.push(path);
+    const result = await digestFile(join(backup, path)).catch(() => undefined);
+    if (result?.bytes !== bytes || result.sha256 !== sha256) damaged.push(path);
     onProgress((i + 1) / files.length, path);
   }
   return damaged;

@@ -114,21 +114,21 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const audit = createAuditCheck();
   const runs = createRunsCheck();
   const partOf = (part: string) => {
-    const found = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
-    byKind.set(part, found);
-    return found;
+    const result = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
+    byKind.set(part, result);
+    return result;
   };
   for await (const entry of reader.entries()) {
     const part = entry.kind ?? 'unknown kind';
-    const found = partOf(part);
-    found.count++;
-    found.bytes += entry.bytes;
+    const result = partOf(part);
+    result.count++;
+    result.bytes += entry.bytes;
     const seen = histories.look(entry);
     logs.look(entry);
     audit.look(entry);
     runs.look(entry);
     const reason = entry.unreadable === undefined ? seen : REASONS[entry.unreadable];
-    if (reason !== undefined) found.damaged.push({ name: entry.id, reason });
+    if (reason !== undefined) result.damaged.push({ name: entry.id, reason });
     const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
     for (const name of entry.artifactNames) {
       const reference = references.get(name) ?? { owners: new Map(), expected: undefined };
@@ -158,9 +158,9 @@ async function verifyArtifacts(
   let bytes = 0;
   for (const [name, { owners, expected }] of references) {
     onProgress(name);
-    const found = await digest(name).catch(() => undefined);
-    bytes += found?.bytes ?? 0;
-    const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
+    const result = await digest(name).catch(() => undefined);
+    bytes += result?.bytes ?? 0;
+    const reason = result === undefined ? 'the file is missing' : differenceOf(result, expected);
     // A service may have replaced the document meanwhile, and removed artifacts that only the old one named.
     if (reason === undefined) continue;
     const documents: string[] = [];
@@ -185,11 +185,11 @@ async function verifyStores(
     for (const expected of store.files) {
       const file = [expected.label, `${expected.label}.parquet`].find((name) => present.has(name));
       onProgress(`${store.datasetId} ${expected.label}`);
-      const found =
+      const result =
         file === undefined ? undefined : await digestFile(join(folder, store.folder, file)).catch(() => undefined);
       count++;
-      bytes += found?.bytes ?? 0;
-      const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
+      bytes += result?.bytes ?? 0;
+      const reason = result === undefined ? 'the file is missing' : differenceOf(result, expected);
       const entry = await reader.entry(key);
       const isStill = entry !== undefined && managedStoreOf(entry)?.folder === store.folder;
       if (reason !== undefined && isStill) damaged.push({ name: `${store.datasetId}/${expected.label}`, reason });

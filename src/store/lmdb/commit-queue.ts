@@ -131,15 +131,15 @@ const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(res
 
 function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
   function keys(start: string, end: string): string[] {
-    const found = new Set(port.keys(start, end));
+    const results = new Set(port.keys(start, end));
     for (const layer of [before, staged]) {
       for (const [key, value] of layer) {
         if (key < start || key >= end) continue;
-        if (value === null) found.delete(key);
-        else found.add(key);
+        if (value === null) results.delete(key);
+        else results.add(key);
       }
     }
-    return [...found].sort();
+    return [...results].sort();
   }
 
   return {

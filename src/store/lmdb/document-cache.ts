@@ -35,13 +35,13 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
       if (known !== undefined) return known.document;
       const value = read();
       if (value === undefined) return undefined;
-      const found = open(value);
-      if (found === undefined || 'unreadable' in found || value.length > Math.min(DOCUMENT_BYTES, bytesMax))
-        return found;
+      const result = open(value);
+      if (result === undefined || 'unreadable' in result || value.length > Math.min(DOCUMENT_BYTES, bytesMax))
+        return result;
       const bytes = value.length;
-      if (readOnce.remove(key)) entries.add(key, { document: deepFreeze(found), bytes });
+      if (readOnce.remove(key)) entries.add(key, { document: deepFreeze(result), bytes });
       else readOnce.add(key, { bytes });
-      return found;
+      return result;
     },
     drop(keys) {
       for (const key of keys) {

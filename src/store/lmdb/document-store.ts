@@ -129,11 +129,11 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       for (const bytes of environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })) {
         const key = keyText(bytes);
         const id = idOf(kind, key);
-        const found: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
-        if (found === undefined) continue; // deleted since its key was read
-        const document = 'unreadable' in found ? undefined : readBody(found.body, found.id);
+        const result: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
+        if (result === undefined) continue; // deleted since its key was read
+        const document = 'unreadable' in result ? undefined : readBody(result.body, result.id);
         if (document !== undefined) documents.push(document);
-        else causes['unreadable' in found ? found.unreadable : 'invalid']++;
+        else causes['unreadable' in result ? result.unreadable : 'invalid']++;
       }
       return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
     },

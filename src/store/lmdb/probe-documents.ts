@@ -21,9 +21,9 @@ const walkedStates = new Map<string, string>();
  */
 export async function probeDocuments(folder: string, backups?: string): Promise<void> {
   const file = join(folder, 'data.mdb');
-  const found = await stateOf(file);
-  if (found === undefined) return;
-  const { size, state } = found;
+  const result = await stateOf(file);
+  if (result === undefined) return;
+  const { size, state } = result;
   if (state !== undefined && walkedStates.get(file) === state) return;
   const fault = size === 0n ? 'is empty' : await walk(folder);
   if (fault === undefined) return remember(file, state);

@@ -61,10 +61,10 @@ export function newStoreId(from: string, identity: DatabaseIdentity, place: stri
 /** Marks a new, empty place as a store, or finds the marker of an interrupted adoption. @throws StartRefusal 78 */
 export async function markNewPlace(place: ArtifactPlace, storeId: string): Promise<void> {
   const marker = await openMarker(place, PATIENCE);
-  const found: PlaceMark | undefined = await marker.read();
-  if (found?.storeId === storeId) return;
-  if (found !== undefined)
-    throw misfit(`${sayPlace(place)} is already the store ${found.storeId}; choose an empty folder or prefix.`);
+  const result: PlaceMark | undefined = await marker.read();
+  if (result?.storeId === storeId) return;
+  if (result !== undefined)
+    throw misfit(`${sayPlace(place)} is already the store ${result.storeId}; choose an empty folder or prefix.`);
   await marker.write({ storeId });
   await marker.probe();
 }

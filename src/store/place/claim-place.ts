@@ -72,9 +72,9 @@ async function claimRecorded(
 ): Promise<string> {
   const recorded = (await recordedStore(documents)) ?? (await recordPlace(documents, place, marker));
   const { store_id: storeId } = recorded;
-  const found = (await marker.read())?.storeId;
+  const result = (await marker.read())?.storeId;
   // The process that recorded it may have ended before it wrote the marker.
-  if (recorded.is_marked || found !== undefined) assertSame(place, storeId, found);
+  if (recorded.is_marked || result !== undefined) assertSame(place, storeId, result);
   else onClaim({ place: describePlace(place), storeId, isMade: await marker.write({ storeId }) });
   if (!recorded.is_marked)
     await documents.transaction(async (tx) => {
@@ -90,14 +90,14 @@ async function recordPlace(
   place: ArtifactPlace,
   marker: PlaceMarker,
 ): Promise<RecordedStore> {
-  const found = (await marker.read())?.storeId;
-  if (found === undefined) await assertHolds(documents, place, marker);
+  const result = (await marker.read())?.storeId;
+  if (result === undefined) await assertHolds(documents, place, marker);
   return documents.transaction(async (tx) => {
     const recorded = await recordedStore(tx);
     if (recorded !== undefined) return recorded;
-    if (found !== undefined)
+    if (result !== undefined)
       throw misfit(
-        `${sayPlace(place)} is the store ${found} of another database; give this database a separate place, or remove the ${MARKER} of that one.`,
+        `${sayPlace(place)} is the store ${result} of another database; give this database a separate place, or remove the ${MARKER} of that one.`,
       );
     const own: RecordedStore = { store_id: randomUUID(), is_marked: false };
     await recordStore(tx, own);

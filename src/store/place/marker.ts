@@ -37,8 +37,8 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
   const read = (name: string): Promise<string | undefined> => client.get(name, ({ body }) => text(body));
   return {
     async read() {
-      const found = await read(MARKER);
-      return found === undefined ? undefined : markIn(found);
+      const result = await read(MARKER);
+      return result === undefined ? undefined : markIn(result);
     },
     async write(mark) {
       await put(MARKER, markerText(mark));
@@ -89,7 +89,7 @@ async function probeWith({ put, read, remove }: ProbedPlace): Promise<void> {
   const name = newArtifactName(); // garbage collection removes one that is left behind
   const text = randomBytes(512).toString('hex');
   await put(name, text);
-  const found = await read(name);
+  const result = await read(name);
   await remove(name);
-  if (found !== text) throw new PlaceFault('The place of results returns other bytes than were written.');
+  if (result !== text) throw new PlaceFault('The place of results returns other bytes than were written.');
 }

@@ -69,16 +69,16 @@ export async function openOwnership(
 
   async function look(): Promise<void> {
     const now = performance.now();
-    const found = await agreedState(lease);
-    if (found === undefined) return; // the place is unavailable, which its watch reports
-    const { ownership } = found;
+    const result = await agreedState(lease);
+    if (result === undefined) return; // the place is unavailable, which its watch reports
+    const { ownership } = result;
     isHolder = ownership?.holder === lease.self;
     if (seen.token !== null && ownership?.token !== seen.token) confirmedAt = now;
     if (ownership?.token !== seen.token) seen = { token: ownership?.token ?? null, at: now };
     // The place has no owner yet, or a first renewal was interrupted.
     const isUnowned = ownership?.token == null;
     if (!isUnowned && now - seen.at < (isHolder ? EARLY * times.renewMs : times.observeMs)) return;
-    const token = await renew(lease, found);
+    const token = await renew(lease, result);
     if (token === undefined) return;
     seen = { token, at: performance.now() };
     confirmedAt = seen.at;

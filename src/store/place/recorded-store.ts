@@ -27,9 +27,9 @@ const ID = 'shared';
 
 /** @throws StartRefusal 78 if the record is unreadable */
 export async function recordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
-  const found = await documents.get(KIND, ID);
-  if (found === undefined) return undefined;
-  const { store_id, is_marked, ownership } = ('unreadable' in found ? {} : found.body) as Partial<RecordedStore>; // written only below
+  const stored = await documents.get(KIND, ID);
+  if (stored === undefined) return undefined;
+  const { store_id, is_marked, ownership } = ('unreadable' in stored ? {} : stored.body) as Partial<RecordedStore>; // written only below
   if (typeof store_id !== 'string' || typeof is_marked !== 'boolean')
     throw misfit('The record of the place of results in the database cannot be read.');
   return { store_id, is_marked, ownership };

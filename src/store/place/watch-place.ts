@@ -95,9 +95,9 @@ interface Look {
 /** Returns the current fault of a place. Never rejects. */
 async function faultOf(storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
   try {
-    const found = (await marker.read())?.storeId;
-    if (found === undefined) return `${SAID} is unavailable: there is no marker of the store ${storeId}.`;
-    if (found !== storeId) return `${SAID} is the store ${found}; the database names the store ${storeId}.`;
+    const result = (await marker.read())?.storeId;
+    if (result === undefined) return `${SAID} is unavailable: there is no marker of the store ${storeId}.`;
+    if (result !== storeId) return `${SAID} is the store ${result}; the database names the store ${storeId}.`;
     if (isProbed) await marker.probe();
     return undefined;
   } catch (thrown) {

@@ -51,12 +51,12 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
     async damaged(files) {
       if (health.fault() !== undefined) return new Set();
       try {
-        const found = await artifacts.damaged(files);
-        const [first] = found;
-        if (first === undefined) return found;
+        const result = await artifacts.damaged(files);
+        const [first] = result;
+        if (first === undefined) return result;
         // Files that are missing from a place that has just become unavailable are not damaged.
         const missing = damagedArtifact(first);
-        return (await health.explain(missing)) === missing ? found : new Set();
+        return (await health.explain(missing)) === missing ? result : new Set();
       } catch (thrown) {
         if (isAway(thrown)) return new Set();
         throw thrown;

@@ -92,10 +92,10 @@ export function listingOf<T>(rows: readonly Row[], readBody: BodyReader<T>): Lis
   const documents: T[] = [];
   const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
   for (const row of rows) {
-    const found = openRow(row);
-    const document = 'unreadable' in found ? undefined : readBody(found.body, found.id);
+    const result = openRow(row);
+    const document = 'unreadable' in result ? undefined : readBody(result.body, result.id);
     if (document !== undefined) documents.push(document);
-    else causes['unreadable' in found ? found.unreadable : 'invalid']++;
+    else causes['unreadable' in result ? result.unreadable : 'invalid']++;
   }
   return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
 }

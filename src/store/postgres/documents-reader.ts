@@ -50,15 +50,15 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
 }
 
 function entryOf(row: EntryRow): StoredEntry {
-  const found = openRow(row);
-  const isReadable = !('unreadable' in found);
+  const result = openRow(row);
+  const isReadable = !('unreadable' in result);
   return {
     key: `${row.kind}/${row.id}`,
     kind: DOCUMENT_KINDS.find((kind) => kind === row.kind),
     id: row.id,
     bytes: Buffer.byteLength(row.body),
-    unreadable: isReadable ? undefined : found.unreadable,
-    body: isReadable ? found.body : undefined,
+    unreadable: isReadable ? undefined : result.unreadable,
+    body: isReadable ? result.body : undefined,
     artifactNames: row.artifacts,
   };
 }

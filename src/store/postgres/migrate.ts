@@ -38,8 +38,8 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
  */
 async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<number> {
   try {
-    const found = await foundIn(client, schema);
-    return found?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
+    const result = await foundIn(client, schema);
+    return result?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
   } catch (thrown) {
     if (stateOf(thrown) !== FORBIDDEN) throw thrown;
     const { role, owner } = await rolesOf(client, schema);
@@ -75,9 +75,9 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
     await client.query(
       `CREATE TABLE IF NOT EXISTS ${name}.protocol (number int PRIMARY KEY, least int NOT NULL, at timestamptz NOT NULL)`,
     );
-    const found = await numbersOf(client, name);
-    if (found !== undefined && found.number > PROTOCOL) throw newer(found.number);
-    const from = found?.number ?? 0;
+    const result = await numbersOf(client, name);
+    if (result !== undefined && result.number > PROTOCOL) throw newer(result.number);
+    const from = result?.number ?? 0;
     for (const [i, step] of stepsOf(name).entries()) if (i >= from) await client.query(step);
     if (from < PROTOCOL) await client.query(`INSERT INTO ${name}.protocol VALUES ($1, 1, now())`, [PROTOCOL]);
     await client.query('COMMIT');
@@ -93,16 +93,16 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
  * @throws StartRefusal 78 if there is none, it is older, or it requires a newer program
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
-  const found = await foundIn(client, schema).catch(async (thrown: unknown) => {
+  const result = await foundIn(client, schema).catch(async (thrown: unknown) => {
     throw stateOf(thrown) === FORBIDDEN ? await notGranted(client, schema, 'SELECT on protocol') : thrown;
   });
-  if (found === undefined)
+  if (result === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no tables of Divisor: run divisor migrate.');
-  if (found.least > PROTOCOL) throw newer(found.number);
-  if (found.number < PROTOCOL) {
+  if (result.least > PROTOCOL) throw newer(result.number);
+  if (result.number < PROTOCOL) {
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `The database has schema ${found.number}; this version needs ${PROTOCOL}: run divisor migrate.`,
+      `The database has schema ${result.number}; this version needs ${PROTOCOL}: run divisor migrate.`,
     );
   }
 }

@@ -72,8 +72,8 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
       const selections = reads.map((read, place) =>
         selectionOf(read, { place, given: parameterOf, table: `${schema}.documents` }),
       );
-      const found = await database.query<Row & { readonly place: number }>(selections.join(' UNION ALL '), values);
-      return reads.map((_, place) => found.find((row) => row.place === place));
+      const result = await database.query<Row & { readonly place: number }>(selections.join(' UNION ALL '), values);
+      return reads.map((_, place) => result.find((row) => row.place === place));
     },
     async version(kind, id) {
       const [row] = await database.query<Pick<Row, 'version'>>(

@@ -18,12 +18,12 @@ const REFERENCES = [`"bytes":(\\d{1,15}),${NAME}`, `"bytes":(\\d{1,15}),"inset":
 /** @param schema quoted identifier. @cost reads every document that names a result: seconds for a large database */
 export async function sharedSizes(query: Query, schema: string): Promise<SharedSizes> {
   const named = `${schema}.documents WHERE artifacts <> '{}'`;
-  const found = REFERENCES.map(
+  const results = REFERENCES.map(
     (reference) =>
       `SELECT m[2] AS name, m[1]::bigint AS bytes FROM named, regexp_matches(body, '${reference}', 'g') AS m`,
   );
   const [row] = await query(
-    `WITH named AS (SELECT artifacts, body FROM ${named}), found AS (${found.join(' UNION ')})
+    `WITH named AS (SELECT artifacts, body FROM ${named}), found AS (${results.join(' UNION ')})
     SELECT pg_database_size(current_database()) AS database_bytes,
       (SELECT count(DISTINCT name) FROM named, unnest(artifacts) AS name) AS results,
       (SELECT coalesce(sum(bytes), 0) FROM found) AS result_bytes`,

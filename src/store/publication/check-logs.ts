@@ -39,8 +39,8 @@ export function createLogsCheck(): LogsCheck {
     faults() {
       for (const indexId of new Set([...heads.keys(), ...logs.keys()])) {
         const head = heads.get(indexId);
-        const found = logs.get(indexId)?.last().hash;
-        if (found !== head?.hash && !faults.has(indexId))
+        const result = logs.get(indexId)?.last().hash;
+        if (result !== head?.hash && !faults.has(indexId))
           faults.set(indexId, `it does not end with entry ${head?.seq ?? 'none'}, which its head names`);
       }
       return [...faults].map(([name, reason]) => ({ name, reason }));

@@ -119,10 +119,10 @@ function guardedReader(reader: DocumentReader, reachNow: () => Reach | undefined
   return {
     async get(kind, id) {
       const [reach, guarded] = [reachNow(), GUARDED[kind]];
-      const found = await reader.get(kind, id);
-      if (reach === undefined || guarded === undefined || guarded.isReadById === true || found === undefined)
-        return found;
-      return isVisible(reach, guarded, id, 'unreadable' in found ? undefined : found.body) ? found : undefined;
+      const stored = await reader.get(kind, id);
+      if (reach === undefined || guarded === undefined || guarded.isReadById === true || stored === undefined)
+        return stored;
+      return isVisible(reach, guarded, id, 'unreadable' in stored ? undefined : stored.body) ? stored : undefined;
     },
     async ids(kind) {
       const [reach, guarded] = [reachNow(), GUARDED[kind]];

@@ -56,8 +56,8 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
 
   /** Returns metadata that changes with the content; undefined if there is no file. */
   async function markOf(name: string): Promise<string | undefined> {
-    const found = await stat(path(name)).catch(() => undefined);
-    return found && `${found.ino} ${found.size} ${found.mtimeMs}`;
+    const result = await stat(path(name)).catch(() => undefined);
+    return result && `${result.ino} ${result.size} ${result.mtimeMs}`;
   }
 
   async function isIntact(name: string): Promise<boolean> {
@@ -92,8 +92,8 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     takenIn = 0;
     const files: { readonly name: string; readonly bytes: number; readonly usedAt: number }[] = [];
     for (const name of await readdir(folder)) {
-      const found = name.endsWith(SUM) ? undefined : await stat(path(name)).catch(() => undefined);
-      if (found !== undefined) files.push({ name, bytes: found.size, usedAt: found.atimeMs });
+      const result = name.endsWith(SUM) ? undefined : await stat(path(name)).catch(() => undefined);
+      if (result !== undefined) files.push({ name, bytes: result.size, usedAt: result.atimeMs });
     }
     let excess = files.reduce((sum, { bytes }) => sum + bytes, 0) - bytesMax;
     for (const { name, bytes, usedAt } of files.toSorted((a, b) => a.usedAt - b.usedAt)) {

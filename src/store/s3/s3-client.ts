@@ -144,11 +144,11 @@ export function createS3Client(
       const { answer, cause, used } = await attempt(url, init);
       if (cause instanceof PlaceFault || (cause instanceof Refusal && patience.isOver())) throw cause;
       if (cause instanceof Refusal) continue;
-      let said = '';
+      let message = '';
       if (answer !== undefined) {
         if (answer.ok) return answer;
         const code = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
-        said = `${answer.status} ${code}`.trim();
+        message = `${answer.status} ${code}`.trim();
         // A missing bucket is no statement about an object.
         if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
@@ -161,7 +161,7 @@ export function createS3Client(
       if (distrust !== undefined)
         throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (patience.isOver())
-        throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(said, cause)}.`, cause);
+        throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(message, cause)}.`, cause);
     }
   }
 
@@ -316,10 +316,10 @@ const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
 
 function refusalOf({ endpoint, region, bucket }: S3Access, status: number, code: string): string {
   const setting = SETTINGS.find(([pattern]) => pattern.test(code))?.[1];
-  const refused = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
+  const refusal = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
   if (setting === undefined && status === 400 && code === '')
-    return `${refused}: should AWS_ENDPOINT_URL_S3 begin with https://?`;
-  return setting === undefined ? `${refused}.` : `${refused}: ${setting}.`;
+    return `${refusal}: should AWS_ENDPOINT_URL_S3 begin with https://?`;
+  return setting === undefined ? `${refusal}.` : `${refusal}: ${setting}.`;
 }
 
 /** Error codes of a corrupted or slow body, which all have the status 400. */

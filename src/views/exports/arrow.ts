@@ -97,10 +97,10 @@ function dataOf({ type, values }: NamedColumn, length: number): Data {
 }
 
 function whole(type: DateDay | Int32, data: Int32Array, length: number): Data {
-  const found = validity(data, length, NONE);
+  const result = validity(data, length, NONE);
   return type instanceof Int32
-    ? makeData({ type, length, data, ...found })
-    : makeData({ type, length, data, ...found });
+    ? makeData({ type, length, data, ...result })
+    : makeData({ type, length, data, ...result });
 }
 
 interface Validity {

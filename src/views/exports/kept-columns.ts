@@ -17,17 +17,17 @@ export function keptColumns(
   const rows = figures([...what, 'rows'], { width: 1, dates: 1 });
   if (rows.known[0] === 1) {
     const count = rows.values[0]!;
-    const found = figures(what, sizeOf(count, width));
-    if (found.known[0] === 1) return columnsOf(found, count, width);
+    const result = figures(what, sizeOf(count, width));
+    if (result.known[0] === 1) return columnsOf(result, count, width);
   }
-  const made = make();
-  const count = made[0]!.length;
+  const outcome = make();
+  const count = outcome[0]!.length;
   const { values, known } = figures(what, sizeOf(count, width));
-  made.forEach((column, c) => values.set(column, c * count));
+  outcome.forEach((column, c) => values.set(column, c * count));
   known[0] = 1;
   rows.values[0] = count;
   rows.known[0] = 1;
-  return made;
+  return outcome;
 }
 
 /** Rows are kept as dates are, one at least, so that something says that they are there. */

@@ -12,13 +12,13 @@ export function exposuresFile(
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
   const { columns } = EXPOSURE_TABLES[table];
-  const made = ROWS[table](exposures);
+  const result = ROWS[table](exposures);
   const named = Object.entries(columns).map(([name, { type }]): NamedColumn => ({
     name,
     type,
-    values: made.values[name]!,
+    values: result.values[name]!,
   }));
-  const rows = { columns: named, count: made.count };
+  const rows = { columns: named, count: result.count };
   return tableFile({ runId: exposures.indexId, name: table, columns, rows }, format);
 }
 

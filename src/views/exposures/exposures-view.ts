@@ -169,7 +169,7 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
   const { fields: reader } = input;
   const readOn = onceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
-  const made = reader.fields.map((field, f) => {
+  const results = reader.fields.map((field, f) => {
     const weighted = weightedField(input.engine, readOn, { field: f, names });
     const figuresOf = (name: SideName): DatedFigures => {
       const standsAlone = reader.standsAlone(f);
@@ -180,7 +180,7 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
     return { field, own: figuresOf('own'), benchmark: sides.benchmark && figuresOf('benchmark') };
   });
   return () =>
-    made.map(({ field, own, benchmark }) => ({
+    results.map(({ field, own, benchmark }) => ({
       field,
       own: fieldSeries(own, shown),
       benchmark: benchmark && fieldSeries(benchmark, shown),

@@ -149,10 +149,10 @@ export function weightsByGroup(
   const others = benchmark && totalsOf(benchmark);
   const held = [...new Set([...totals.keys(), ...(others?.keys() ?? [])])];
   const ordered = held.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
-  const listed = ordered.slice(0, most);
-  const labels = ordered.length > listed.length ? [...listed, OTHERS] : listed;
-  const sums = sumsOf(own, { dates, listed, places: labels.length });
-  const other = benchmark && sumsOf(benchmark, { dates, listed, places: labels.length });
+  const list = ordered.slice(0, most);
+  const labels = ordered.length > list.length ? [...list, OTHERS] : list;
+  const sums = sumsOf(own, { dates, listed: list, places: labels.length });
+  const other = benchmark && sumsOf(benchmark, { dates, listed: list, places: labels.length });
   return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));
 }
 

@@ -78,8 +78,8 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
         ['DELETE', '/indices/EVEN'],
         ['POST', '/analytics/EVEN/backtest'],
       ] as const) {
-        const refused = await fetch(`${url}${path}`, { method, headers });
-        expect([refused.status, await refused.json()]).toMatchObject([403, { error: { code: 'READ_ONLY' } }]);
+        const refusal = await fetch(`${url}${path}`, { method, headers });
+        expect([refusal.status, await refusal.json()]).toMatchObject([403, { error: { code: 'READ_ONLY' } }]);
       }
     } finally {
       await stop();

@@ -115,8 +115,8 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
 );
 
 async function refusedBeforeMigration({ finished, base }: Versions): Promise<void> {
-  const refused = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
-  expect([refused.status, refused.said.includes('run divisor migrate')]).toEqual([78, true]);
+  const refusal = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
+  expect([refusal.status, refusal.said.includes('run divisor migrate')]).toEqual([78, true]);
 }
 
 async function protocolsOf({ finished }: Versions): Promise<readonly number[]> {

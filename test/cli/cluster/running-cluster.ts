@@ -95,8 +95,8 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
     row,
     async until(jobId, isReached) {
       for (;;) {
-        const found = await row(jobId);
-        if (isReached(found)) return found;
+        const result = await row(jobId);
+        if (isReached(result)) return result;
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       }
     },

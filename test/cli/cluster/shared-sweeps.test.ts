@@ -42,18 +42,43 @@ async function tableOf(service: RunningService, jobId: string): Promise<object> 
   return table;
 }
 
+/** A simulation in three parts. */
+const SIMULATION = { horizon: 252, paths: 160_000 };
+
+async function startSimulation({ ask }: RunningService): Promise<string> {
+  const { status, body } = await ask<{ job_id: string }>('POST', '/analytics/RUN/simulate', SIMULATION);
+  expect([status, body]).toEqual([202, expect.anything()]);
+  return body.job_id;
+}
+
+/** The result of a simulation once it has ended. */
+async function pathsOf(service: RunningService, jobId: string): Promise<unknown> {
+  const { status, error, result } = await service.finished(jobId);
+  expect([status, error]).toEqual(['succeeded', null]);
+  return result;
+}
+
+/** Serves a market with the run of an index. */
+async function prepareRun(service: RunningService): Promise<void> {
+  await prepare(service, ['RUN']);
+  await service.ask('POST', '/analytics/RUN/backtest', {});
+  expect((await service.finished('backtest:RUN')).status).toBe('succeeded');
+}
+
 describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
   let cluster: RunningCluster;
   let workers: Listening[];
   let expected: object;
+  let expectedPaths: unknown;
   beforeAll(async () => {
     const embedded = await runService();
-    await prepare(embedded, []);
+    await prepareRun(embedded);
     expected = await tableOf(embedded, await startSweep(embedded, 'embedded'));
+    expectedPaths = await pathsOf(embedded, await startSimulation(embedded));
     await embedded.close();
     cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
     workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
-    await prepare(cluster.front, []);
+    await prepareRun(cluster.front);
     await allServed();
   }, 180_000);
   afterAll(() => cluster?.close());
@@ -62,7 +87,8 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
   const allServed = () =>
     vi.waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null), { timeout: 20_000 });
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
-  const held = (name: string) => heldParts(cluster, { workerAt, start: () => startSweep(cluster.front, name) });
+  const heldJob = (start: () => Promise<string>) => heldParts(cluster, { workerAt, start });
+  const held = (name: string) => heldJob(() => startSweep(cluster.front, name));
 
   async function kill(worker: Listening): Promise<void> {
     worker.child.kill('SIGKILL');
@@ -75,6 +101,14 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     expect(other).not.toBe(own);
     cluster.s3.isHeld = false;
     expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+  });
+
+  test('and so has a simulation', async () => {
+    const { jobId } = await heldJob(() => startSimulation(cluster.front));
+    cluster.s3.isHeld = false;
+    expect(await pathsOf(cluster.front, jobId)).toEqual(expectedPaths);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
   });

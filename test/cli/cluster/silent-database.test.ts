@@ -79,16 +79,16 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
     await ask(0, 1);
     proxy.stall();
     const sinceMs = performance.now();
-    const asked: Promise<Answered>[] = [];
+    const requests: Promise<Answered>[] = [];
     while (performance.now() - sinceMs < SILENT_MS) {
-      const answered = ask(sinceMs, asked.length);
-      answered.catch(() => {}); // Looked at below.
-      asked.push(answered);
+      const response = ask(sinceMs, requests.length);
+      response.catch(() => {}); // Looked at below.
+      requests.push(response);
       await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
     }
-    const settled = await Promise.allSettled(asked);
+    const settled = await Promise.allSettled(requests);
     const answers = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-    expect([answers.length, front.err()]).toEqual([asked.length, '']);
+    expect([answers.length, front.err()]).toEqual([requests.length, '']);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     expect(answers.filter(({ retryAfter }) => Number(retryAfter) >= 1)).toHaveLength(answers.length);
     const later = answers.filter(({ atMs }) => atMs > NOTICED_MS);

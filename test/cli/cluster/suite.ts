@@ -28,7 +28,7 @@ const STAGES: readonly (readonly Work[])[] = [
   [
     ['/risk-models/shrunk/estimate', { index_id: 'CAPPED', intensity_method: 'ledoit_wolf' }],
     ['/optimise/runs', { index_id: 'EVENLY', constraint_set_id: 'core', objective: 'min_variance' }],
-    ['/analytics/CAPPED/simulate', { horizon: 21, paths: 1000 }],
+    ['/analytics/CAPPED/simulate', { horizon: 21, paths: 2_000_000 }],
   ],
 ];
 /** Results as clients read them. */

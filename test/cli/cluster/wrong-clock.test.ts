@@ -65,8 +65,8 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
 
   test('by more than 30 s is refused at its start', async () => {
     const words = ['serve', '--home', join(folder, 'other'), '--port', '0', '--workers', '1'];
-    const refused = divisor(words, await ahead(-40_000));
-    expect(await refused.ended).toBe(75);
-    expect(refused.err()).toContain('40.0 s behind the clock of the database (limit 30 s)');
+    const refusal = divisor(words, await ahead(-40_000));
+    expect(await refusal.ended).toBe(75);
+    expect(refusal.err()).toContain('40.0 s behind the clock of the database (limit 30 s)');
   });
 });

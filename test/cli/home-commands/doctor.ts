@@ -9,12 +9,12 @@ export function describeDoctor(): void {
     test('finds a served home well, and says who serves it', async () => {
       const { hostname, port } = new URL(service.url);
       const { status, out } = await finishedHere(['doctor', '--home', home, '--host', hostname, '--port', port]);
-      const found = Object.fromEntries(lines(out).map(({ subject, state, says }) => [subject, [state, says]]));
+      const result = Object.fromEntries(lines(out).map(({ subject, state, says }) => [subject, [state, says]]));
       expect(lines(out).filter(({ state }) => state === 'fault')).toEqual([]);
       expect(status).toBe(0);
-      expect(found['lock']).toEqual(['ok', `Process ${service.child.pid} serves the home.`]);
-      expect(found['address']).toEqual(['ok', expect.stringMatching(/^Divisor \d.* listens/)]);
-      expect(found['documents']).toEqual(['ok', expect.stringContaining('every checksum is correct')]);
+      expect(result['lock']).toEqual(['ok', `Process ${service.child.pid} serves the home.`]);
+      expect(result['address']).toEqual(['ok', expect.stringMatching(/^Divisor \d.* listens/)]);
+      expect(result['documents']).toEqual(['ok', expect.stringContaining('every checksum is correct')]);
     });
 
     test.each([
@@ -28,11 +28,11 @@ export function describeDoctor(): void {
       const value = shown.split(/ {2,}/)[1]!;
       expect(value).toBe(flags.length === 0 ? folder : '/usr, /absent/place');
       const { out } = await finishedHere(['doctor', '--home', folder, '--port', '0', ...flags]);
-      const found = lines(out).find(({ subject }) => subject === 'data roots')!;
-      expect(found['says']).toContain(
+      const match = lines(out).find(({ subject }) => subject === 'data roots')!;
+      expect(match['says']).toContain(
         `Folder stores and file databases must be below ${value}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`,
       );
-      expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
+      expect(match['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
     });
 
     test('reports what an unavailable engine lacks, as the built command', async () => {
@@ -49,8 +49,8 @@ export function describeDoctor(): void {
       );
       await writeFile(table, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
       const at = ['--home', join(folder, 'home')];
-      const made = await finishedHere(['import', table, '--activate', '--id', 'part', '--data-roots', folder, ...at]);
-      expect(made.status, made.err).toBe(0);
+      const result = await finishedHere(['import', table, '--activate', '--id', 'part', '--data-roots', folder, ...at]);
+      expect(result.status, result.err).toBe(0);
       const { out } = await finishedHere(['doctor', '--port', '0', ...at]);
       expect(lines(out).find(({ subject }) => subject === 'data')).toMatchObject({
         state: 'warning',

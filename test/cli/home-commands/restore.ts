@@ -14,8 +14,8 @@ export function describeRestore(): void {
 
       const other = join(folder, 'home');
       await finishedHere(['restore', copy, '--home', other]);
-      const refused = await finishedHere(['restore', copy, '--home', other]);
-      expect([refused.status, refused.err]).toEqual([
+      const refusal = await finishedHere(['restore', copy, '--home', other]);
+      expect([refusal.status, refusal.err]).toEqual([
         78,
         `divisor: The home ${other} already contains documents, artifacts, stores; --replace moves them aside.\n`,
       ]);

@@ -38,11 +38,11 @@ export const isInstalled = (shell: string) => spawnSync(shell, ['-c', ':']).stat
 
 /** The completions of a shell for the last word of each line. The script of zsh runs in bash if zsh is not installed. */
 export function offered(shell: 'bash' | 'zsh' | 'fish', script: string, lines: readonly string[]): string[][] {
-  const asked = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
+  const request = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
   const interpreter = shell === 'zsh' && !isInstalled('zsh') ? 'bash' : shell;
   const { stdout, stderr } = spawnSync(
     interpreter,
-    [NO_START_UP[interpreter], '-c', `${BEFORE[shell]}\n${script}\n${asked}`],
+    [NO_START_UP[interpreter], '-c', `${BEFORE[shell]}\n${script}\n${request}`],
     {
       encoding: 'utf8',
     },

@@ -7,7 +7,7 @@ import { file, INDEX, linesOf } from './set-up.js';
 
 /** Commands that read and write files and stores, against a service with a full key: a home would be opened for each. */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
-  const asked = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
+  const ask = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
   const piped = (words: readonly string[], input: string) =>
     spawnSync(DIVISOR[0], [...DIVISOR.slice(1), ...words], {
       input,
@@ -31,50 +31,50 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       ['arrow', '\u00FF\u00FF\u00FF\u00FF'],
     ] as const) {
       const out = file(`levels.${ending}`);
-      const said = await asked(['export', 'levels', '--index', 'EVEN', '--out', out]);
-      expect([said.status, said.err]).toEqual([0, '']);
+      const output = await ask(['export', 'levels', '--index', 'EVEN', '--out', out]);
+      expect([output.status, output.err]).toEqual([0, '']);
       const bytes = await readFile(out);
       expect(bytes.subarray(0, begins.length).toString('latin1')).toBe(begins);
-      expect(linesOf(said.out)).toEqual([{ event: 'result', out, table: 'levels', bytes: bytes.length }]);
+      expect(linesOf(output.out)).toEqual([{ event: 'result', out, table: 'levels', bytes: bytes.length }]);
       await expect(readFile(`${out}.part`)).rejects.toMatchObject({ code: 'ENOENT' });
     }
   });
 
   test('what cannot be exported is refused, and leaves no file', async () => {
-    const refused = await asked(['export', 'levels', '--index', 'NOBODY', '--out', file('nobody.csv')]);
-    expect(refused.status).toBe(2);
-    expect(refused.err).toContain('INDEX_NOT_FOUND');
+    const refusal = await ask(['export', 'levels', '--index', 'NOBODY', '--out', file('nobody.csv')]);
+    expect(refusal.status).toBe(2);
+    expect(refusal.err).toContain('INDEX_NOT_FOUND');
     await expect(readFile(file('nobody.csv'))).rejects.toMatchObject({ code: 'ENOENT' });
-    const misspelt = await asked(['export', 'wieghts', '--index', 'EVEN']);
+    const misspelt = await ask(['export', 'wieghts', '--index', 'EVEN']);
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
-    expect((await asked(['export', 'levels'])).err).toContain('--index');
-    const both = await asked(['export', 'levels', '--index', 'EVEN', '--out', file('both.xlsx'), '--format', 'csv']);
+    expect((await ask(['export', 'levels'])).err).toContain('--index');
+    const both = await ask(['export', 'levels', '--index', 'EVEN', '--out', file('both.xlsx'), '--format', 'csv']);
     expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx means xlsx/)]);
-    const late = await asked(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
+    const late = await ask(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
     expect([late.status, late.out, late.err]).toEqual([2, '', expect.stringMatching(/2090-01-02 is after .* 20\d\d-/)]);
-    const ending = await asked(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
+    const ending = await ask(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
     expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
   });
 
   test('an import is not guessed where the data leaves a question', async () => {
     await mkdir(file('unsure'));
     await writeFile(file('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
-    const { status, err } = await asked(['import', file('unsure'), '--inspect']);
+    const { status, err } = await ask(['import', file('unsure'), '--inspect']);
     expect(status).toBe(64);
     expect(err).toContain('--date-format: Days may be written M/D/YYYY or D/M/YYYY');
     await writeFile(file('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
-    const said = await asked(['import', file('unsure/x.csv'), '--mapping', file('said.json')]);
-    expect([said.status, said.err]).toEqual([0, '']);
-    expect(linesOf(said.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
+    const output = await ask(['import', file('unsure/x.csv'), '--mapping', file('said.json')]);
+    expect([output.status, output.err]).toEqual([0, '']);
+    expect(linesOf(output.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
   });
 
   test('closes are published, and their log verified, by commands alone', async () => {
-    const { status, err, out } = await asked(['publish', 'EVEN', '--through', '2021-01-05']);
+    const { status, err, out } = await ask(['publish', 'EVEN', '--through', '2021-01-05']);
     expect([status, err]).toEqual([0, '']);
     const { result } = linesOf(out).at(-1) as unknown as { result: { published: number; head: string } };
     const [log, keys] = [file('log.ndjson'), file('keys.json')];
-    expect((await asked(['published', 'EVEN', '--out', log])).status).toBe(0);
-    expect((await asked(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
+    expect((await ask(['published', 'EVEN', '--out', log])).status).toBe(0);
+    expect((await ask(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
     expect((await readFile(log, 'utf8')).trim().split('\n')).toHaveLength(result.published);
     const verify = ['verify-published', log, '--key', keys, '--head', result.head];
     expect(await finishedHere(verify)).toMatchObject({
@@ -82,19 +82,19 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       out: expect.stringMatching(/^The hash chain and the signatures are intact/) as string,
     });
     const writes = file('audit.jsonl');
-    expect((await asked(['audit', '--out', writes])).status).toBe(0);
+    expect((await ask(['audit', '--out', writes])).status).toBe(0);
     expect(await finishedHere(['audit', '--check', writes, '--key', keys])).toMatchObject({
       status: 0,
       out: expect.stringMatching(/signed up to entry (\d+): \1 entries/) as string,
     });
-    expect((await asked(['publication', 'rotate'])).status).toBe(0);
-    expect((await asked(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
+    expect((await ask(['publication', 'rotate'])).status).toBe(0);
+    expect((await ask(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
   });
 
   test('a store that is served already is no error, and the command reports it', async () => {
-    const { status, out, err } = await asked(['activate', 'desk']);
+    const { status, out, err } = await ask(['activate', 'desk']);
     expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
-    expect((await asked(['activate', 'nothing'])).status).toBe(2);
+    expect((await ask(['activate', 'nothing'])).status).toBe(2);
   });
 
   test('a watchlist comes from standard input too, and says which names are not held', async () => {
@@ -106,7 +106,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       status: 64,
       stderr: expect.stringContaining('Standard input contains no') as string,
     });
-    expect(await asked(['watchlist', 'put', 'mine', ','])).toMatchObject({
+    expect(await ask(['watchlist', 'put', 'mine', ','])).toMatchObject({
       status: 64,
       err: expect.stringContaining('NAMES contains no identifier') as string,
     });
@@ -117,9 +117,9 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const selecting = (...counts: number[]) =>
       JSON.stringify({ ...INDEX, id: 'LISTED', pipeline: { ...INDEX.pipeline, selection: counts.map(top) } });
     await writeFile(file('listed.json'), selecting(3, 2));
-    expect((await asked(['index', 'put', file('listed.json')])).status).toBe(0);
+    expect((await ask(['index', 'put', file('listed.json')])).status).toBe(0);
     await writeFile(file('longer.json'), selecting(4, 3, 2));
-    const [row, result] = linesOf((await asked(['index', 'diff', 'LISTED', file('longer.json')])).out);
+    const [row, result] = linesOf((await ask(['index', 'diff', 'LISTED', file('longer.json')])).out);
     expect([row, result?.event]).toEqual([
       { event: 'row', path: '/pipeline/selection/0', stored: null, file: expect.stringContaining('"top4"') as string },
       'result',
@@ -127,43 +127,43 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('the author is shown for definitions, other documents and data, and a deletion shows its reason', async () => {
-    const rowsOf = async (...words: string[]) => linesOf((await asked(words)).out).slice(0, -1);
+    const rowsOf = async (...words: string[]) => linesOf((await ask(words)).out).slice(0, -1);
     await writeFile(file('noted.json'), JSON.stringify({ ...INDEX, id: 'NOTED' }));
-    expect((await asked(['index', 'put', file('noted.json'), '--note', 'First'])).status).toBe(0);
+    expect((await ask(['index', 'put', file('noted.json'), '--note', 'First'])).status).toBe(0);
     const [known] = await rowsOf('data', 'versions', 'desk');
     expect(known).toMatchObject({ version: 1, author: 'command-line', readable: true }); // The name of its key.
     const preview = ['index', 'preview', 'NOTED'];
     expect(await rowsOf(...preview, '--as-known-on', '1')).toEqual(await rowsOf(...preview));
-    expect((await asked(['index', 'delete', 'NOTED', '--note', 'A trial'])).status).toBe(0);
+    expect((await ask(['index', 'delete', 'NOTED', '--note', 'A trial'])).status).toBe(0);
     const versions = await rowsOf('index', 'versions', 'NOTED');
     expect(versions.map(({ action, note }) => [action, note])).toEqual([
       ['deleted', 'A trial'],
       ['created', 'First'],
     ]);
     expect(await rowsOf('versions', 'watchlist', 'mine')).toMatchObject([{ version: 1, action: 'created' }]);
-    expect(await asked(['versions', 'list', 'mine'])).toMatchObject({ status: 64 });
+    expect(await ask(['versions', 'list', 'mine'])).toMatchObject({ status: 64 });
   });
 
   test('a document of any family is compared, deleted and restored; purged it is gone', async () => {
-    const rowsOf = async (...words: string[]) => linesOf((await asked(words)).out).slice(0, -1);
-    const put = (names: string, note: string) => asked(['watchlist', 'put', 'told', names, '--note', note]);
+    const rowsOf = async (...words: string[]) => linesOf((await ask(words)).out).slice(0, -1);
+    const put = (names: string, note: string) => ask(['watchlist', 'put', 'told', names, '--note', note]);
     expect((await put('A', 'Begun')).status).toBe(0);
     expect((await put('A,B', 'B joins')).status).toBe(0);
     const told = ['watchlist', 'told'];
     expect(await rowsOf('document', 'diff', ...told, '1', '2')).toMatchObject([
       { path: '/identifiers/1', op: 'add', before: null, after: '"B"' },
     ]);
-    expect((await asked(['document', 'delete', ...told, '--note', 'Not used'])).status).toBe(0);
-    expect((await asked(['document', 'restore', ...told, '1', '--note', 'Used'])).status).toBe(0);
+    expect((await ask(['document', 'delete', ...told, '--note', 'Not used'])).status).toBe(0);
+    expect((await ask(['document', 'restore', ...told, '1', '--note', 'Used'])).status).toBe(0);
     expect((await rowsOf('versions', ...told)).map(({ action, note }) => [action, note])).toEqual([
       ['restored', 'Used'],
       ['deleted', 'Not used'],
       ['updated', 'B joins'],
       ['created', 'Begun'],
     ]);
-    expect(await asked(['document', 'delete', 'list', 'told'])).toMatchObject({ status: 64 });
-    expect((await asked(['document', 'delete', ...told, '--purge'])).status).toBe(0);
-    expect(await asked(['versions', ...told])).toMatchObject({ status: 2 });
+    expect(await ask(['document', 'delete', 'list', 'told'])).toMatchObject({ status: 64 });
+    expect((await ask(['document', 'delete', ...told, '--purge'])).status).toBe(0);
+    expect(await ask(['versions', ...told])).toMatchObject({ status: 2 });
   });
 
   test('the changes of an import to a store, and the differences between two runs, are shown', async () => {
@@ -171,10 +171,10 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await mkdir(file('noted'));
     await writeFile(file('noted/market.csv'), csv(11));
     const words = ['import', file('noted'), '--id', 'noted', '--activate', '--note', 'The first delivery'];
-    expect((await asked(words)).status).toBe(0);
+    expect((await ask(words)).status).toBe(0);
     await writeFile(file('noted/market.csv'), csv(12));
-    expect((await asked(['refresh', 'noted', '--full', '--note', 'A correction'])).status).toBe(0);
-    const rowsOf = async (...asking: string[]) => linesOf((await asked(asking)).out).slice(0, -1);
+    expect((await ask(['refresh', 'noted', '--full', '--note', 'A correction'])).status).toBe(0);
+    const rowsOf = async (...asking: string[]) => linesOf((await ask(asking)).out).slice(0, -1);
     expect((await rowsOf('data', 'versions', 'noted')).map(({ source, note }) => [source, note])).toEqual([
       ['refresh', 'A correction'],
       ['import', 'The first delivery'],
@@ -182,11 +182,11 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(await rowsOf('data', 'diff', 'noted', '1', '2')).toMatchObject([
       { identifier: 'A', date: '2024-01-03', field: 'CLOSE', before: 11, after: 12 },
     ]);
-    expect((await asked(['activate', 'desk', '--note', 'Back'])).status).toBe(0);
-    await asked(['backtest', 'EVEN']);
-    await asked(['backtest', 'EVEN', '--cost-bps', '25']);
+    expect((await ask(['activate', 'desk', '--note', 'Back'])).status).toBe(0);
+    await ask(['backtest', 'EVEN']);
+    await ask(['backtest', 'EVEN', '--cost-bps', '25']);
     const runs = await rowsOf('runs', 'EVEN');
-    const difference = await asked(['run', 'diff', 'EVEN', String(runs[1]!['run_id']), String(runs[0]!['run_id'])]);
+    const difference = await ask(['run', 'diff', 'EVEN', String(runs[1]!['run_id']), String(runs[0]!['run_id'])]);
     expect(linesOf(difference.out).at(-1)).toMatchObject({
       event: 'result',
       result: { definition: [], request: [{ path: '/transaction_cost_bps' }], data: { cells: 0 } },
@@ -197,21 +197,21 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await mkdir(file('wide'));
     await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
     const words = ['import', file('wide/wide.csv'), '--inspect', '--id', 'wide'];
-    const { status, err } = await asked(words);
+    const { status, err } = await ask(words);
     expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--date-format']]);
     const flags = ['--date-format', 'DD/MM/YYYY'];
-    const told = await asked([...words, ...flags]);
+    const report = await ask([...words, ...flags]);
     // A single table without another name has closes; its unknown price basis is reported in a pipe, too.
-    expect(told.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
-    expect(told.err).toContain('--adjustment splits if closes are divided by later splits');
+    expect(report.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
+    expect(report.err).toContain('--adjustment splits if closes are divided by later splits');
     const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
     const unsure = [
       { field: 'field', taken: 'CLOSE' },
       { field: 'adjustment', taken: 'none', others: ['splits', 'total'] },
     ];
     line.result.read_as = { basis: { adjustment: 'none', reason: expect.any(String) as string }, unsure };
-    expect(linesOf(told.out).at(-1)).toMatchObject(line);
-    const looked = await asked([
+    expect(linesOf(report.out).at(-1)).toMatchObject(line);
+    const looked = await ask([
       'inspect',
       file('wide/wide.csv'),
       ...flags,
@@ -223,13 +223,13 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(linesOf(looked.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
     expect(looked.err).toBe('');
     await writeFile(file('wide/volume.csv'), 'Date,A,B\n2024-01-02,10,20\n2024-01-03,11,21\n');
-    expect((await asked(['import', file('wide/volume.csv'), '--inspect'])).err).toContain('--field:');
+    expect((await ask(['import', file('wide/volume.csv'), '--inspect'])).err).toContain('--field:');
   });
 
   test('an inspection of what cannot be read ends with 2 and the reason', async () => {
     await mkdir(file('torn'));
     await writeFile(file('torn/market.csv.gz'), 'no gzip at all');
-    const { status, out, err } = await asked(['inspect', file('torn/market.csv.gz')]);
+    const { status, out, err } = await ask(['inspect', file('torn/market.csv.gz')]);
     expect([status, linesOf(out).at(-1)!.event]).toEqual([2, 'result']);
     expect(err).toMatch(/UNREADABLE_FILE .*market.*: /);
   });
@@ -237,7 +237,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   test('rows that are wrong are refused as such: nothing is asked of how they are read', async () => {
     await mkdir(file('wrong'));
     await writeFile(file('wrong/market.csv'), 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-03,A,x\n');
-    const { status, err } = await asked(['import', file('wrong'), '--inspect']);
+    const { status, err } = await ask(['import', file('wrong'), '--inspect']);
     expect([status, err.split('\n')[0]]).toEqual([2, 'divisor: VALIDATION_FAILED: 1 error in the data.']);
     expect(err).toContain('NOT_A_NUMBER market.csv market[row 2].CLOSE');
   });
@@ -254,24 +254,24 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     };
     for (const [name, text] of Object.entries(files)) await writeFile(file(`damaged/${name}`), text);
     const words = ['import', file('damaged'), '--inspect', '--id', 'damaged'];
-    const { status, err } = await asked(words);
+    const { status, err } = await ask(words);
     expect(status).toBe(2);
     expect(err).toContain("3 of 5 files cannot be read this way; --ignore 'B.csv,C.csv,D one.csv' skips them.");
     for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
     expect(err).not.toContain('--on-duplicate');
     await writeFile(file('damaged/A.csv'), `${bars('11')}2024-01-03,12\n`); // Open questions are reported as well.
-    const twice = (await asked(words)).err;
+    const twice = (await ask(words)).err;
     expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
     await writeFile(file('damaged/A.csv'), bars('11'));
-    const looked = await asked(['inspect', file('damaged')]);
+    const looked = await ask(['inspect', file('damaged')]);
     expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
-    const { status: done, out } = await asked([...words, '--ignore', 'B.csv,C.csv,D one.csv']);
+    const { status: done, out } = await ask([...words, '--ignore', 'B.csv,C.csv,D one.csv']);
     expect([done, linesOf(out).at(-1)]).toMatchObject([0, { result: { identifiers: 2 } }]);
   });
 
   test('a table without prices is not read, and the inspection ends with 2', async () => {
     await writeFile(file('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
-    const { status, out, err } = await asked(['inspect', file('across.csv')]);
+    const { status, out, err } = await ask(['inspect', file('across.csv')]);
     expect([status, linesOf(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
     expect(err).toContain('Days stand across, in its first row: turn the table');
   });
@@ -280,7 +280,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await mkdir(file('adjusted'));
     const bars = ['2024-01-02,100,97', '2024-01-03,100,97', '2024-01-04,97,97', '2024-01-05,98,98'];
     await writeFile(file('adjusted/A.csv'), ['Date,Close,Adj Close', ...bars, ''].join('\n'));
-    const { status, out, err } = await asked(
+    const { status, out, err } = await ask(
       ['import', file('adjusted'), '--inspect', '--id', 'adjusted'].concat(
         '--identifier-from',
         'file:{identifier}.csv',
@@ -298,7 +298,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       ['--id', 'feather'],
       ['--id', 'feather-read', '--inspect'],
     ]) {
-      const { status, out } = await asked(['import', file('bars.feather'), ...words]);
+      const { status, out } = await ask(['import', file('bars.feather'), ...words]);
       expect([status, linesOf(out).at(-1)]).toMatchObject([
         0,
         { result: { store_id: words[1], identifiers: 1, start: '2024-01-02', end: '2024-01-03', rows: { market: 2 } } },
@@ -313,23 +313,23 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const all = ['A', 'B', 'C', 'D'];
     const before = `date,identifier,CLOSE\n${bars('2024-01-02', all)}${bars('2024-01-03', all)}`;
     await writeFile(table, before);
-    const served = linesOf((await asked(['stores'])).out).find(({ active }) => active === true)!;
-    expect((await asked(['import', file('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
-    const refreshed = (code: string) => asked(['refresh', 'daily', '--fail-on', code]);
+    const served = linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!;
+    expect((await ask(['import', file('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
+    const refreshed = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
     expect((await refreshed('PARTIAL_DATE')).status).toBe(0);
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}`);
     expect((await refreshed('PRICE_JUMP')).status).toBe(0);
     const misspelt = await refreshed('PARTIAL_DATES');
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', ['A'])}`);
-    const endOf = async () => linesOf((await asked(['stores'])).out).find(({ active }) => active === true)!['end'];
+    const endOf = async () => linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!['end'];
     const rejected = await refreshed('PARTIAL_DATE');
     expect([rejected.status, rejected.err]).toEqual([
       3,
       expect.stringMatching(/REFRESH_REJECTED: .*PARTIAL_DATE.*\n +warning PARTIAL_DATE market\[2024-01-05\]/),
     ]);
     expect(await endOf()).toBe('2024-01-04');
-    const trial = await asked(['refresh', 'daily', '--dry-run']);
+    const trial = await ask(['refresh', 'daily', '--dry-run']);
     expect(linesOf(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
     expect(await endOf()).toBe('2024-01-04');
     // A complete day is accepted. The partial day of the store is reported, also by the exit status.
@@ -338,6 +338,6 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(status).toBe(3);
     const findings = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }];
     expect(linesOf(out).at(-1)).toMatchObject({ result: { rows_added: 4, findings } });
-    await asked(['activate', String(served['store_id'])]);
+    await ask(['activate', String(served['store_id'])]);
   });
 }

@@ -46,14 +46,14 @@ export function describeOnAHome(): void {
     });
 
     test('the ids that a shell completes are those of the home', async () => {
-      const asked = async (kind: string) => {
+      const ask = async (kind: string) => {
         const { status, out } = await finishedHere(['completion', 'ids', kind], { DIVISOR_HOME: home });
         return [status, out.split('\n')];
       };
-      expect(await asked('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
-      expect(await asked('stores')).toEqual([0, expect.arrayContaining(['desk'])]);
-      expect(await asked('names')).toEqual([0, ['']]); // a service has the names of its store
-      expect(await asked('people')).toEqual([64, ['']]);
+      expect(await ask('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
+      expect(await ask('stores')).toEqual([0, expect.arrayContaining(['desk'])]);
+      expect(await ask('names')).toEqual([0, ['']]); // a service has the names of its store
+      expect(await ask('people')).toEqual([64, ['']]);
     });
 
     test('a backtest that need not run has the stored result at once', async () => {
@@ -161,8 +161,8 @@ export function describeOnAHome(): void {
       const elsewhere = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
       try {
         await writeFile(join(elsewhere, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
-        const refused = await onHome(['import', elsewhere, '--id', 'elsewhere']);
-        expect([refused.status, refused.err.split('\n').at(-2)]).toEqual([
+        const refusal = await onHome(['import', elsewhere, '--id', 'elsewhere']);
+        expect([refusal.status, refusal.err.split('\n').at(-2)]).toEqual([
           2,
           `  Allowed are folders under ${folder} (--data-roots, DIVISOR_DATA_ROOTS) and databases on localhost, 127.0.0.1, ::1 (DIVISOR_DATABASE_HOSTS).`,
         ]);

@@ -9,6 +9,10 @@ export function testRetries(asked: (words: readonly string[]) => ReturnType<type
     expect([status, err, linesOf(out)]).toEqual([0, '', [{ event: 'result', result: { rows: 0 } }]]);
     expect(await asked(['jobs', 'retry'])).toMatchObject({ status: 64, err: expect.stringContaining('--failed') });
     expect(await asked(['jobs', 'retry', '--failed', '--kind', 'cook'])).toMatchObject({ status: 64 });
+    expect(linesOf((await asked(['jobs', 'kinds'])).out)[0]).toMatchObject({ kind: 'backtest', paused_at: null });
+    // The key lacks the scope admin.
+    expect(await asked(['jobs', 'pause', 'sweep'])).toMatchObject({ err: expect.stringContaining('FORBIDDEN_SCOPE') });
+    expect(await asked(['jobs', 'resume', 'cook'])).toMatchObject({ status: 64, err: expect.stringContaining('cook') });
     const listed = await asked(['jobs', '--kind', 'backtest']);
     expect(linesOf(listed.out)[0]).toMatchObject({ event: 'row', job_id: 'backtest:EVEN' });
   });

@@ -89,10 +89,10 @@ export function describeOperations(desk: () => Desk): void {
     const { page, complaints } = desk();
     const answers = ['CORE', 'CORE-OPT'].map((id) => page.waitForResponse(`**/analytics/${id}/levels?variant=price`));
     await follow(page, '/console/indices/CORE?with=CORE-OPT&variant=price');
-    const told = await Promise.all(
+    const report = await Promise.all(
       answers.map(async (answer) => ((await (await answer).json()) as LevelsView).variant),
     );
-    expect(told).toEqual(['price', 'price']);
+    expect(report).toEqual(['price', 'price']);
     // Portfolio and benchmark are those of the run.
     await page.getByText('Portfolio after costs, total return').locator('visible=true').first().waitFor();
     expect(complaints).toEqual([]);

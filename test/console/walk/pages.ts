@@ -132,8 +132,8 @@ async function violations(page: Page, { rules, view, isFirst }: Looked): Promise
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
   const context = JSON.stringify({ exclude });
   // Neither sounds nor style sheets are fetched: the pages have none of the former, and no rule asked for reads the latter.
-  const asked = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
-  const options = JSON.stringify(asked);
+  const request = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
+  const options = JSON.stringify(request);
   return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
@@ -175,14 +175,14 @@ async function open(page: Page, typed: string, found: string): Promise<void> {
 
 /** Paths that the first page asks for until it is there. */
 async function firstLoad({ page, service }: Desk): Promise<readonly string[]> {
-  const asked = new Set<string>();
-  const note = (request: Request) => asked.add(new URL(request.url()).pathname);
+  const requests = new Set<string>();
+  const note = (request: Request) => requests.add(new URL(request.url()).pathname);
   page.on('request', note);
   await page.goto(service.url());
   await page.getByRole('row', { name: /^CORE / }).waitFor();
   await page.getByRole('region', { name: 'Coming up' }).waitFor();
   page.off('request', note);
-  return [...asked];
+  return [...requests];
 }
 
 /** Checks that apply to every page. */
@@ -195,10 +195,10 @@ export function describePages(desk: () => Desk): void {
     const { page, complaints, service } = desk();
     await page.goto(service.url());
     await page.evaluate(IS_SOAK ? AXE : `${AXE};${MARKS}`);
-    const found: Record<string, readonly string[]> = {};
+    const result: Record<string, readonly string[]> = {};
     const unreached: Record<string, readonly string[]> = {};
     const note = (where: string, lines: readonly string[]) => {
-      if (lines.length > 0) found[where] = lines;
+      if (lines.length > 0) result[where] = lines;
     };
     /** Every rule, every chart, and the tab key. */
     async function wideLight(address: string, { isFirst, isChecked }: Turn): Promise<void> {
@@ -243,7 +243,7 @@ export function describePages(desk: () => Desk): void {
     await page.setViewportSize(WIDE);
     await page.emulateMedia({ colorScheme: 'light' });
     untabbed = unreached;
-    expect(found).toEqual({});
+    expect(result).toEqual({});
     expect(complaints).toEqual([]);
   });
 

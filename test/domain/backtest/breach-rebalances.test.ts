@@ -122,7 +122,7 @@ function bruteForce(prices: readonly (readonly number[])[], lag: number, schedul
 }
 
 test('a breach is answered by a rebalance decided on its close, as on holdings counted share by share', () => {
-  let answered = 0;
+  let count = 0;
   fc.assert(
     fc.property(
       randomPrices,
@@ -142,12 +142,12 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
         const dateOf = (t: number) => formatDay(watched.days[t]!);
         expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(dateOf));
         expect(rows.length).toBe(scheduled.size + called.length);
-        answered += called.length;
+        count += called.length;
       },
     ),
     { numRuns: RUNS },
   );
-  expect(answered).toBeGreaterThan(RUNS);
+  expect(count).toBeGreaterThan(RUNS);
 });
 
 /** Random definitions with a rule that their six names at most break now and then. */
@@ -182,9 +182,9 @@ test('decisions are made in the order of their sessions, a breach between decisi
     fc.property(randomPrices, fc.constantFrom(2, 3), (prices, lag) => {
       const sessions: number[] = [];
       const document = indexOn(lag, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' });
-      const found = run(marketOf(prices), document, { createDecider: inOrder(sessions) });
+      const result = run(marketOf(prices), document, { createDecider: inOrder(sessions) });
       expect(sessions).toEqual(sessions.toSorted((a, b) => a - b));
-      const { list } = found.index.compositions;
+      const { list } = result.index.compositions;
       between += list.filter(
         ({ cause, decision }) =>
           cause === 'breach' &&
@@ -278,7 +278,7 @@ test('an extended run is the whole run bit for bit, or says that a breach asks f
 });
 
 test('the methodology says what is watched and when a rebalance takes effect', () => {
-  const told = methodologyOf(indexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
-  expect(told).toContain('UCITS 5/10/40 is checked at every close');
+  const report = methodologyOf(indexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
+  expect(report).toContain('UCITS 5/10/40 is checked at every close');
   expect(methodologyOf(indexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
 });

@@ -136,9 +136,9 @@ describe('a name whose bars stop without an action', () => {
     expect(weightsOf(run, 3)).toEqual({ B: 1 });
     expect(codesOf(run)).toEqual(['SILENT_DELISTING']);
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
-    const told = methodologyOf(definitionOf(sketch)).join(' ');
-    expect(told).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
-    expect(told).toContain('are distributed over the others');
+    const report = methodologyOf(definitionOf(sketch)).join(' ');
+    expect(report).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
+    expect(report).toContain('are distributed over the others');
   });
 
   test('is reported by a run that ends without its bar while it is held, and by no other', () => {

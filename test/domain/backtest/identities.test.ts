@@ -46,8 +46,8 @@ function onRuns(law: (run: Run, pick: number) => void, documents = randomDocumen
       randomDecider,
       fc.nat(1_000_000),
       ({ market }, document, request, createDecider, pick) => {
-        const found = tryRun(market, document, { ...request, createDecider });
-        if (found) law(found, pick);
+        const result = tryRun(market, document, { ...request, createDecider });
+        if (result) law(result, pick);
       },
     ),
     { numRuns: RUNS },

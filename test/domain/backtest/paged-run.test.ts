@@ -26,11 +26,11 @@ const document = IndexDocument.parse({
 
 /** The stored files of a run on a market whose panel lies where the limit says. */
 function files(): readonly [columns: Uint8Array, prices: Uint8Array] {
-  const made = market(120, 500);
+  const result = market(120, 500);
   const close = zeroPanel(120 * 500);
-  close.set(made.fields.get('CLOSE')!);
+  close.set(result.fields.get('CLOSE')!);
   const run = runBacktest({
-    market: { ...made, fields: new Map([['CLOSE', close]]) },
+    market: { ...result, fields: new Map([['CLOSE', close]]) },
     calendars: openCalendars(),
     createDecider: plainDecider,
     report: () => {},

@@ -39,20 +39,20 @@ const VARIANTS: readonly ReturnVariant[] = ['price', 'total', 'net'];
 
 describe('on prices that include dividends', () => {
   test.each(VARIANTS)('an index that asks for the %s return has a total return alone', (dividends) => {
-    const made = runOf('total', dividends, [DIVIDEND]);
-    expect([made.variants.price, made.variants.net]).toEqual([null, null]);
-    made.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD[t]!, 10));
-    const columns = opened(runToColumns(made, { contentHash: 's' }));
+    const result = runOf('total', dividends, [DIVIDEND]);
+    expect([result.variants.price, result.variants.net]).toEqual([null, null]);
+    result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD[t]!, 10));
+    const columns = opened(runToColumns(result, { contentHash: 's' }));
     expect(indexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
       variant: 'total',
-      levels: made.index.book.value,
+      levels: result.index.book.value,
     });
     for (const variant of ['price', 'net'] as const) {
       expect(() => indexLevels(columns, { variant, start: null, end: null })).toThrow(
         expect.objectContaining({ code: 'VARIANT_NOT_AVAILABLE', detail: { variant, accepted: ['total'] } }),
       );
     }
-    expect(JSON.parse(new TextDecoder().decode(runOverviewJson(made)))).toMatchObject({ return_variant: 'total' });
+    expect(JSON.parse(new TextDecoder().decode(runOverviewJson(result)))).toMatchObject({ return_variant: 'total' });
   });
 
   test('the warning names an index that uses another return', () => {
@@ -64,11 +64,11 @@ describe('on prices that include dividends', () => {
   });
 
   test('a benchmark has the total return too', () => {
-    const made = run(marketOf('total'), indexOf('price'), {
+    const result = run(marketOf('total'), indexOf('price'), {
       benchmark: { kind: 'identifier', id: 'B', price_column: 'CLOSE' },
     });
-    expect(made.benchmark!.variant).toBe('total');
-    expect(made.benchmark!.relative.benchmarkReturn).toBeCloseTo(0.2, 12);
+    expect(result.benchmark!.variant).toBe('total');
+    expect(result.benchmark!.relative.benchmarkReturn).toBeCloseTo(0.2, 12);
   });
 });
 

@@ -35,10 +35,10 @@ describe('a name that lacks its weight at one rebalance after the other', () => 
   });
 
   test('is reported for rebalances that the run lists, and for no earlier one', () => {
-    const listed = run.rebalances.map(({ date }) => formatDay(date));
-    expect(listed[0]).toBe(WEEK[2]);
-    expect(listed).toContain(lacking[0]!.first_date);
-    expect(listed).toContain(lacking[0]!.last_date);
+    const list = run.rebalances.map(({ date }) => formatDay(date));
+    expect(list[0]).toBe(WEEK[2]);
+    expect(list).toContain(lacking[0]!.first_date);
+    expect(list).toContain(lacking[0]!.last_date);
   });
 });
 

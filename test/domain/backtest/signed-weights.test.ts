@@ -90,18 +90,21 @@ function sketchOf({ steps, actions, shares, cash, gaps }: Choices) {
   const targets = new Map(
     REBALANCED.map((date, r) => {
       const there = NAMES.filter((name) => close[name]![DATES.indexOf(date)] !== null);
-      const asked = there
+      const requests = there
         .map((name) => [name, shares[(7 * r + NAMES.indexOf(name)) % 21]!] as const)
         .filter(([, share]) => share !== 0);
-      const long = asked.reduce((sum, [, share]) => sum + Math.max(0, share), 0);
-      const short = asked.reduce((sum, [, share]) => sum + Math.max(0, -share), 0);
+      const long = requests.reduce((sum, [, share]) => sum + Math.max(0, share), 0);
+      const short = requests.reduce((sum, [, share]) => sum + Math.max(0, -share), 0);
       const shortTotal = short / 20;
       return [
         date,
         long === 0
           ? { AA: 1 }
           : Object.fromEntries(
-              asked.map(([name, share]) => [name, share > 0 ? (share / long) * (1 - cash + shortTotal) : share / 20]),
+              requests.map(([name, share]) => [
+                name,
+                share > 0 ? (share / long) * (1 - cash + shortTotal) : share / 20,
+              ]),
             ),
       ] as const;
     }),

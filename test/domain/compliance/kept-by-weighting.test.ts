@@ -83,11 +83,11 @@ describe('a rule of concentration that breaches call rebalances for', () => {
       runOn(CALENDARS, market, IndexDocument.parse(body({ ...capped(cap), ...watching('UCITS_5_10_40') })), {
         createDecider: indexDecider,
       });
-    const found = run(0.09).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
-    expect(found).toHaveLength(1);
-    expect(found[0]!.count).toBe(run(0.09).index.compositions.list.length);
+    const matches = run(0.09).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
+    expect(matches).toHaveLength(1);
+    expect(matches[0]!.count).toBe(run(0.09).index.compositions.list.length);
     // Twelve of 100/1212 are 99.01 %, 59.01 points above 40 %.
-    expect(found[0]!.message).toContain('59.0099 percentage points');
+    expect(matches[0]!.message).toContain('59.0099 percentage points');
     expect(run(0.05).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT')).toEqual([]);
   });
 });

@@ -48,12 +48,12 @@ describe('the constraint catalogue', () => {
     const [type, traits, parameters] = line.split('|').map((part) => part.trim());
     const spec = constraintSpecs.find((candidate) => candidate.type === type)!;
     expect(`${spec.kind} ${spec.unit} ${spec.convex ? 'yes' : 'no'}`).toBe(traits);
-    const listed = [...parameters!.split(' ').filter((text) => text !== ''), 'soft=null', 'priority=1'];
+    const list = [...parameters!.split(' ').filter((text) => text !== ''), 'soft=null', 'priority=1'];
     expect(
       spec.parameters.map(({ name, required, default: value }) =>
         required ? `${name}!` : `${name}=${JSON.stringify(value)}`,
       ),
-    ).toEqual(listed);
+    ).toEqual(list);
   });
 
   test('holds the listed classes in the listed order', () => {

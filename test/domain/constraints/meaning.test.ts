@@ -139,8 +139,8 @@ const ELSEWHERE = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
 
 test('every convex class has a meaning', () => {
   const convex = CONSTRAINT_CLASSES.flatMap(({ type, convex: isConvex }) => (isConvex ? [type] : []));
-  const listed = new Set([...MEANINGS.map(([type]) => type), ...ELSEWHERE]);
-  expect(convex.filter((type) => !listed.has(type))).toEqual([]);
+  const list = new Set([...MEANINGS.map(([type]) => type), ...ELSEWHERE]);
+  expect(convex.filter((type) => !list.has(type))).toEqual([]);
 });
 
 describe('the rows of a class mean what the class says', () => {

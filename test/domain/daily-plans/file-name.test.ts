@@ -12,7 +12,7 @@ test('placeholders are filled in', () => {
 
 test('a pattern cannot leave its folder, hide, or have an unknown placeholder', () => {
   const accepted = ['{index}_{date:YYYYMMDD}.csv', 'levels.csv', '{date:DD-MM-YY}'];
-  const refused = ['../{index}', 'a/b', '.{index}', '{indx}', '{date:HH}', '{index:YYYY}', '', 'a b', '{index'];
+  const refusals = ['../{index}', 'a/b', '.{index}', '{indx}', '{date:HH}', '{index:YYYY}', '', 'a b', '{index'];
   expect(accepted.map(patternProblem)).toEqual(accepted.map(() => undefined));
-  for (const pattern of refused) expect(patternProblem(pattern), pattern).toEqual(expect.any(String));
+  for (const pattern of refusals) expect(patternProblem(pattern), pattern).toEqual(expect.any(String));
 });

@@ -87,9 +87,9 @@ test('decisions on the data known at the time follow each text of a methodology'
     ],
   });
   const known = { at: (day: number) => (day < corrected ? before : since) };
-  const found = reviewsOf(runOn(CALENDARS, since, document, { createDecider: indexDecider, known }));
+  const result = reviewsOf(runOn(CALENDARS, since, document, { createDecider: indexDecider, known }));
   const closeOf = { A: (t: number) => 100 + t, B: (t: number) => 50 - 0.5 * t, C: () => 20 };
-  for (const [date, held] of Object.entries(found)) {
+  for (const [date, held] of Object.entries(result)) {
     const t = DAYS.indexOf(date);
     const countOf = { A: date < '2024-03-26' ? 100 : 500, B: 300, C: 1000 };
     const members = date < '2024-03-14' ? (['A', 'B'] as const) : (['A', 'B', 'C'] as const);
@@ -98,7 +98,7 @@ test('decisions on the data known at the time follow each text of a methodology'
     expect(Object.keys(held), date).toEqual([...members]);
     members.forEach((name, i) => expectNear(held[name]!, values[i]! / sum));
   }
-  expect(Object.keys(found)).toHaveLength(7);
+  expect(Object.keys(result)).toHaveLength(7);
 });
 
 describe('an index on an amended one', () => {
@@ -131,12 +131,12 @@ describe('an index on an amended one', () => {
     date < '2024-03-22' ? ['A', 'B', 'C'] : date < '2024-04-02' ? ['B', 'C', 'D'] : ['A', 'C'];
 
   test('by rules has the members that the parent has, by its own texts', () => {
-    const found = run({
+    const result = run({
       universe: { kind: 'index', id: 'P' },
       pipeline: { weighting: { type: 'EqualWeight' } },
       amendments: [{ effective_from: '2024-03-13', changes: { pipeline: { weighting: { type: 'PriceWeight' } } } }],
     });
-    for (const [date, held] of Object.entries(found)) {
+    for (const [date, held] of Object.entries(result)) {
       const t = DAYS.indexOf(date);
       const price = { A: 100 + t, B: 50 - 0.2 * t, C: 20 + 0.3 * t, D: 80 + 0.1 * t };
       const members = parentOn(date);

@@ -42,7 +42,7 @@ interface Counts {
 export function replay(run: Run, terms: ReplayTerms): Replayed {
   const { sm, from, length } = run.index.book;
   const market = createMarket(sm.market, sm.sessions);
-  const found: Replayed = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
+  const result: Replayed = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
   const index = { shares: new Map<string, number>(), divisor: terms.rounded?.first ?? 1, counts: noCounts() };
   const pending = new Map<number, { shares: Shares; session: number; counts: Counts; entered: number | undefined }>();
   const base = run.document.base_value;
@@ -56,7 +56,7 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
       adjust(shares, market.actionsOn(t), terms);
     }
     market.adjust(t, terms);
-    changeDivisor(found, index, before, worth(index.shares, market));
+    changeDivisor(result, index, before, worth(index.shares, market));
     keepDivisor(index, terms);
     market.close(t);
     const value = worth(index.shares, market);
@@ -64,16 +64,16 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     if (t > from) {
       const price = value / index.divisor;
       const grow = (level: number, paid: number): number =>
-        (level * (price + paid / index.divisor)) / found.price.at(-1)!;
-      found.total.push(grow(found.total.at(-1)!, dividends(0)));
-      found.net.push(grow(found.net.at(-1)!, dividends(terms.withholdingTax)));
-      found.points.push(dividends(0) / index.divisor);
-      found.price.push(price);
+        (level * (price + paid / index.divisor)) / result.price.at(-1)!;
+      result.total.push(grow(result.total.at(-1)!, dividends(0)));
+      result.net.push(grow(result.net.at(-1)!, dividends(terms.withholdingTax)));
+      result.points.push(dividends(0) / index.divisor);
+      result.price.push(price);
     }
     for (const one of pending.values()) leave(one, market, t, terms);
     const left = leave(index, market, t, terms);
     if (index.shares.size > 0)
-      changeDivisor(found, index, worthWith(index.shares, market, left), worth(index.shares, market));
+      changeDivisor(result, index, worthWith(index.shares, market, left), worth(index.shares, market));
     for (const one of decided)
       if (pricedOn(one, market) === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
     for (const [key, { session, shares, counts, entered = 1 }] of pending) {
@@ -84,20 +84,20 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
       if (entered !== 1) keepCounts(index.counts, counts, shares);
       index.counts = counts;
-      if (terms.keepsShares || entered !== 1) changeDivisor(found, index, held, worth(index.shares, market));
+      if (terms.keepsShares || entered !== 1) changeDivisor(result, index, held, worth(index.shares, market));
       pending.delete(key);
     }
     keepDivisor(index, terms);
     if (t === from) {
-      for (const levels of [found.price, found.total, found.net]) levels.push(base);
-      found.points.push(0);
+      for (const levels of [result.price, result.total, result.net]) levels.push(base);
+      result.points.push(0);
     }
     if (t < from) continue;
-    found.divisor.push(index.divisor);
+    result.divisor.push(index.divisor);
     const whole = worth(index.shares, market);
-    found.weights.push(new Map([...index.shares].map(([name, q]) => [name, (q * market.money(name)) / whole])));
+    result.weights.push(new Map([...index.shares].map(([name, q]) => [name, (q * market.money(name)) / whole])));
   }
-  return found;
+  return result;
 }
 
 /**

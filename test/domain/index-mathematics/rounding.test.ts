@@ -155,8 +155,8 @@ describe('a rounded divisor', () => {
   });
 
   test('that would be 0 is refused with both numbers', () => {
-    const asked = () => runIndexCase({ ...sketch, document: { base_market_value: 20, rounding: { divisor: 0 } } });
-    expect(asked).toThrow(/divisor 0.170* .*which is 0 with 0 decimals|divisor 0.200* .*which is 0 with 0 decimals/);
+    const ask = () => runIndexCase({ ...sketch, document: { base_market_value: 20, rounding: { divisor: 0 } } });
+    expect(ask).toThrow(/divisor 0.170* .*which is 0 with 0 decimals|divisor 0.200* .*which is 0 with 0 decimals/);
   });
 });
 

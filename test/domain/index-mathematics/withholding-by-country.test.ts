@@ -70,8 +70,8 @@ describe('a value without a rate and without a default', () => {
     const market = buildMarket({ dates: DAYS, ...sketch });
     const found = (universe: object, tax: object) =>
       marketFindings(documentOf(universe, tax), market, { severity: 'error', indexOf: () => undefined });
-    const listed = { kind: 'list', identifiers: ['A', 'B'] };
-    expect(found(listed, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR'] }]);
+    const listing = { kind: 'list', identifiers: ['A', 'B'] };
+    expect(found(listing, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR'] }]);
     expect(found({ kind: 'all' }, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR', 'JP'] }]);
     expect(found({ kind: 'all' }, { ...RATES, default: 0.1 })).toEqual([]);
     expect(found({ kind: 'all' }, { ...RATES, field: 'LAND' })).toMatchObject([

@@ -52,11 +52,11 @@ describe('the currency that a store declares', () => {
       run(market, document).findings.flatMap(({ code, message, severity }) =>
         code === 'FX_CROSSED' ? [[severity, message]] : [],
       );
-    const listed = { kind: 'list', identifiers: ['A', 'B'] };
-    expect(crossedOf(indexOf('EUR', listed))).toEqual([
+    const listing = { kind: 'list', identifiers: ['A', 'B'] };
+    expect(crossedOf(indexOf('EUR', listing))).toEqual([
       ['warning', 'The data store has no exchange rate GBPEUR: it is computed as the cross rate of GBPUSD and EURUSD.'],
     ]);
-    expect(crossedOf(indexOf('USD', listed))).toEqual([]);
+    expect(crossedOf(indexOf('USD', listing))).toEqual([]);
     expect(crossedOf(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
   });
 
@@ -88,10 +88,10 @@ describe('the currency that a store declares', () => {
   });
 
   test('is not that of a rate, which a run is measured against as it stands', () => {
-    const made = run(marketOf('EUR'), indexOf(), {
+    const result = run(marketOf('EUR'), indexOf(), {
       benchmark: { kind: 'identifier', id: 'EURUSD', price_column: 'CLOSE' },
     });
-    expect(made.benchmark!.relative.benchmarkReturn).toBeCloseTo(1.05 / 1.1 - 1, 12);
+    expect(result.benchmark!.relative.benchmarkReturn).toBeCloseTo(1.05 / 1.1 - 1, 12);
   });
 
   test('gives the bits that a CURRENCY of its names gives, on random markets', () => {
@@ -142,8 +142,8 @@ describe('the currency that a store declares', () => {
 
 describe('without a declared currency', () => {
   test('an index reports how many of its securities are assumed to be in its currency', () => {
-    const made = run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf());
-    expect(made.findings).toMatchObject([
+    const result = run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf());
+    expect(result.findings).toMatchObject([
       { code: 'DEFAULT_TAKEN', path: 'pipeline.treatment.max_stale_sessions', value: 5 },
       {
         severity: 'warning',

@@ -71,8 +71,8 @@ test('the rates that are missing are those of the currencies that the names aske
             rebalance: { frequency: 'monthly' },
             pipeline: { weighting: { type: 'EqualWeight' } },
           });
-          const asked = universe === undefined ? names : listed;
-          const had = asked
+          const request = universe === undefined ? names : listed;
+          const had = request
             .flatMap((name) => rows[name]!.map(({ values }) => values[0]))
             .filter((code) => typeof code === 'string' && code !== '' && code !== to);
           const isDirect = (a: unknown, b: unknown) => held.some((pair) => [`${a}${b}`, `${b}${a}`].includes(pair));

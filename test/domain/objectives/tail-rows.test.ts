@@ -159,14 +159,14 @@ test('work that ends before a proof leaves an answer on one side of the optimum 
     curved: [null],
     near: problem.index,
   };
-  const found = [1e6, 1e7, 3e7, 1e8, 1e9].map((workMax) => solveTail(solvers.solver, { ...terms, workMax }));
-  for (const answer of found) {
+  const results = [1e6, 1e7, 3e7, 1e8, 1e9].map((workMax) => solveTail(solvers.solver, { ...terms, workMax }));
+  for (const answer of results) {
     if (answer === undefined) continue;
     expect(answer.value).toBeGreaterThanOrEqual(optimum - 1e-9);
     expect(answer.bound).toBeLessThanOrEqual(optimum + 1e-9);
   }
-  expect(found.some((answer) => answer !== undefined && answer.value - answer.bound > 1e-4)).toBe(true);
-  expect(found.at(-1)!.value - found.at(-1)!.bound).toBeLessThan(1e-9);
+  expect(results.some((answer) => answer !== undefined && answer.value - answer.bound > 1e-4)).toBe(true);
+  expect(results.at(-1)!.value - results.at(-1)!.bound).toBeLessThan(1e-9);
 });
 
 describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {

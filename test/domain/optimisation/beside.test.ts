@@ -29,11 +29,11 @@ describe('a solve that starts from another answer', () => {
       for (let k = 0; k < 8; k++) {
         const restriction = within();
         const alone = solveConvex(solvers.solver, problem, { base, restriction });
-        const found = solveConvex(solvers.solver, problem, { base, restriction, beside: before.answer });
-        expect(found === undefined).toBe(alone === undefined);
-        if (alone === undefined || found === undefined) continue;
+        const result = solveConvex(solvers.solver, problem, { base, restriction, beside: before.answer });
+        expect(result === undefined).toBe(alone === undefined);
+        if (alone === undefined || result === undefined) continue;
         compared++;
-        for (let i = 0; i < NAMES; i++) expect(found.weights[i]).toBeCloseTo(alone.weights[i]!, 9);
+        for (let i = 0; i < NAMES; i++) expect(result.weights[i]).toBeCloseTo(alone.weights[i]!, 9);
       }
     }
     expect(compared).toBeGreaterThan(15);

@@ -66,10 +66,10 @@ test.each([1, 2, 3])('an exact search with certified bounds finds the optimum in
   };
   const plain = branchAndBound(input);
   const certified = certifiedBound(solvers, choice)!;
-  const found = branchAndBound({ ...input, certified });
-  expect([plain.isComplete, found.isComplete]).toEqual([true, true]);
-  expect(found.best!.value).toBeCloseTo(plain.best!.value, 14);
-  expect(found.iterations).toBeLessThan(plain.iterations / 2);
+  const result = branchAndBound({ ...input, certified });
+  expect([plain.isComplete, result.isComplete]).toEqual([true, true]);
+  expect(result.best!.value).toBeCloseTo(plain.best!.value, 14);
+  expect(result.iterations).toBeLessThan(plain.iterations / 2);
 });
 
 test('an answer for many securities has a certified gap, or the proof that there is no better one', () => {

@@ -14,7 +14,7 @@ const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (ra
 
 /** Scenarios of a market whose history is drawn, and how often that was asked for. */
 function scenariosOf(expectedReturns: Float64Array | null = null) {
-  const asked: (number | null)[] = [];
+  const requests: (number | null)[] = [];
   const scenarios = createDrawnScenarios({
     algebra: { gemm },
     expectedReturns,
@@ -23,12 +23,12 @@ function scenariosOf(expectedReturns: Float64Array | null = null) {
       metric: denseMetric(COVARIANCE, NAMES),
       means: () => Float64Array.of(0.1, 0.2, 0.3),
       scenarios: (sessions) => {
-        asked.push(sessions);
+        requests.push(sessions);
         return { returns: history, coverage: { excluded: new Map(), observations: SESSIONS } as never }; // Not read here.
       },
     },
   });
-  return { scenarios, asked };
+  return { scenarios, asked: requests };
 }
 
 const terms = (source: 'bootstrap' | 'normal' | 'student', more: object = {}): ScenarioTerms => ({
@@ -109,23 +109,23 @@ describe('simulated scenarios', () => {
   });
 
   test('that memory has no room for are refused with what fits, at the parameter that asks for them', () => {
-    const asked = (path: string, params: object, rowId: string | null = null) => ({
+    const ask = (path: string, params: object, rowId: string | null = null) => ({
       path,
       rowId,
       params: { ...params },
     });
     const draws = 20_000_000;
     const fits = [
-      asked('objective', { risk_aversion: 4 }),
-      asked('constraints[0].params', { draws, source: 'historical' }),
-      asked('constraints[1].params', { draws: 16_666_666, source: 'normal' }),
+      ask('objective', { risk_aversion: 4 }),
+      ask('constraints[0].params', { draws, source: 'historical' }),
+      ask('constraints[1].params', { draws: 16_666_666, source: 'normal' }),
     ];
     assertDrawsFit(NAMES, fits);
     const message = '20000000 scenarios of 3 securities need too much memory; the maximum is 16666666.';
     const path = 'constraints[2].params.draws';
     const finding = { severity: 'error', code: 'OUT_OF_RANGE', path, row_id: 'worst', message, value: draws };
     expect(() =>
-      assertDrawsFit(NAMES, [...fits, asked('constraints[2].params', { draws, source: 'student' }, 'worst')]),
+      assertDrawsFit(NAMES, [...fits, ask('constraints[2].params', { draws, source: 'student' }, 'worst')]),
     ).toThrow(new Refusal('VALIDATION_FAILED', message, { findings: [finding] }));
   });
 });

@@ -42,10 +42,10 @@ function watched(inner: Solver): {
   readonly asked: { program: Program; x: Float64Array }[];
   readonly routes: string[];
 } {
-  const asked: { program: Program; x: Float64Array }[] = [];
+  const requests: { program: Program; x: Float64Array }[] = [];
   const routes: string[] = [];
   return {
-    asked,
+    asked: requests,
     routes,
     solver: {
       ...inner,
@@ -53,7 +53,7 @@ function watched(inner: Solver): {
         const answer = inner.solve(program, options);
         expect(answer.status).toBe('solved');
         expect(isOptimal(checkKkt(program, answer.point))).toBe(true);
-        asked.push({ program, x: answer.point.x });
+        requests.push({ program, x: answer.point.x });
         routes.push(answer.route);
         return answer;
       },

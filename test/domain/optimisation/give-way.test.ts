@@ -61,11 +61,11 @@ describe('a row with a priority is relaxed', () => {
         const [first, ...others] = draw(random);
         const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
         const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
-        const found = given(problemOf([withPriority(first!, 1), ...others]));
-        expect(found, place).not.toBeNull();
-        expect(new Set(found!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
+        const result = given(problemOf([withPriority(first!, 1), ...others]));
+        expect(result, place).not.toBeNull();
+        expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
         // Less of any of the moves is not enough.
-        for (const less of found!.moves) {
+        for (const less of result!.moves) {
           const isWhole =
             Number.isInteger(less.from) &&
             Number.isInteger(less.to) &&
@@ -77,7 +77,7 @@ describe('a row with a priority is relaxed', () => {
               : isWhole
                 ? move.to - Math.sign(move.to - move.from)
                 : move.from + 0.99 * (move.to - move.from);
-          const params = Object.fromEntries(found!.moves.map((move) => [move.parameter, to(move)]));
+          const params = Object.fromEntries(result!.moves.map((move) => [move.parameter, to(move)]));
           expect(
             solveProblem(solvers, problemOf([{ ...first!, params: { ...first!.params, ...params } }, ...others])).kind,
             place,

@@ -31,7 +31,7 @@ describe('the names that may exceed a trigger', () => {
         for (const i of order.slice(0, size)) large[i] = 1;
         return solve(large)?.solution.value ?? Infinity;
       });
-      const found = bestLargeNames({
+      const result = bestLargeNames({
         rows: rows.filter((own) => own.form === 'concentration'),
         held,
         weights,
@@ -43,8 +43,8 @@ describe('the names that may exceed a trigger', () => {
       });
       all += values.length;
       const least = Math.min(...values);
-      if (least === Infinity) expect(found).toBeUndefined();
-      else expect(found!.solution.value).toBeLessThanOrEqual(least + 1e-12);
+      if (least === Infinity) expect(result).toBeUndefined();
+      else expect(result!.solution.value).toBeLessThanOrEqual(least + 1e-12);
     }
     expect(tried).toBeLessThan(0.8 * all);
   });

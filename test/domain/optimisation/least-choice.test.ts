@@ -57,11 +57,11 @@ describe('a limit on turnover too low for a choice of names', () => {
       const problem = smallProblem({ names: 9, seed, rows, hasPrevious: true, objective: { type } });
       const least = leastTurnover(problem.previous!.weights, choices);
       const { relaxations } = explainChoice(solvers, problem, true);
-      const told = relaxations.find((each) => each.type === 'Turnover')!;
-      expect([told.to, told.bound]).toEqual([expect.closeTo(least, 6), undefined]);
+      const report = relaxations.find((each) => each.type === 'Turnover')!;
+      expect([report.to, report.bound]).toEqual([expect.closeTo(least, 6), undefined]);
       const at = (to: number) =>
         solveProblem(solvers, problem.withParameters([{ origin: problem.origins[0]!, parameter: 'limit', to }]));
-      expect([at(told.to).kind, at(told.to - 1e-6).kind]).toEqual(['solved', 'no-choice']);
+      expect([at(report.to).kind, at(report.to - 1e-6).kind]).toEqual(['solved', 'no-choice']);
       const [given] = giveWay(solvers, { problem, outcome: { kind: 'no-choice', isProven: true } })!;
       expect([given!.to, given!.bound]).toEqual([expect.closeTo(least, 6), undefined]);
     }

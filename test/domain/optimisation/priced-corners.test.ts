@@ -38,14 +38,14 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
     const least = solveConvex(solvers.solver, smallProblem({ ...market, rows: [bounds], objective }))!.objective;
     const limit = least + 0.05 * Math.abs(least);
     const problem = smallProblem({ ...market, rows: limited(limit), objective: { type: 'max_return' } });
-    const found = solveConvex(solvers.solver, problem)!;
+    const result = solveConvex(solvers.solver, problem)!;
     const goal = problem.tails.goal('loss', 0.9, { sessions: null, drawn: null });
     const tailOf = (weights: Float64Array) => tailAverage(outcomesAt(goal, weights), tailSize(goal));
-    expect(Math.abs(tailOf(found.weights) - limit)).toBeLessThan(2e-9);
-    expect(isOptimal(checkKkt(found.assembled.program, found.answer.point))).toBe(true);
+    expect(Math.abs(tailOf(result.weights) - limit)).toBeLessThan(2e-9);
+    expect(isOptimal(checkKkt(result.assembled.program, result.answer.point))).toBe(true);
     const random = seeded(2);
-    expect(found.planes.length).toBeGreaterThan(0);
-    for (const { slopes } of found.planes)
+    expect(result.planes.length).toBeGreaterThan(0);
+    for (const { slopes } of result.planes)
       for (let trial = 0; trial < 50; trial++) {
         const weights = Float64Array.from({ length: 60 }, () => random() - 0.3);
         expect(dot(slopes, weights)).toBeLessThanOrEqual(tailOf(weights) + 1e-9);

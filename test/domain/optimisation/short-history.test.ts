@@ -65,6 +65,6 @@ test('historical means of too few returns are not read: the weights are the near
   const run = runOf({ type: 'max_utility', risk_aversion: 2 }, { type: 'historical', shrinkage: 0 });
   const held = heldOn(run.index.book, 0);
   nearest.forEach((weight, i) => expect(held['ABC'[i]!]).toBeCloseTo(weight, 9));
-  const found = run.findings.find(({ code }) => code === 'RISK_FALLBACK_IDENTITY');
-  expect(found?.message).toContain('the result is the weights nearest to the parent');
+  const match = run.findings.find(({ code }) => code === 'RISK_FALLBACK_IDENTITY');
+  expect(match?.message).toContain('the result is the weights nearest to the parent');
 });

@@ -62,10 +62,10 @@ describe('rows that are relaxed step by step', () => {
   };
 
   test('takes the first step with which weights keep all rows, and says which', () => {
-    const found = second([turn, most()], [{ row: 'turn', steps: [0.12, 0.2, 0.5] }]);
-    expect(found.weight).toBeCloseTo(0.5, 9);
-    expect(found.paths).toEqual(['derivation.relax[0].steps[1]']);
-    expect(found.messages[0]).toMatch(
+    const result = second([turn, most()], [{ row: 'turn', steps: [0.12, 0.2, 0.5] }]);
+    expect(result.weight).toBeCloseTo(0.5, 9);
+    expect(result.paths).toEqual(['derivation.relax[0].steps[1]']);
+    expect(result.messages[0]).toMatch(
       /^On \S+ Turnover\[turn\] was relaxed by step 2: its limit was 0.2 instead of 0.1\.$/,
     );
   });
@@ -76,10 +76,10 @@ describe('rows that are relaxed step by step', () => {
       { row: 'most', steps: [0.52, { upper: 0.6 }] },
       { row: 'turn', steps: [0.5] },
     ];
-    const found = second([turn, most()], relax);
+    const result = second([turn, most()], relax);
     // 12 % of turnover from 2/3: nearest to a half, below 60 %.
-    expect(found.weight).toBeCloseTo(2 / 3 - 0.12, 9);
-    expect(found.paths.toSorted()).toEqual(['derivation.relax[0].steps[0]', 'derivation.relax[1].steps[1]']);
+    expect(result.weight).toBeCloseTo(2 / 3 - 0.12, 9);
+    expect(result.paths.toSorted()).toEqual(['derivation.relax[0].steps[0]', 'derivation.relax[1].steps[1]']);
   });
 
   test('is relaxed by priority in addition to all steps if none is sufficient, and holds if nothing is', () => {
@@ -123,9 +123,9 @@ describe('rows that are relaxed step by step', () => {
   test('a number bounds both sides of an active bound', () => {
     // Both sides of 2 % around the parent: A has at most 52 %, and from 2/3 that needs 14.7 % of turnover.
     const active = { id: 'active', type: 'ActiveBounds', params: { lower: -0.02, upper: 0.02 } };
-    const found = second([turn, active], [{ row: 'active', steps: [0.05, 0.08] }]);
-    expect(found.weight).toBeCloseTo(2 / 3 - 0.1, 9);
-    expect(found.messages[0]).toContain('its lower was -0.08 instead of -0.02, its upper was 0.08 instead of 0.02');
+    const result = second([turn, active], [{ row: 'active', steps: [0.05, 0.08] }]);
+    expect(result.weight).toBeCloseTo(2 / 3 - 0.1, 9);
+    expect(result.messages[0]).toContain('its lower was -0.08 instead of -0.02, its upper was 0.08 instead of 0.02');
   });
 });
 

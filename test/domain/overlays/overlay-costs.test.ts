@@ -49,9 +49,9 @@ function near(actual: Float64Array, expected: readonly number[]): void {
 
 test('a leveraged index pays for the trades that bring its exposure back every session', () => {
   for (const factor of [3, -1]) {
-    const found = runOf({ type: 'leverage', factor, cost_bps: 25 });
-    near(found.index.book.value, accountOf([closes], { targetsAt: () => [factor], cost: 0.0025 }));
-    const view = attributionView(columnsOf(found), { start: null, end: null });
+    const result = runOf({ type: 'leverage', factor, cost_bps: 25 });
+    near(result.index.book.value, accountOf([closes], { targetsAt: () => [factor], cost: 0.0025 }));
+    const view = attributionView(columnsOf(result), { start: null, end: null });
     const [costs] = view.overlay_parts!.filter(({ part }) => part === 'costs');
     expect(costs!.contribution).toBeLessThan(0);
     expect(Math.abs(view.residual)).toBeLessThan(1e-12);
@@ -74,8 +74,8 @@ test('a blend pays only for its own rebalances, and lists them', () => {
   const whole = accountOf([closes, other], { targetsAt, cost: 0.004 });
   const { index, rebalances } = runOf(blend);
   near(index.book.value.subarray(0, 5), whole.slice(0, 5));
-  const listed = rebalances.map(({ session, weights }) => [session - index.book.from, ...weights]);
-  expect(listed.slice(0, 2)).toEqual([0, 3].map((t) => [t, expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]));
+  const list = rebalances.map(({ session, weights }) => [session - index.book.from, ...weights]);
+  expect(list.slice(0, 2)).toEqual([0, 3].map((t) => [t, expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]));
 });
 
 test('risk control pays a spread for what it borrows, and for changes of its exposure', () => {

@@ -245,11 +245,11 @@ test('a blend holds every part in one return: that of the first, or the one that
       rebalance: { frequency: 'none' },
       ...(variant ? { variant } : {}),
     });
-    const made = run(paying, blend, { documents });
-    near(made.index.book.value, blended(own));
-    expect(made.index.compositions.treatment.dividends).toBe(own);
-    near(made.variants.total!.level, blended('total'));
-    near(made.variants.price!.level, blended('price'));
+    const result = run(paying, blend, { documents });
+    near(result.index.book.value, blended(own));
+    expect(result.index.compositions.treatment.dividends).toBe(own);
+    near(result.variants.total!.level, blended('total'));
+    near(result.variants.price!.level, blended('price'));
   }
 });
 

@@ -53,10 +53,10 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
   let runs = 0;
   onMarkets((market, source) => {
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
-      const found = tried(market, overlayOn(overlay, rest), source);
-      if (found === undefined) continue;
+      const result = tried(market, overlayOn(overlay, rest), source);
+      if (result === undefined) continue;
       runs++;
-      const columns = columnsOf(found);
+      const columns = columnsOf(result);
       expect(reconcileView(columns, NO_FILES).checks.filter(({ holds }) => !holds)).toEqual([]);
       const attribution = attributionView(columns, { start: null, end: null });
       expect(Math.abs(attribution.residual)).toBeLessThan(1e-10);

@@ -255,11 +255,11 @@ describe('a rate that begins too late', () => {
 
   test('it is not refused where the index beneath begins no earlier', () => {
     const on = { ...beginning('DOMESTIC', 4), ...lateB, series: beginning('DOMESTIC', 3).series! };
-    const listed = { ...documents, X: indexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
+    const listing = { ...documents, X: indexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
     const O = overlayOn(overlay);
-    expect(lateRates('O', { documents: { ...listed, O }, market: on, calendars: CALENDARS })).toEqual([]);
-    expect(run(on, O, { documents: listed }).days[0]).toBe(dayFrom(dates[4]!));
+    expect(lateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
+    expect(run(on, O, { documents: listing }).days[0]).toBe(dayFrom(dates[4]!));
   });
 });
 
@@ -300,10 +300,10 @@ test.each([
 
 test('a rate declared in the other currency is reported at its field, and refused where the overlay is computed', () => {
   const saying = (domestic: string | null, foreign: string | null): MarketData => {
-    const said = { DOMESTIC: domestic, FOREIGN: foreign };
+    const message = { DOMESTIC: domestic, FOREIGN: foreign };
     const series = [...market.series!].map(([id, held]): [string, PriceSeries] => [
       id,
-      id in said ? { ...held, currency: said[id as keyof typeof said] } : held,
+      id in message ? { ...held, currency: message[id as keyof typeof message] } : held,
     ]);
     return { ...market, series: new Map(series) };
   };

@@ -55,14 +55,14 @@ test('on sessions that only it has, an overlay has the last known underlying lev
 
 test('names contribute what they earned on the sessions that an overlay lacks, with the rebalances there', () => {
   const document = overlayOn({ type: 'leverage', factor: 2 }, { calendar: 'OTHER', base_date: dates[0] });
-  const found = run(market, document, { documents });
-  const { book } = found.index;
+  const result = run(market, document, { documents });
+  const { book } = result.index;
   const at = days('OTHER').indexOf('2024-01-24');
   expect(book.value[at]! / book.value[at - 1]! - 1).toBeCloseTo(
     2 * (levelOn('2024-01-24') / levelOn('2024-01-19') - 1),
     12,
   );
-  const view = attributionView(columnsOf(found), { start: '2024-01-19', end: '2024-01-24' });
+  const view = attributionView(columnsOf(result), { start: '2024-01-19', end: '2024-01-24' });
   for (const name of ['A', 'B'] as const) {
     const earned = ['2024-01-22', '2024-01-23', '2024-01-24'].map((date, k) => {
       const before = ['2024-01-19', '2024-01-22', '2024-01-23'][k]!;

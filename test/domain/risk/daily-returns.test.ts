@@ -61,8 +61,8 @@ function aligned(market: MarketData, { columns, from, to }: DailyNames, terms: G
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });
   const sm = alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars });
-  const asked = Array.from(columns, (column) => sm.columnOf(market.identifiers[column]!));
-  return returnsOf({ sm, growth: growthOf(sm, terms), from: 0, to: sm.sessions.length - 1 }, asked);
+  const request = Array.from(columns, (column) => sm.columnOf(market.identifiers[column]!));
+  return returnsOf({ sm, growth: growthOf(sm, terms), from: 0, to: sm.sessions.length - 1 }, request);
 }
 
 function told({ sm, coverage, read }: ReturnSource): unknown {

@@ -49,7 +49,7 @@ const weighted = (id: string, field: unknown, rest: Record<string, unknown> = {}
 
 describe('an expression where a field is accepted', () => {
   test('weights are the hand calculation from the weights of its parts', () => {
-    const found = weightsOf(weighted('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
+    const result = weightsOf(weighted('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
     const all = Array.from(priceable(sm, LAST));
     const caps = weightsOf(weighted('CAPS', 'FREE_FLOAT_MARKET_CAP'));
     const row = market.fields.get('SCORE')!;
@@ -68,9 +68,9 @@ describe('an expression where a field is accepted', () => {
       (column, i) => (caps[sm.identifiers[column]!] ?? NaN) * Math.max(0, 1 + (scores[i]! - mean) / deviation),
     );
     const total = raw.reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
-    expect(Object.keys(found).length).toBeGreaterThan(10);
+    expect(Object.keys(result).length).toBeGreaterThan(10);
     all.forEach((column, i) => {
-      const weight = found[sm.identifiers[column]!] ?? 0;
+      const weight = result[sm.identifiers[column]!] ?? 0;
       expect(weight).toBeCloseTo(raw[i]! > 0 ? raw[i]! / total : 0, 12);
     });
   });

@@ -167,15 +167,15 @@ describe('windows over names with missing bars', () => {
             const t = session - lag;
             const name = sm.identifiers[columns[0]!]!;
             const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k);
-            const found = sessions.filter((s) => s >= 0 && slow.betweenBars(name, s) !== null);
+            const matches = sessions.filter((s) => s >= 0 && slow.betweenBars(name, s) !== null);
             const dateOf = (s: number | undefined) => (s === undefined ? null : formatDay(sm.sessions[s]!));
             expect(cross.read(latest(part.name!, { ...part, window, lag }), columns[0]!)).toMatchObject({
-              from: dateOf(found[0]),
-              to: dateOf(found.at(-1)),
-              observations: found.length,
+              from: dateOf(matches[0]),
+              to: dateOf(matches.at(-1)),
+              observations: matches.length,
             });
             // A risk model of as many returns counts the same.
-            if (t >= 0) expect(history.returns(columns[0]!, Math.max(0, t - window), t)).toBe(found.length);
+            if (t >= 0) expect(history.returns(columns[0]!, Math.max(0, t - window), t)).toBe(matches.length);
           }
         }
       }),

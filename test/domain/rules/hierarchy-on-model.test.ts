@@ -9,7 +9,7 @@ const t = 39;
 
 test('hierarchical risk parity on a stored model uses only its covariance, and reports what the model lacks', () => {
   const names = ['N0000', 'N0001', 'N0002'];
-  const listed = { kind: 'list', identifiers: names };
+  const listing = { kind: 'list', identifiers: names };
   const upper = Float64Array.of(0.04, 0.01, 0, 0.16, 0, 0.09);
   const model = (known: readonly string[], observedEnd: number): StoredModel => ({
     modelId: 'OURS',
@@ -21,7 +21,7 @@ test('hierarchical risk parity on a stored model uses only its covariance, and r
     createDecider({
       document: documentOf(
         { weighting: { type: 'HierarchicalRiskParityWeight', params: { risk_model: 'OURS' } } },
-        { universe: listed },
+        { universe: listing },
       ),
       market: sm,
       universe: () => Int32Array.from(names, (name) => sm.columnOf(name)),

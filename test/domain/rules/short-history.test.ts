@@ -71,8 +71,8 @@ describe('a history that is too short for a datapoint', () => {
     const { pipeline, currency } = documentOf(RANKED);
     const sections = crossSectionsOf({ market: aligned(market), treatment: pipeline.treatment, currency });
     const [field, columns] = [latest(name, request), Int32Array.of(0, 1, 2)];
-    const told = sections.at(0, columns).read(field, 0).knownFrom;
-    const at = market.dates.findIndex((day) => formatDay(day) === told);
+    const report = sections.at(0, columns).read(field, 0).knownFrom;
+    const at = market.dates.findIndex((day) => formatDay(day) === report);
     const valueAt = (session: number) => sections.at(session, columns).numbers(field, columns)[0];
     expect([valueAt(at - 1), Number.isFinite(valueAt(at))]).toEqual([NaN, true]);
     expect(sections.at(at, columns).read(field, 0).knownFrom).toBeNull();

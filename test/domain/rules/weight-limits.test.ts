@@ -158,8 +158,8 @@ describe('a cap by issuer', () => {
   });
 
   test('an expression counts with its least value in the group', () => {
-    const found = { sizes: [4, 2, 2, 1, 1], issuers, columns: { LIMIT: [0.3, 0.2, 1, 1, 1] } };
-    const weights = weightsOf(found, { cap: 'LIMIT', cap_by: 'ISSUER' });
+    const result = { sizes: [4, 2, 2, 1, 1], issuers, columns: { LIMIT: [0.3, 0.2, 1, 1, 1] } };
+    const weights = weightsOf(result, { cap: 'LIMIT', cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.2 * (4 / 6), 0.2 * (2 / 6), 0.4, 0.2, 0.2]));
   });
 
@@ -222,8 +222,8 @@ describe('caps in stages', () => {
   test('issuers count as one weight and keep the proportions of their securities', () => {
     // Two securities of 15 % and 11 % of one issuer are 26 % together.
     const sizes = [15, 11, ...Array<number>(37).fill(2)];
-    const found = { sizes, issuers: ['A', 'A', ...Array<null>(37).fill(null)] };
-    const weights = [...weightsOf(found, { ladder_caps: { single: NASDAQ.single }, cap_by: 'ISSUER' }).values()];
+    const result = { sizes, issuers: ['A', 'A', ...Array<null>(37).fill(null)] };
+    const weights = [...weightsOf(result, { ladder_caps: { single: NASDAQ.single }, cap_by: 'ISSUER' }).values()];
     expect(weights).toEqual(closeTo([0.2 * (15 / 26), 0.2 * (11 / 26), ...Array<number>(37).fill(0.8 / 37)]));
   });
 

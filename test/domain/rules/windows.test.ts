@@ -118,13 +118,13 @@ describe('a statistic over trailing sessions', () => {
             const trail = createTrail(series, NAMES, cellsMax);
             for (const { end, length, observationsMin, columns } of asked) {
               const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
-              const found = overWindow(trail, fast, ...at);
-              expect(overWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(found);
+              const result = overWindow(trail, fast, ...at);
+              expect(overWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(result);
               columns.forEach((column, k) => {
                 const values = valuesIn(cells, { column, end, length, absent });
                 const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
-                if (Number.isNaN(expected)) expect(found[k]).toBeNaN();
-                else expect(found[k]).toBeCloseTo(expected, 10);
+                if (Number.isNaN(expected)) expect(result[k]).toBeNaN();
+                else expect(result[k]).toBeCloseTo(expected, 10);
               });
             }
           },
@@ -143,8 +143,8 @@ describe('a statistic over trailing sessions', () => {
         for (const { end, length, observationsMin, columns } of asked) {
           const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
           for (const { fast } of Object.values(DEFINITIONS)) {
-            const found = overWindow(trail, fast, ...at);
-            for (const other of others) expect(overWindow(other, fast, ...at)).toEqual(found);
+            const result = overWindow(trail, fast, ...at);
+            for (const other of others) expect(overWindow(other, fast, ...at)).toEqual(result);
           }
         }
       }),
@@ -195,9 +195,9 @@ describe('the median', () => {
   test('is the middle of the sorted values', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 400 }), (values) => {
-        const found = medianOf(Float64Array.from(values), values.length);
+        const result = medianOf(Float64Array.from(values), values.length);
         const expected = middle(values);
-        expect(found === expected || (Math.abs(expected) === Infinity && found === expected)).toBe(true);
+        expect(result === expected || (Math.abs(expected) === Infinity && result === expected)).toBe(true);
       }),
       { numRuns: IS_SOAK ? 2000 : 500 },
     );

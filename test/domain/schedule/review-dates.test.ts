@@ -134,7 +134,7 @@ describe('an order of dates that cannot be kept is an error that names the first
   });
 
   test('a rule without its parameters, a notice combined with a reference date, and increments that do not sum to 1', () => {
-    const found = validateRebalance(
+    const result = validateRebalance(
       RebalanceSpec.parse({
         effective_lag: 3,
         reference: { rule: 'nth_weekday', nth: 2 },
@@ -143,7 +143,7 @@ describe('an order of dates that cannot be kept is an error that names the first
       }),
       'rebalance',
     );
-    expect(found.map(({ code, path }) => [code, path])).toEqual([
+    expect(result.map(({ code, path }) => [code, path])).toEqual([
       ['MISSING_PARAMETER', 'rebalance.reference.weekday'],
       ['NO_EFFECT', 'rebalance.announcement.weeks'],
       ['NO_EFFECT', 'rebalance.effective_lag'],

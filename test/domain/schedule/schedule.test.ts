@@ -148,12 +148,12 @@ describe('a schedule', () => {
   });
 
   test('keeps an unadjusted date and takes effect on the session before it', () => {
-    const found = schedule(
+    const result = schedule(
       { frequency: 'monthly', anchor: 'day_of_month', day: 31, months: [3], roll: 'unadjusted' },
       '2024-01-02',
       '2024-12-31',
     );
-    expect(found[1]).toEqual({
+    expect(result[1]).toEqual({
       date: dayFrom('2024-03-31'),
       session: dayFrom('2024-03-28'),
       decision: dayFrom('2024-03-28'),
@@ -163,16 +163,16 @@ describe('a schedule', () => {
   test('keeps every unadjusted date of days on which the exchange is closed, for one rebalance', () => {
     // Tokyo is closed from 27 April to 6 May 2019: two Mondays have the prices of Friday, 26 April.
     const mondays: Spec = { frequency: 'weekly', weekday: 0, roll: 'unadjusted' };
-    const found = schedule(mondays, '2019-04-17', '2019-05-20', { code: 'XTKS' });
+    const result = schedule(mondays, '2019-04-17', '2019-05-20', { code: 'XTKS' });
     const friday = dayFrom('2019-04-26');
-    expect(found.map(({ date }) => formatDay(date))).toEqual([
+    expect(result.map(({ date }) => formatDay(date))).toEqual([
       '2019-04-17',
       '2019-04-22',
       '2019-04-29',
       '2019-05-13',
       '2019-05-20',
     ]);
-    expect(found[2]).toEqual({
+    expect(result[2]).toEqual({
       date: dayFrom('2019-04-29'),
       session: friday,
       decision: friday,
@@ -187,8 +187,8 @@ describe('a schedule', () => {
   });
 
   test('decides a lag of sessions before the effect', () => {
-    const found = schedule({ anchor: 'third_friday', effective_lag: 5 }, '2024-01-02', '2024-03-31');
-    expect(found.map(({ session, decision }) => [formatDay(session), formatDay(decision)])).toEqual([
+    const result = schedule({ anchor: 'third_friday', effective_lag: 5 }, '2024-01-02', '2024-03-31');
+    expect(result.map(({ session, decision }) => [formatDay(session), formatDay(decision)])).toEqual([
       ['2024-01-02', '2023-12-22'],
       ['2024-03-15', '2024-03-08'],
     ]);

@@ -3,8 +3,9 @@ import {
   growthOfLevel,
   momentsOf,
   planSimulation,
-  sharedTallies,
+  simulationCuts,
   SimulationRequest,
+  talliesIn,
   tallyBytes,
   type SimulationPlan,
 } from '#domain/simulation/simulation.js';
@@ -16,45 +17,29 @@ const request = (changes: Partial<SimulationRequest> = {}) =>
   SimulationRequest.parse({ paths: 6000, horizon: 30, block: 5, ...changes });
 
 function drawn(plan: SimulationPlan) {
-  const tallies = sharedTallies(new SharedArrayBuffer(tallyBytes(plan)), plan);
-  const engine = wasmEngine();
-  plan.cuts.slice(1).forEach((end, part) => {
-    const first = plan.cuts[part]!;
-    const part4 = {
-      counts: tallies.counts[part]!,
-      finals: tallies.finals.subarray(first, end),
-      lows: tallies.lows.subarray(first, end),
-      drawdowns: tallies.drawdowns.subarray(first, end),
-      underwater: tallies.underwater.subarray(first, end),
-    };
-    engine.simulatePaths({ model: plan.model, horizon: plan.horizon, seed: plan.seed, first, bins: plan.bins }, part4);
-  });
+  const { paths, horizon, model, seed, bins } = plan;
+  const tallies = talliesIn(new ArrayBuffer(tallyBytes(paths, horizon)), 0, paths, horizon);
+  wasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
   return tallies;
 }
 
+describe('the parts of a simulation', () => {
+  test('follow from the request: a small one is a single part, a large one has equal parts', () => {
+    expect(simulationCuts({ paths: 10_000, horizon: 252 })).toEqual([0, 10_000]);
+    const cuts = simulationCuts({ paths: 10_000_000, horizon: 252 });
+    const sizes = new Set(cuts.slice(1).map((end, part) => end - cuts[part]!));
+    expect([cuts.length - 1, cuts[0], cuts.at(-1)]).toEqual([126, 0, 10_000_000]);
+    expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+  });
+
+  test('keep the results of ten million paths of ten years within 900 MB', () => {
+    const cuts = simulationCuts({ paths: 10_000_000, horizon: 2520 });
+    const bytes = cuts.slice(1).map((end, part) => tallyBytes(end - cuts[part]!, 2520));
+    expect(bytes.reduce((sum, part) => sum + part, 0)).toBeLessThan(900e6);
+  });
+});
+
 describe('a plan', () => {
-  test('cuts paths by the problem, not by the workers', () => {
-    const cuts = planSimulation(
-      request({ paths: 100_000 }),
-      { kind: 'block_bootstrap', growth, block: 5 },
-      momentsOf(growth),
-    ).cuts;
-    expect(cuts).toHaveLength(17);
-    expect([cuts[0], cuts.at(-1)]).toEqual([0, 100_000]);
-    expect(
-      planSimulation(request({ paths: 100 }), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth)).cuts,
-    ).toEqual([0, 100]);
-  });
-
-  test('keeps a million paths of ten years within 200 MiB', () => {
-    const plan = planSimulation(
-      request({ paths: 1_000_000, horizon: 2520 }),
-      { kind: 'gaussian', mean: 0, deviation: 0.01 },
-      { mean: 0, deviation: 0.01 },
-    );
-    expect(tallyBytes(plan)).toBeLessThan(200 * 2 ** 20);
-  });
-
   test('needs twenty returns, and a block no longer than them', () => {
     expect(() => momentsOf(growth.subarray(0, 19))).toThrow(/19 returns; at least 20 are required/);
     expect(() =>

@@ -35,8 +35,8 @@ function onStrategies(law: (run: Run, terms: StrategyTerms) => void): void {
       randomDecider,
       randomTerms,
       ({ market }, document, request, createDecider, strategy) => {
-        const found = tryRun(market, document, { ...request, createDecider, strategy });
-        if (found) law(found, strategy);
+        const result = tryRun(market, document, { ...request, createDecider, strategy });
+        if (result) law(result, strategy);
       },
     ),
     { numRuns: RUNS },

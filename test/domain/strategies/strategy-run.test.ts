@@ -61,57 +61,57 @@ const TWO = { A: [10, 20, 20, 20], B: [10, 10, 10, 20] };
 
 describe('a separate cadence', () => {
   test('bought once and held, the strategy leaves a daily index where prices carry it', () => {
-    const found = runCase({
+    const result = runCase({
       close: TWO,
       index: 'daily',
       terms: { rebalance: cadence({ frequency: 'none' }) },
       capital: 1000,
     });
-    near([...found.level], [100, 150, 150, 200]);
-    near([...found.indexLevel], [100, 150, 150, 225]);
-    expect(found.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01']);
+    near([...result.level], [100, 150, 150, 200]);
+    near([...result.indexLevel], [100, 150, 150, 225]);
+    expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01']);
   });
 
   test('targets are what the index holds at the close of the date', () => {
-    const found = runCase({
+    const result = runCase({
       close: TWO,
       index: 'none',
       terms: { rebalance: cadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 },
       capital: 1000,
     });
-    near(moneyAt(found, 0), [250, 250, 500]);
-    near(moneyAt(found, 1), [500, 250, 500]);
+    near(moneyAt(result, 0), [250, 250, 500]);
+    near(moneyAt(result, 1), [500, 250, 500]);
     // The index, never rebalanced, holds two thirds of A by now.
-    near(moneyAt(found, 2), [1250 / 3, 625 / 3, 625]);
-    near(moneyAt(found, 3), [1250 / 3, 1250 / 3, 625]);
-    expect(found.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01', '2024-01-03']);
-    near([...found.rebalances[1]!.weights], [2 / 3, 1 / 3]);
+    near(moneyAt(result, 2), [1250 / 3, 625 / 3, 625]);
+    near(moneyAt(result, 3), [1250 / 3, 1250 / 3, 625]);
+    expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01', '2024-01-03']);
+    near([...result.rebalances[1]!.weights], [2 / 3, 1 / 3]);
   });
 
   test('if absent, the rebalances of the index are followed', () => {
-    const found = runCase({ close: TWO, index: 'daily', terms: { exposure: 0.5 }, capital: 1000 });
-    near(moneyAt(found, 1), [312.5, 312.5, 625]);
-    expect(found.rebalances.length).toBe(4);
+    const result = runCase({ close: TWO, index: 'daily', terms: { exposure: 0.5 }, capital: 1000 });
+    near(moneyAt(result, 1), [312.5, 312.5, 625]);
+    expect(result.rebalances.length).toBe(4);
   });
 });
 
 describe('exposure', () => {
   test('the first purchase and its cost leave the fraction in cash', () => {
-    const found = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000, bps: 100 });
+    const result = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000, bps: 100 });
     const after = 1000 / 1.005;
-    near(moneyAt(found, 0), [after / 4, after / 4, after / 2]);
-    near([found.portfolio.costs[0]!, found.totalCosts], [1000 - after, 1000 - after]);
+    near(moneyAt(result, 0), [after / 4, after / 4, after / 2]);
+    near([result.portfolio.costs[0]!, result.totalCosts], [1000 - after, 1000 - after]);
   });
 
   test('nothing invested stays what it was', () => {
-    const found = runCase({ close: TWO, index: 'daily', terms: { exposure: 0 }, capital: 1000, bps: 100 });
-    near([...found.level], [100, 100, 100, 100]);
-    expect(found.totalCosts).toBe(0);
+    const result = runCase({ close: TWO, index: 'daily', terms: { exposure: 0 }, capital: 1000, bps: 100 });
+    near([...result.level], [100, 100, 100, 100]);
+    expect(result.totalCosts).toBe(0);
   });
 
   test('views hold what is held against the fraction that was asked for', () => {
-    const found = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
-    const bytes = runToColumns(found, { contentHash: 's' });
+    const result = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
+    const bytes = runToColumns(result, { contentHash: 's' });
     const weights = heldWeights(
       openColumns((start, end) => bytes.slice(start, end)),
       '2024-01-02',
@@ -141,51 +141,51 @@ describe('drift tolerance', () => {
   const THREE = { A: [10, 16, 16], B: [10, 10, 10], C: [10, 10, 1] };
 
   test('names beyond it trade to target, the rest stays, the difference is cash', () => {
-    const found = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
-    near(moneyAt(found, 0), [100, 100, 100, 0]);
+    const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
+    near(moneyAt(result, 0), [100, 100, 100, 0]);
     // Weights 4/9, 5/18, 5/18 against 1/3: only A is further than 0.1 away.
-    near(moneyAt(found, 1), [120, 100, 100, 40]);
-    expect(found.trades.count).toBe(3 + 1 + 2);
+    near(moneyAt(result, 1), [120, 100, 100, 40]);
+    expect(result.trades.count).toBe(3 + 1 + 2);
   });
 
   test('purchases shrink to the money there is, sales do not', () => {
-    const found = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
+    const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     // 120, 100, 10 and 40 of cash: A sells 30, B stays, C wants 80 and gets the 70 there are.
-    near(moneyAt(found, 2), [90, 100, 80, 0]);
+    near(moneyAt(result, 2), [90, 100, 80, 0]);
   });
 
   test('costs are paid from what is left', () => {
-    const found = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300, bps: 100 });
+    const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300, bps: 100 });
     const first = 300 / 1.01;
     const money = [1.6, 1, 1].map((growth) => (growth * first) / 3);
     const before = money[0]! + money[1]! + money[2]!;
     // V' + 0.01 (A - V'/3) = V
     const after = (before - 0.01 * money[0]!) / (1 - 0.01 / 3);
-    near(moneyAt(found, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
-    near([found.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
+    near(moneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
+    near([result.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
     // Then A sells, and C gets what that and the cash pay for, each at its cost.
-    const [a, b, , cash] = moneyAt(found, 1) as [number, number, number, number];
+    const [a, b, , cash] = moneyAt(result, 1) as [number, number, number, number];
     const c = money[2]! / 10;
-    const value = found.portfolio.value[2]!;
+    const value = result.portfolio.value[2]!;
     const sold = a - value / 3;
     const bought = (cash + 0.99 * sold) / 1.01;
-    near(moneyAt(found, 2), [value / 3, b, c + bought, 0]);
-    near([found.portfolio.costs[2]!], [0.01 * (sold + bought)]);
+    near(moneyAt(result, 2), [value / 3, b, c + bought, 0]);
+    near([result.portfolio.costs[2]!], [0.01 * (sold + bought)]);
   });
 
   test('a distance of exactly the tolerance is no reason to trade', () => {
-    const found = runCase({
+    const result = runCase({
       close: { A: [10, 30], B: [10, 10] },
       index: 'daily',
       terms: { drift_tolerance: 0.25 },
       capital: 100,
     });
-    near(moneyAt(found, 1), [150, 50, 0]);
+    near(moneyAt(result, 1), [150, 50, 0]);
   });
 
   test('the first purchase is made whole however small the targets are', () => {
-    const found = runCase({ close: TWO, index: 'daily', terms: { drift_tolerance: 0.9 }, capital: 100 });
-    near(moneyAt(found, 0), [50, 50, 0]);
+    const result = runCase({ close: TWO, index: 'daily', terms: { drift_tolerance: 0.9 }, capital: 100 });
+    near(moneyAt(result, 0), [50, 50, 0]);
   });
 });
 
@@ -194,17 +194,17 @@ describe('a constraint set', () => {
   const row = (type: string, params: Record<string, unknown>) => ({ id: '', type, params });
 
   test('caps targets at each rebalance; without risk history they are the nearest weights', () => {
-    const found = runCase({
+    const result = runCase({
       close: THREE,
       index: 'none',
       terms: { rebalance: cadence({ frequency: 'daily' }), constraints: [row('PositionBounds', { upper: 0.4 })] },
       capital: 300,
     });
-    near(moneyAt(found, 0), [100, 100, 100, 0]);
+    near(moneyAt(result, 0), [100, 100, 100, 0]);
     // The index holds 4/9, 5/18, 5/18: the excess of A goes to B and C alike.
-    near(moneyAt(found, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
-    near([...found.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
-    expect(found.findings.map(({ code, path }) => [code, path])).toContainEqual([
+    near(moneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
+    near([...result.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
+    expect(result.findings.map(({ code, path }) => [code, path])).toContainEqual([
       'RISK_FALLBACK_IDENTITY',
       'constraint_set_id',
     ]);
@@ -212,8 +212,8 @@ describe('a constraint set', () => {
 
   test('that allows cash is followed into it, times the exposure', () => {
     const terms = { constraints: [row('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
-    const found = runCase({ close: THREE, index: 'none', terms, capital: 300 });
-    near(moneyAt(found, 0), [30, 30, 30, 210]);
+    const result = runCase({ close: THREE, index: 'none', terms, capital: 300 });
+    near(moneyAt(result, 0), [30, 30, 30, 210]);
   });
 
   test('that cannot be met on a later date skips the rebalance and is reported', () => {
@@ -223,13 +223,13 @@ describe('a constraint set', () => {
       rebalance: cadence({ frequency: 'daily' }),
       constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5 })],
     };
-    const found = runCase({ close, index: 'none', terms, capital: 300 });
-    expect(found.rebalances.length).toBe(1);
-    expect(found.findings.filter(({ code }) => code === 'REBALANCE_HELD').map(({ path }) => path)).toEqual([
+    const result = runCase({ close, index: 'none', terms, capital: 300 });
+    expect(result.rebalances.length).toBe(1);
+    expect(result.findings.filter(({ code }) => code === 'REBALANCE_HELD').map(({ path }) => path)).toEqual([
       'constraint_set_id',
       'constraint_set_id',
     ]);
-    near(moneyAt(found, 1), [400, 100, 100, 0]);
+    near(moneyAt(result, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on a later date, with a row that has a priority, is met with that row relaxed and reported', () => {
@@ -241,9 +241,11 @@ describe('a constraint set', () => {
         row('PositionBounds', { upper: 0.5, priority: 1 }),
       ],
     };
-    const found = runCase({ close, index: 'none', terms, capital: 300 });
-    expect(found.rebalances.length).toBe(3);
-    const relaxations = found.findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED' || code === 'REBALANCE_HELD');
+    const result = runCase({ close, index: 'none', terms, capital: 300 });
+    expect(result.rebalances.length).toBe(3);
+    const relaxations = result.findings.filter(
+      ({ code }) => code === 'CONSTRAINT_RELAXED' || code === 'REBALANCE_HELD',
+    );
     expect(relaxations.map(({ code, path, message }) => [code, path, message.slice(0, 52)])).toEqual(
       ['2024-01-02', '2024-01-03'].map((date) => [
         'CONSTRAINT_RELAXED',
@@ -252,7 +254,7 @@ describe('a constraint set', () => {
       ]),
     );
     // Two thirds of A is what the index holds.
-    near(moneyAt(found, 1), [400, 100, 100, 0]);
+    near(moneyAt(result, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on the first date fails the run with its conflict and what would resolve it', () => {

@@ -32,43 +32,43 @@ function near(actual: number, expected: number): void {
 
 function chosen(terms: unknown, returns = RETURNS, trials = TRIALS): ChoiceByFolds {
   const folds = SweepFolds.parse(terms);
-  const found = chooseByFolds({ returns, trials, days: DAYS.subarray(0, returns.length / trials + 1), folds });
-  if (found.kind === 'short') throw new Error(`${found.observations} of ${found.needed}`);
-  return found;
+  const result = chooseByFolds({ returns, trials, days: DAYS.subarray(0, returns.length / trials + 1), folds });
+  if (result.kind === 'short') throw new Error(`${result.observations} of ${result.needed}`);
+  return result;
 }
 
 describe('a choice by folds', () => {
   test.each(golden.cases)('is that of numpy, session by session: $terms', (expected) => {
-    const found = chosen(expected.terms);
-    expect(found.observations).toBe(expected.observations);
-    expect(found.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank }))).toEqual(
+    const result = chosen(expected.terms);
+    expect(result.observations).toBe(expected.observations);
+    expect(result.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank }))).toEqual(
       expected.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank })),
     );
-    found.choices.forEach(({ inSample, outOfSample }, i) => {
+    result.choices.forEach(({ inSample, outOfSample }, i) => {
       near(inSample, expected.choices[i]!.inSample);
       near(outOfSample, expected.choices[i]!.outOfSample);
     });
-    expect(found.paths).toHaveLength(expected.paths.length);
-    found.paths.forEach((path, i) => {
+    expect(result.paths).toHaveLength(expected.paths.length);
+    result.paths.forEach((path, i) => {
       for (const [metric, value] of Object.entries(path)) near(value, expected.paths[i]![metric]!);
     });
-    near(found.overPaths.sharpe_ratio.mean, expected.sharpe.mean);
-    Object.values(found.overPaths.sharpe_ratio.percentiles).forEach((value, i) =>
+    near(result.overPaths.sharpe_ratio.mean, expected.sharpe.mean);
+    Object.values(result.overPaths.sharpe_ratio.percentiles).forEach((value, i) =>
       near(value, expected.sharpe.percentiles[i]!),
     );
-    expect(found.probabilityOfLoss).toBe(expected.loss);
+    expect(result.probabilityOfLoss).toBe(expected.loss);
   });
 
   test('of one trial is that trial: every path has its metrics', () => {
     const own = RETURNS.subarray(0, 130);
-    const found = chosen({ method: 'combinatorial', groups: 5 }, own, 1);
+    const result = chosen({ method: 'combinatorial', groups: 5 }, own, 1);
     const whole = stretchOf(own, { from: 0, to: 130, mean: 0 });
-    for (const path of found.paths) {
+    for (const path of result.paths) {
       near(path.total_return, whole.growth - 1);
       near(path.max_drawdown, whole.drawdown);
       near(path.sharpe_ratio, metricOf(whole, { mean: 0, metric: 'sharpe_ratio', periods: 252 }));
     }
-    expect(new Set(found.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
+    expect(new Set(result.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
   });
 
   test('does not see its test data, nor the embargoed days next to it', () => {

@@ -26,15 +26,15 @@ function refusalOf(refused: ReturnType<typeof refusedVariants>): Refusal {
 }
 
 test('every variant that is refused is named, and a value that several have once with their places', () => {
-  const refused = refusedVariants({ grid: GRID, patches: null });
-  refused.assertNone();
+  const refusal = refusedVariants({ grid: GRID, patches: null });
+  refusal.assertNone();
   factors.forEach((patch, variant) => {
     const factor = patch['/document/overlay/factor'];
-    if (factor === 20) refused.add(variant, [finding('/document.overlay.factor', 'It is 20; at most 10 is accepted.')]);
+    if (factor === 20) refusal.add(variant, [finding('/document.overlay.factor', 'It is 20; at most 10 is accepted.')]);
     if (patch['/document/overlay/basis'] === 366)
-      refused.add(variant, [finding('/document.overlay.basis', 'It is 366; the accepted set is 360, 365.')]);
+      refusal.add(variant, [finding('/document.overlay.basis', 'It is 366; the accepted set is 360, 365.')]);
   });
-  const { code, message, detail } = refusalOf(refused);
+  const { code, message, detail } = refusalOf(refusal);
   expect([code, message]).toEqual([
     'VALIDATION_FAILED',
     '5 errors in the sweep: variants 1, 3, 4 and 5 of 6 are refused.',
@@ -56,9 +56,9 @@ test('every variant that is refused is named, and a value that several have once
 
 test('a refusal by one value alone has no places, and long values are cut in the name', () => {
   const patches = [{}, { '/document/name': 'x'.repeat(100) }];
-  const refused = refusedVariants({ grid: null, patches });
-  refused.add(0, [finding('/request.start', 'The start is after the end.')]);
-  const { message, detail } = refusalOf(refused);
+  const refusal = refusedVariants({ grid: null, patches });
+  refusal.add(0, [finding('/request.start', 'The start is after the end.')]);
+  const { message, detail } = refusalOf(refusal);
   expect(message).toBe('1 error in the sweep: variant 0 of 2 is refused.');
   expect(detail?.['findings']).toEqual([
     { ...finding('patches[0]/request.start', 'Variant 0 (the base): The start is after the end.') },
@@ -68,9 +68,9 @@ test('a refusal by one value alone has no places, and long values are cut in the
 
 test('of thousands of refused variants all numbers are reported, and different findings up to a hundred', () => {
   const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
-  const refused = refusedVariants({ grid: null, patches });
-  patches.forEach((_, k) => refused.add(k, [finding('/document.base_value', `It is -${k}.`)]));
-  const { message, detail } = refusalOf(refused);
+  const refusal = refusedVariants({ grid: null, patches });
+  patches.forEach((_, k) => refusal.add(k, [finding('/document.base_value', `It is -${k}.`)]));
+  const { message, detail } = refusalOf(refusal);
   expect(message).toBe(
     '2000 errors in the sweep: variants 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 1990 more of 2000 are refused.',
   );

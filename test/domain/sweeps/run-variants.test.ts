@@ -172,8 +172,8 @@ test('the table is ranked, refused variants come last, and ties keep their order
     days: Int32Array.from(values, (_, t) => t),
     level: Float64Array.from(values),
   });
-  const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
-  const outcomes = [level(100, 101, 102), refused, level(100, 99, 104), level(100, 99, 102)];
+  const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
+  const outcomes = [level(100, 101, 102), refusal, level(100, 99, 104), level(100, 99, 102)];
   const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') =>
     sweepTable({ outcomes: outcomesInMemory(outcomes), rankBy, partitions: 2, folds: null }).rows.map(
       ({ rank, variant }) => [rank, variant],
@@ -191,7 +191,7 @@ test('the table is ranked, refused variants come last, and ties keep their order
     [null, 1],
   ]);
   const { selection, overfitting } = sweepTable({
-    outcomes: outcomesInMemory([refused]),
+    outcomes: outcomesInMemory([refusal]),
     rankBy: 'sharpe_ratio',
     partitions: 2,
     folds: null,

@@ -67,15 +67,15 @@ describe('the probability of backtest overfitting', () => {
   const shape = { returns, variants: golden.returns[0]!.length, observations: golden.returns.length };
 
   test.each(golden.cscv)('is that of an independent calculation with $partitions blocks', (expected) => {
-    const found = overfitting({ ...shape, partitions: expected.partitions })!;
-    expect([found.combinations, found.observations, found.partitions]).toEqual([
+    const result = overfitting({ ...shape, partitions: expected.partitions })!;
+    expect([result.combinations, result.observations, result.partitions]).toEqual([
       expected.combinations,
       expected.observations,
       expected.partitions,
     ]);
-    near(found.probability, expected.probability);
-    near(found.probabilityOfLoss, expected.probability_of_loss);
-    near(found.medianLogit, expected.median_logit);
+    near(result.probability, expected.probability);
+    near(result.probabilityOfLoss, expected.probability_of_loss);
+    near(result.medianLogit, expected.median_logit);
   });
 
   test('is 0 where one variant is best in every block', () => {
@@ -92,8 +92,8 @@ describe('the probability of backtest overfitting', () => {
     const rows = Array.from({ length: 8 }, (_, t) =>
       [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + noise(t)),
     );
-    const found = overfitting({ returns: byVariant(rows), variants: 3, observations: 8, partitions: 2 })!;
-    expect([found.probability, found.probabilityOfLoss]).toEqual([1, 1]);
+    const result = overfitting({ returns: byVariant(rows), variants: 3, observations: 8, partitions: 2 })!;
+    expect([result.probability, result.probabilityOfLoss]).toEqual([1, 1]);
   });
 
   test('needs two variants and two returns a block', () => {

@@ -55,10 +55,10 @@ describe('variants of equal levels', () => {
   test('are not those that differ by a bit, nor those that were refused', () => {
     const other = again(a) as Extract<VariantOutcome, { kind: 'run' }>;
     other.level[40]! *= 1 + Number.EPSILON;
-    const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
-    const found = table([a, other, refused, refused]);
-    expect(found.selection!.trials).toBe(2);
-    expect(found.identical).toEqual([]);
+    const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
+    const result = table([a, other, refusal, refusal]);
+    expect(result.selection!.trials).toBe(2);
+    expect(result.identical).toEqual([]);
   });
 
   test('are named, and all of them ranked', () => {

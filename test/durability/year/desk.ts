@@ -1,11 +1,16 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { migrateDatabase } from '#store/postgres/open-documents.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import { placesOf } from '../../cli/cluster/running-cluster.js';
 import { serving, type Listening } from '../../cli/process.js';
+import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { IS_SOAK } from '../../soak.js';
+import { startS3 } from '../../store/s3/s3-service.js';
 import { FAMILY, HISTORY, OVERLAID, PRICES, RULED, SECURITIES, SESSIONS } from './market.js';
 
-const FLAGS = ['--log-level', 'error', '--workers', '2'];
+const NODES = IS_SOAK && hasPostgresql ? 2 : 1;
 const STEPS = [
   { type: 'refresh' },
   { type: 'run' },
@@ -36,21 +41,29 @@ export interface Desk {
   atStep(date: string, position: number): Promise<ScheduleDay>;
   /** Number of files of a day that the client has. */
   delivered(date: string): Promise<number>;
-  /** Kills the service and starts it again on the same home. */
+  /** Kills a node and starts it again on the same home; of two nodes, the other one is asked from now on. */
   kill(): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function openDesk(home: string): Promise<Desk> {
-  let service: Listening = await serving(home, FLAGS);
   const vendor = join(home, 'vendor-in');
   const out = join(home, 'delivery', 'house');
+  const roots = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
+  // Threads that compile ahead of the work would cost a month of a small family more than its work.
+  const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
+  const flags = ['--log-level', 'error', ...threads, ...roots];
+  const { environment, drop } = await openPlaces();
+  const serve = (node: number): Promise<Listening> => serving(join(home, `node-${node}`), flags, environment);
+  const services: Listening[] = [];
+  for (let node = 0; node < NODES; node++) services.push(await serve(node));
+  let asked = 0;
   const ratios = new Map<string, number>();
 
   const desk: Desk = {
     out,
     async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-      const answer = await fetch(service.url + path, {
+      const answer = await fetch(services[asked]!.url + path, {
         method,
         ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       });
@@ -99,17 +112,35 @@ export async function openDesk(home: string): Promise<Desk> {
       return names.filter((name) => name.includes(date.replaceAll('-', '')) && name.endsWith('.csv')).length;
     },
     async kill() {
-      service.child.kill('SIGKILL');
-      await service.ended;
-      service = await serving(home, FLAGS);
+      const node = asked;
+      services[node]!.child.kill('SIGKILL');
+      await services[node]!.ended;
+      asked = (node + 1) % NODES;
+      services[node] = await serve(node);
     },
     async close() {
-      service.child.kill('SIGKILL');
-      await service.ended;
+      for (const { child, ended } of services) {
+        child.kill('SIGKILL');
+        await ended;
+      }
+      await drop();
     },
   };
   await prepare(desk, vendor);
   return desk;
+}
+
+/** A database and a bucket that two nodes share; one node needs neither. */
+async function openPlaces(): Promise<{ readonly environment: Record<string, string>; drop(): Promise<void> }> {
+  if (NODES === 1) return { environment: {}, drop: async () => {} };
+  const { url, drop } = await openTestDatabase();
+  await migrateDatabase({ url });
+  const s3 = await startS3();
+  const end = async (): Promise<void> => {
+    await s3.stop();
+    await drop();
+  };
+  return { environment: placesOf(url, s3), drop: end };
 }
 
 /** Stores the market, the family, the client and the schedule. */

@@ -45,6 +45,9 @@ const jobs: Handlers<typeof jobRoutes> = {
     return { json: status() };
   },
   retryJobs: ({ body }) => ({ json: body() }),
+  listJobKinds: () => ({ json: { kinds: [] } }),
+  pauseJobKind: () => ({ text: '' }),
+  resumeJobKind: () => ({ text: '' }),
   followJobs: () => ({ text: '' }),
   followJob: () => ({ stream: new ReadableStream(), type: 'text/event-stream' }),
 };

@@ -79,10 +79,10 @@ test('SQL, resources and prompts show nothing of another tenant', async () => {
 });
 
 test('routes that concern all of the service are no tools for a limited key', async () => {
-  const listed = new Set((await toolsOf(agents['alpha-'])).map(({ name }) => name));
+  const list = new Set((await toolsOf(agents['alpha-'])).map(({ name }) => name));
   const unlimited = new Set((await toolsOf(everything)).map(({ name }) => name));
   const limited = Object.entries(API as Record<string, Route>).filter(([id, route]) => !knowsPrefixes(id, route));
   const hidden = limited.map(([id]) => id).filter((id) => unlimited.has(id));
   expect(hidden.length).toBeGreaterThan(0);
-  expect(hidden.filter((id) => listed.has(id))).toEqual([]);
+  expect(hidden.filter((id) => list.has(id))).toEqual([]);
 });

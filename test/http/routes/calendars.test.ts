@@ -39,9 +39,9 @@ let app: App;
 beforeAll(() => {
   const calendars = openCalendars();
   async function indexOf(id: string) {
-    const found = DOCUMENTS.get(id);
-    if (found === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
-    return found;
+    const entry = DOCUMENTS.get(id);
+    if (entry === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
+    return entry;
   }
   const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
   const views = createCalendarViews({

@@ -74,9 +74,9 @@ const events = async (query: string) => {
 };
 
 test('a composition is decided five sessions before it takes effect, holidays not counted', async () => {
-  const found = await events('?from=2027-01-01&to=2027-02-28&index_ids=LAGGED&kinds=announcement,effective');
+  const result = await events('?from=2027-01-01&to=2027-02-28&index_ids=LAGGED&kinds=announcement,effective');
   // Third Fridays are 15 January and 19 February; 15 February is a holiday.
-  expect(found.map(({ date, kind, effective }) => [date, kind, effective])).toEqual([
+  expect(result.map(({ date, kind, effective }) => [date, kind, effective])).toEqual([
     ['2027-01-08', 'announcement', '2027-01-15'],
     ['2027-01-15', 'effective', '2027-01-15'],
     ['2027-02-11', 'announcement', '2027-02-19'],
@@ -88,8 +88,8 @@ test('a composition is decided five sessions before it takes effect, holidays no
 });
 
 test('New York is closed on its holidays of 2027, and its futures expire a day early in June', async () => {
-  const found = await events('?from=2027-01-01&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,expiry');
-  const of = (wanted: string) => found.filter(({ kind }) => kind === wanted).map(({ date }) => date.slice(5));
+  const result = await events('?from=2027-01-01&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,expiry');
+  const of = (wanted: string) => result.filter(({ kind }) => kind === wanted).map(({ date }) => date.slice(5));
   // New Year, King, Washington, Good Friday, Memorial Day, Juneteenth, Independence, Labor Day, Thanksgiving, Christmas.
   expect(of('holiday')).toEqual([
     '01-01',
@@ -108,17 +108,17 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
 });
 
 test('effective dates are those of the schedule of each index, the exchanges each once', async () => {
-  const found = await events('');
+  const result = await events('');
   for (const { id, rebalance, calendar: code, base_date: base } of documents.filter(({ id }) => id !== 'BLEND')) {
     const calendar = calendars.get(code)!;
     const schedule = { baseDay: dayFrom(base), cadences: [{ rebalance, calendar }], called: [] };
     const { upcoming } = scheduleAround({ schedule, asOf: today() - 1, limit: 400 });
-    const shown = found.filter((event) => event.index_id === id && event.kind === 'effective');
+    const shown = result.filter((event) => event.index_id === id && event.kind === 'effective');
     const dates = upcoming.map(({ date }) => formatDay(date)).filter((date) => date <= '2027-11-21');
     expect(shown.map(({ date }) => date)).toEqual(dates);
   }
-  expect(found.map(({ date }) => date)).toEqual(found.map(({ date }) => date).toSorted());
-  const closed = found.filter(({ kind }) => kind === 'holiday').map(({ date, calendar }) => `${calendar} ${date}`);
+  expect(result.map(({ date }) => date)).toEqual(result.map(({ date }) => date).toSorted());
+  const closed = result.filter(({ kind }) => kind === 'holiday').map(({ date, calendar }) => `${calendar} ${date}`);
   expect(new Set(closed).size).toBe(closed.length);
   expect(closed).toContain('XNYS 2026-11-26');
   expect(closed).toContain('XTKS 2027-01-01');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
+import { createPausedKinds } from '#jobs/paused-kinds.js';
 import type { EndedJob, NewJob, QueueLimits } from '#jobs/queue.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
@@ -21,7 +22,9 @@ async function openOn(
   const home = await openHome(path);
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const { clock, pass } = time;
-  const queue = createLocalQueue({ store: documents, clock, limits, log: quiet, onEnded: (job) => ended.push(job) });
+  const paused = await createPausedKinds({ documents, clock, isShared: false });
+  const onEnded = (job: EndedJob) => void ended.push(job);
+  const queue = createLocalQueue({ store: documents, clock, limits, log: quiet, onEnded, paused });
   let isOpen = true;
   const end = async (): Promise<void> => {
     if (isOpen) for (const room of [{ close }, home]) await room.close();
@@ -31,6 +34,7 @@ async function openOn(
   return {
     queue,
     documents,
+    paused,
     pass,
     async reopen() {
       await end();
@@ -104,3 +108,19 @@ test('an ended job is reported with its outcome and the times of its last attemp
       { jobId: 'backtest:a', owner: '', kind: 'backtest', outcome: 'succeeded', seconds: 5, waitSeconds: 2 },
     ]);
   }));
+
+test('a node hears of work when a paused kind is resumed', async () => {
+  const { queue, paused, discard } = await openOn(await newFolder(), LIMITS, createTestClock());
+  let calls = 0;
+  await queue.join({
+    onWork: () => void calls++,
+    progressOf: () => undefined,
+    room: () => ({ lanes: [], freeBytes: 0 }),
+  });
+  const by = { author: 'ada', keyId: null, note: null, requestId: '' };
+  await paused.pause('backtest', { paused_at: '2024-06-28T00:00:00.000Z', author: 'ada', reason: null }, by);
+  const before = calls;
+  await paused.resume('backtest', by);
+  expect(calls).toBe(before + 1);
+  await discard();
+});

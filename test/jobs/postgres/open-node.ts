@@ -1,3 +1,4 @@
+import { createPausedKinds, type PausedKinds } from '#jobs/paused-kinds.js';
 import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
 import type { JobQueue, QueueLimits } from '#jobs/queue.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -17,6 +18,7 @@ export interface OpenedNode {
   loseNext(text: string): void;
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
+  readonly paused: PausedKinds;
   /** Its queries to the database so far, without those of every half second. */
   readonly statements: readonly string[];
   /** Resolves when nothing that it has asked is unanswered. */
@@ -79,7 +81,9 @@ export async function openNode(
   const { clock } = time;
   const schema = `"${world.schema}"`;
   const places = { heavy: 3, light: 1 };
+  const paused = await createPausedKinds({ documents, clock, isShared: false });
   const queue = createPostgresQueue({
+    paused,
     documents: { ...documents, jobTransaction },
     database,
     schema,
@@ -101,6 +105,7 @@ export async function openNode(
   return {
     queue,
     documents,
+    paused,
     statements,
     async answered() {
       while (underWay.size > 0) await Promise.allSettled(underWay);

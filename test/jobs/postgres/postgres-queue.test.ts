@@ -106,9 +106,9 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     await withNodes(async ([front, worker]) => {
       const [submitter, runner] = [front!, worker!];
       async function statementsOf<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
-        const asked = (): number => submitter.statements.length + runner.statements.length;
-        const before = asked();
-        return { value: await work(), count: asked() - before };
+        const ask = (): number => submitter.statements.length + runner.statements.length;
+        const before = ask();
+        return { value: await work(), count: ask() - before };
       }
       // The first asks for the memory of the nodes, and for what is to be forgotten.
       await submitter.queue.submit(job('first'));
@@ -260,8 +260,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     await withNodes(async ([one, other], pass, { url, schema, query }) => {
       await one!.queue.submit(job('a'));
       const { lease } = await one!.claimed();
-      const listed = await listNodes({ url, schema });
-      expect(listed).toMatchObject([
+      const list = await listNodes({ url, schema });
+      expect(list).toMatchObject([
         {
           node: 'one',
           role: 'worker',

@@ -91,8 +91,8 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.remaining(claim.lease)).toEqual([0, 1]);
     expect(await own.collect(claim.lease)).toEqual([]);
     expect(await other.complete(part.lease, written('outputs', ['columns', 'plan']))).toBe(true);
-    const found = await own.collect(claim.lease);
-    expect(found).toEqual([{ artifact: ref('outputs'), files: [ref('columns'), ref('plan')], parts: [0] }]);
+    const result = await own.collect(claim.lease);
+    expect(result).toEqual([{ artifact: ref('outputs'), files: [ref('columns'), ref('plan')], parts: [0] }]);
     expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
     expect(await own.remaining(claim.lease)).toEqual([1]);
   });
@@ -118,8 +118,8 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   test('belong to the nodes that compute them until they are written, with their memory', async () => {
     const own = await offered(9);
     const { url, schema, database } = world;
-    const said = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
-    const state = { ...said, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
+    const message = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
+    const state = { ...message, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
     for (const node of ['helper', 'idle', 'own']) {
       const say = createPulse({ database, schema: `"${schema}"`, node, helper: undefined });
       await say({ state, events: undefined, asksSilent: false, asksNodes: false, room: undefined });
@@ -174,11 +174,11 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     await offered(1);
     let told: Promise<unknown> | undefined;
     const other = partsOf('other', '1', async (kind, id) => {
-      const found = await documents.get(kind, id);
+      const stored = await documents.get(kind, id);
       await (told ??= queue
         .complete(claim.lease, { type: 'release', cause: 'the test asks' })
         .then(() => other.ask(claim.lease.jobId)));
-      return found;
+      return stored;
     });
     const { lease } = (await other.claim(ORDER))!;
     await expect.poll(() => lease.isLost).toBe(true);

@@ -20,8 +20,8 @@ export function createAgenda(): Agenda {
       const place = entries.findLastIndex(({ at }) => at <= entry.at) + 1;
       entries.splice(place, 0, entry);
       return () => {
-        const found = entries.indexOf(entry);
-        if (found >= 0) entries.splice(found, 1);
+        const index = entries.indexOf(entry);
+        if (index >= 0) entries.splice(index, 1);
       };
     },
     runNext() {

@@ -103,14 +103,14 @@ test(
     const n = 401; // no multiple of a tile
     const a = randomSymmetric(n);
     const eigen = (threads: number, whole: boolean): readonly Float64Array[] => {
-      const asked: number[] = [];
-      const engine = wasmEngine({ threads: () => (asked.push(threads), threads), teamOrder: n });
+      const requests: number[] = [];
+      const engine = wasmEngine({ threads: () => (requests.push(threads), threads), teamOrder: n });
       const values = new Float64Array(n);
       const vectors = new Float64Array(whole ? n * n : 0);
       expect(whole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(
         true,
       );
-      expect(asked).toEqual([threads]);
+      expect(requests).toEqual([threads]);
       return [values, vectors];
     };
     const alone = eigen(1, false);

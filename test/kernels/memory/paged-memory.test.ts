@@ -85,9 +85,9 @@ test('a panel for another process is a file in memory where there is a folder fo
   expect(pagedFile(handedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
   limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null, sharedFolder: folder });
   expect(pagedFile(handedMemory(MIB, MIB))).toBeUndefined();
-  const made = handedMemory(ALONE_BYTES, ALONE_BYTES);
-  writeInto(made, 0, new Uint8Array(ALONE_BYTES).fill(7));
-  const opened = openPagedFile(pagedFile(made)!, ALONE_BYTES + MIB)!;
+  const result = handedMemory(ALONE_BYTES, ALONE_BYTES);
+  writeInto(result, 0, new Uint8Array(ALONE_BYTES).fill(7));
+  const opened = openPagedFile(pagedFile(result)!, ALONE_BYTES + MIB)!;
   expect(readdirSync(folder)).toEqual([]);
   const { before, bytes } = { before: 65_536, bytes: ALONE_BYTES - 2 * 65_536 };
   expect(Buffer.compare(new Uint8Array(opened, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
@@ -113,8 +113,8 @@ test('panels are paged by the size of their store, arrays made from them from a 
 test('a file that keeps its name is memory of another process, too, with room for more', ({ skip }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const made = panelMemory(ALONE_BYTES);
-  const file = pagedFile(made)!;
+  const result = panelMemory(ALONE_BYTES);
+  const file = pagedFile(result)!;
   expect(openPagedFile({ ...file, before: file.before + 8 }, ALONE_BYTES + MIB)).toBeUndefined();
   expect(readdirSync(folder)).toHaveLength(1);
   const opened = openPagedFile(file, ALONE_BYTES + MIB)!;
@@ -123,7 +123,7 @@ test('a file that keeps its name is memory of another process, too, with room fo
     [],
     undefined,
   ]);
-  new Uint8Array(made).fill(7);
+  new Uint8Array(result).fill(7);
   const expected = Buffer.alloc(ALONE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
 });
@@ -173,8 +173,8 @@ test('bytes that are written into memory are there, at its edges, across them an
     [0, before],
   ] as const;
   for (const [n, [offset, length]] of places.entries()) {
-    const made = Buffer.alloc(length, n + 1);
-    for (const memory of [paged, plain]) writeInto(memory, offset, made);
+    const result = Buffer.alloc(length, n + 1);
+    for (const memory of [paged, plain]) writeInto(memory, offset, result);
     expect(Buffer.compare(new Uint8Array(paged), new Uint8Array(plain)), `place ${n}`).toBe(0);
   }
 });
@@ -194,12 +194,12 @@ function touchedBytes(): number {
 test('values of a file that are read in passing count as memory of nobody', ({ skip }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const made = panelMemory(ALONE_BYTES);
+  const result = panelMemory(ALONE_BYTES);
   const bytes = new Float64Array(ALONE_BYTES / 8).map((_, i) => i + 0.5);
-  writeInto(made, 0, new Uint8Array(bytes.buffer));
+  writeInto(result, 0, new Uint8Array(bytes.buffer));
   const before = touchedBytes();
   const room = new Float64Array(8192);
-  const values = new Float64Array(made);
+  const values = new Float64Array(result);
   for (const from of [0, 1, 4095, 1_000_003, values.length - room.length]) {
     const copy = passingValues(values.subarray(from, from + room.length), room);
     expect(copy.buffer).toBe(room.buffer);

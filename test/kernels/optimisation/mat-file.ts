@@ -16,14 +16,14 @@ const SPARSE_CLASS = 5;
 /** The matrices of a file by name. Little endian and numeric, as scipy writes them. */
 export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
-  const found = new Map<string, MatMatrix>();
+  const results = new Map<string, MatMatrix>();
   for (let at = 128; at < file.length;) {
     const { type, data, next } = element(file, at);
     at = next;
     const inner = type === COMPRESSED ? element(inflateSync(data), 0) : { type, data };
-    if (inner.type === MATRIX) found.set(...matrix(inner.data));
+    if (inner.type === MATRIX) results.set(...matrix(inner.data));
   }
-  return found;
+  return results;
 }
 
 interface Element {

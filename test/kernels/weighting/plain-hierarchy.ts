@@ -44,7 +44,7 @@ interface Tree {
 /** Leaves from left to right, merging sets of points; the part that was made first is left. */
 export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): readonly number[] {
   let trees: Tree[] = points.map((_, i) => ({ leaves: [i], made: i }));
-  for (let made = points.length; trees.length > 1; made++) {
+  for (let result = points.length; trees.length > 1; result++) {
     let best: { distance: number; left: Tree; right: Tree } | undefined;
     for (const [i, left] of trees.entries()) {
       for (const right of trees.slice(i + 1)) {
@@ -56,7 +56,7 @@ export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): 
     const { left, right } = best!;
     trees = [
       ...trees.filter((tree) => tree !== left && tree !== right),
-      { leaves: [...left.leaves, ...right.leaves], made },
+      { leaves: [...left.leaves, ...right.leaves], made: result },
     ];
   }
   return trees[0]!.leaves;

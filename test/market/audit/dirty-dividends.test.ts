@@ -78,7 +78,7 @@ function wrongDividends(rows: readonly Row[], repaired: readonly Row[]): Readonl
 describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
   test('nine of ten wrong dividends are found, and nine of ten that are found are wrong', async () => {
     const files = readdirSync(FOLDER).filter((file) => file.includes('-1d-') && !file.includes('-fixed'));
-    let found = 0;
+    let count = 0;
     const missed: string[] = [];
     const extra: string[] = [];
     for (const file of files) {
@@ -88,15 +88,15 @@ describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
         : wrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
       const doubts = await doubted(rows);
       for (const date of wrong) {
-        if (doubts.has(date)) found += 1;
+        if (doubts.has(date)) count += 1;
         else missed.push(`${file} ${date}`);
       }
       for (const date of doubts) if (!wrong.has(date)) extra.push(`${file} ${date}`);
     }
-    const [recall, precision] = [found / (found + missed.length), found / (found + extra.length)];
+    const [recall, precision] = [count / (count + missed.length), count / (count + extra.length)];
     const report = `recall ${recall.toFixed(3)} (missed: ${missed.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extra.join(', ')})`;
     console.info(report);
-    expect(found + missed.length).toBeGreaterThan(150);
+    expect(count + missed.length).toBeGreaterThan(150);
     expect(recall, report).toBeGreaterThanOrEqual(0.9);
     expect(precision, report).toBeGreaterThanOrEqual(0.9);
   });

@@ -71,9 +71,9 @@ interface Planting {
 
 function scoreOf({ set, declared, large, truth, content }: Planting): Score {
   const real = claims(set.content, declared);
-  const found = new Map(claims(content, declared).map((doubt) => [`${doubt.identifier} ${doubt.date}`, doubt]));
+  const results = new Map(claims(content, declared).map((doubt) => [`${doubt.identifier} ${doubt.date}`, doubt]));
   const missed = truth.filter(({ identifier, date, ratio }) => {
-    const doubt = found.get(`${identifier} ${date}`);
+    const doubt = results.get(`${identifier} ${date}`);
     return doubt === undefined || Math.abs(Number(doubt.evidence['ratio']) / ratio - 1) > 1e-9;
   });
   return {

@@ -68,9 +68,9 @@ test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
       expect(from % BLOCK_DAYS).toBe(0);
       expect(bits).toBe(bitsOf(content, from, to));
     }
-    const made = await growing.made();
-    expect(made!.digests.size).toBe(Math.ceil(DAYS / BLOCK_DAYS));
-    expect(await digestContent(content, { made })).toEqual(await digestContent(content));
+    const result = await growing.made();
+    expect(result!.digests.size).toBe(Math.ceil(DAYS / BLOCK_DAYS));
+    expect(await digestContent(content, { made: result })).toEqual(await digestContent(content));
   },
 );
 

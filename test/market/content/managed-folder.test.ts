@@ -23,9 +23,9 @@ test('work that begins before the sweep keeps its folder, though no store names 
   const root = await newFolder();
   const folders = createManagedFolders(root);
   for (let i = 0; i < 200; i++) await mkdir(join(root, `.trash-${i}`));
-  const made = Promise.all(Array.from({ length: 30 }, (_, i) => folders.create(`store-${i}`)));
+  const result = Promise.all(Array.from({ length: 30 }, (_, i) => folders.create(`store-${i}`)));
   await folders.sweep(new Set());
-  const names = (await made).map((folder) => folder.slice(root.length + 1));
+  const names = (await result).map((folder) => folder.slice(root.length + 1));
   expect((await readdir(root)).toSorted()).toEqual(names.toSorted());
   await folders.sweep(new Set());
   expect(await readdir(root)).toEqual([]);

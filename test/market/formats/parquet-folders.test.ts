@@ -203,8 +203,8 @@ describe('files that are not as they should be', () => {
   });
 
   test('with numbers for dates are led to the mapping that reads them', async () => {
-    const found = await findingsOf({ 'market.parquet': BAR.replace("DATE '2015-01-02'", '20150102::BIGINT') });
-    expect(found.map(([, place, message]) => [place, message])).toEqual([
+    const result = await findingsOf({ 'market.parquet': BAR.replace("DATE '2015-01-02'", '20150102::BIGINT') });
+    expect(result.map(([, place, message]) => [place, message])).toEqual([
       ['BAD_DATE market.date', expect.stringContaining('date_format: YYYYMMDD')],
     ]);
   });

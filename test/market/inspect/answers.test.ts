@@ -20,8 +20,8 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 async function inspected(given: Record<string, string>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
-  const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  const request = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files }, { answers });
 }
 
@@ -81,14 +81,14 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
 ];
 
 test.each(QUESTIONS)('an answer about %s is not asked for again: %j by %j', async (field, files, answers, closes) => {
-  const asked = await inspected(files);
-  expect(asked.confidence).toBe('unsure');
-  expect(asked.unsure.filter(({ required }) => required).map((question) => question.field)).toContain(field);
-  const answered = await inspected(files, { adjustment: 'none', ...answers });
-  expect([answered.unsure, answered.findings]).toEqual([[], []]);
-  expect(answered.confidence).not.toBe('unsure');
-  const close = answered.preview.columns.indexOf('CLOSE');
-  expect(answered.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
+  const response = await inspected(files);
+  expect(response.confidence).toBe('unsure');
+  expect(response.unsure.filter(({ required }) => required).map((question) => question.field)).toContain(field);
+  const reply = await inspected(files, { adjustment: 'none', ...answers });
+  expect([reply.unsure, reply.findings]).toEqual([[], []]);
+  expect(reply.confidence).not.toBe('unsure');
+  const close = reply.preview.columns.indexOf('CLOSE');
+  expect(reply.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
 });
 
 test('a text column that distinguishes the rows of one day is proposed as the identifier, with a question', async () => {
@@ -151,8 +151,8 @@ test('the price basis says what was taken, why, and what else it could be', asyn
     const named = await inspected({ [name]: WIDE['volume.csv'] });
     expect([named.basis.adjustment, named.mapping.field, named.confidence]).toEqual([adjustment, 'CLOSE', 'likely']);
   }
-  const said = await inspected({ 'x.csv': LONG }, { adjustment: 'total' });
-  expect([said.basis.adjustment, said.basis.reason, said.unsure]).toEqual(['total', 'It is given.', []]);
+  const output = await inspected({ 'x.csv': LONG }, { adjustment: 'total' });
+  expect([output.basis.adjustment, output.basis.reason, output.unsure]).toEqual(['total', 'It is given.', []]);
 });
 
 test('zeros and repeated rows are read without an answer, and counted', async () => {

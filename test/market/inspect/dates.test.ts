@@ -22,16 +22,16 @@ const prices = (first: string, second: string) =>
   );
 
 test('a day beyond the first rows decides between day and month', async () => {
-  const found = await inspected({ 'prices.csv': prices('03/04/2024', '15/04/2024') });
-  expect(found.mapping.date_format).toBe('D/M/YYYY');
-  expect(found.unsure.map(({ field }) => field)).not.toContain('date_format');
-  expect([found.findings, found.rows_read]).toEqual([[], SAMPLE_ROWS + 1]);
+  const result = await inspected({ 'prices.csv': prices('03/04/2024', '15/04/2024') });
+  expect(result.mapping.date_format).toBe('D/M/YYYY');
+  expect(result.unsure.map(({ field }) => field)).not.toContain('date_format');
+  expect([result.findings, result.rows_read]).toEqual([[], SAMPLE_ROWS + 1]);
 });
 
 test('a day beyond the first rows decides for the format that was taken', async () => {
-  const found = await inspected({ 'prices.csv': prices('04/03/2024', '04/15/2024') });
-  expect(found.mapping.date_format).toBe('M/D/YYYY');
-  expect(found.unsure.map(({ field }) => field)).not.toContain('date_format');
+  const result = await inspected({ 'prices.csv': prices('04/03/2024', '04/15/2024') });
+  expect(result.mapping.date_format).toBe('M/D/YYYY');
+  expect(result.unsure.map(({ field }) => field)).not.toContain('date_format');
 });
 
 test('where every row may be either, it is asked', async () => {
@@ -44,12 +44,12 @@ test('where every row may be either, it is asked', async () => {
 });
 
 test('notes and lists of securities next to prices are ignored', async () => {
-  const found = await inspected({
+  const result = await inspected({
     'prices.csv': prices('2024-04-03', '2024-04-04'),
     'README.txt': 'vendor notes',
     'companies.csv': 'Ticker;Company\nN0;First\n',
   });
-  expect(found.mapping.ignore.toSorted()).toEqual(['README.txt', 'companies.csv']);
-  expect([found.findings, found.rows_read, found.files]).toEqual([[], SAMPLE_ROWS + 1, 1]);
-  expect(found.unsure.find(({ field }) => field === 'ignore')).toMatchObject({ required: false });
+  expect(result.mapping.ignore.toSorted()).toEqual(['README.txt', 'companies.csv']);
+  expect([result.findings, result.rows_read, result.files]).toEqual([[], SAMPLE_ROWS + 1, 1]);
+  expect(result.unsure.find(({ field }) => field === 'ignore')).toMatchObject({ required: false });
 });

@@ -13,9 +13,9 @@ test('a given mapping is used unchanged: its findings are reported, and nothing 
     columns: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
     date_format: 'M/D/YYYY',
   });
-  const refused = await inspect(content, { mapping });
-  expect([refused.rows_read, refused.findings.map(({ code }) => code)]).toEqual([0, ['NON_POSITIVE_PRICE']]);
-  expect(refused.mapping).toEqual(mapping);
+  const refusal = await inspect(content, { mapping });
+  expect([refusal.rows_read, refusal.findings.map(({ code }) => code)]).toEqual([0, ['NON_POSITIVE_PRICE']]);
+  expect(refusal.mapping).toEqual(mapping);
   const { preview } = await inspect(content, { mapping: { ...mapping, zero_prices: 'missing' } });
   expect(preview.data).toEqual([['A', '2024-01-02', 10]]);
 });

@@ -19,8 +19,8 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 async function inspected(given: Record<string, string>) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
-  const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  const request = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files });
 }
 

@@ -34,8 +34,8 @@ async function readAs(delimiter: ',' | ';', columns: Record<string, readonly str
   );
   const header = ['Date', 'Ticker', ...Object.keys(columns)].join(delimiter);
   await writeFiles(folder, { 'x.csv': `${header}\n${rows.join('\n')}\n` });
-  const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  const request = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
   const { preview, unsure } = await inspect({ kind: 'files', files }, { answers });
   return [
     preview.data.flatMap((row) => row.slice(2)),
@@ -126,8 +126,8 @@ test('a count of shares with a comma below the sample is a whole number, and ask
   const Volume = rows.map((i) => (i === 79 ? '1,250' : '900'));
   const [read, asked] = await readAs(';', { Close: rows.map(() => '14,82'), Volume });
   expect([read!.slice(0, 2), asked]).toEqual([[14.82, 900], ['thousands']]);
-  const said = { decimal: ',', thousands: null } as const;
-  expect(await readAs(';', { Close: ['14,82'], Volume: ['1,250'] }, said)).toEqual([[14.82, 1.25], []]);
+  const message = { decimal: ',', thousands: null } as const;
+  expect(await readAs(';', { Close: ['14,82'], Volume: ['1,250'] }, message)).toEqual([[14.82, 1.25], []]);
 });
 
 test.each([
@@ -169,8 +169,8 @@ test('commas between thousands below the sample are asked', async () => {
   const folder = join(root, String((folders += 1)));
   const rows = dates(80).map((date, i) => `${date},A,${i === 79 ? '"1,002"' : String(920 + i)}`);
   await writeFiles(folder, { 'x.csv': `Date,Ticker,Close\n${rows.join('\n')}\n` });
-  const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  const request = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
   const { mapping, rows_read, unsure } = await inspect({ kind: 'files', files });
   expect([mapping.thousands, rows_read]).toEqual([',', 80]);
   expect(unsure).toContainEqual(expect.objectContaining({ field: 'thousands', required: true }));

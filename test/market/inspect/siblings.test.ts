@@ -20,8 +20,8 @@ async function inspected(given: Record<string, string>, said: Said = {}) {
   const folder = join(root, String((folders += 1)));
   for (const name of Object.keys(given)) await mkdir(join(folder, name, '..'), { recursive: true });
   await writeFiles(folder, given);
-  const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  const request = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files }, said);
 }
 
@@ -36,9 +36,9 @@ test('companies and an index by day are ignored next to the table of all securit
     'sp500_index.csv': 'Date,S&P500\n2024-01-02,4000\n2024-01-03,4001\n',
     'sp500_stocks.csv': STOCKS,
   };
-  const found = await inspected(set);
-  expect(found).toMatchObject({ recognised_as: 'Kaggle, S&P 500 stocks', rows_read: 4, files: 1 });
-  expect(found.mapping).toMatchObject({ layout: 'long', ignore: ['sp500_companies.csv', 'sp500_index.csv'] });
+  const result = await inspected(set);
+  expect(result).toMatchObject({ recognised_as: 'Kaggle, S&P 500 stocks', rows_read: 4, files: 1 });
+  expect(result.mapping).toMatchObject({ layout: 'long', ignore: ['sp500_companies.csv', 'sp500_index.csv'] });
   // Left out by name, they say nothing of how the other is read.
   const { mapping, rows_read } = await inspected(set, {
     answers: { ignore: ['sp500_companies.csv', 'sp500_index.csv'] },
@@ -58,20 +58,20 @@ test('files excluded by name are added to the known other files of a vendor', as
 test('a tree of folders by month is one market, and other kinds of files in it are passed over', async () => {
   const day = (date: string) =>
     `ticker,volume,open,close,high,low,window_start,transactions\nA,1,1,2,3,1,${Date.parse(date)}000000,4\n`;
-  const found = await inspected({
+  const result = await inspected({
     '2023/11/2023-11-30.csv': day('2023-11-30'),
     '2023/12/2023-12-01.csv': day('2023-12-01'),
     '2023/12/notes.md': 'none\n',
   });
-  expect(found).toMatchObject({ recognised_as: 'Polygon flat file', files: 2, rows_read: 2, findings: [] });
+  expect(result).toMatchObject({ recognised_as: 'Polygon flat file', files: 2, rows_read: 2, findings: [] });
 });
 
 test('the days of an exchange are days: a history of prices as Refinitiv exports it', async () => {
-  const found = await inspected({
+  const result = await inspected({
     'IBM.csv':
       'Exchange Date,Close,Net,%Chg,Open,Low,High,Volume\n2024-01-03,160,1,0.6%,159,158,161,100\n2024-01-02,159,1,0.6%,158,157,160,100\n',
   });
-  expect(found).toMatchObject({ recognised_as: 'Refinitiv', rows_read: 2 });
+  expect(result).toMatchObject({ recognised_as: 'Refinitiv', rows_read: 2 });
 });
 
 test('an empty table is reported, and nothing is asked', async () => {

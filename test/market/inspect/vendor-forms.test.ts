@@ -22,8 +22,8 @@ async function inspected(given: Record<string, string>, said: Said = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const problems = createProblems();
-  const asked = { tables: {}, mapping: Mapping.parse({ ignore: said.answers?.ignore ?? [] }) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), problems);
+  const request = { tables: {}, mapping: Mapping.parse({ ignore: said.answers?.ignore ?? [] }) };
+  const files = await folderFiles(folder, request, createLocations([folder]), problems);
   const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, said);
   return { ...inspection, names: [...new Set(inspection.preview.data.map(([name]) => name))] };
 }
@@ -115,12 +115,12 @@ test('bars of a table with several fields a name are counted once', async () => 
 
 test('an empty file stops none of the others, and is left out where that is said', async () => {
   const files = { 'ABNB.csv': '', 'AAA.csv': YAHOO, 'ERIE.csv': YAHOO };
-  const asked = await inspected(files);
-  expect([asked.rows_read, asked.confidence]).toEqual([2, 'unsure']);
-  expect(asked.unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
+  const response = await inspected(files);
+  expect([response.rows_read, response.confidence]).toEqual([2, 'unsure']);
+  expect(response.unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
     ['ignore', 'Nothing can be read of ABNB.csv. To leave it out: --ignore ABNB.csv.'],
   ]);
-  expect(asked.findings.map(({ code, file }) => [code, file])).toEqual([['UNREADABLE_FILE', 'ABNB.csv']]);
+  expect(response.findings.map(({ code, file }) => [code, file])).toEqual([['UNREADABLE_FILE', 'ABNB.csv']]);
   const { confidence, findings, files: read } = await inspected(files, { answers: { ignore: ['ABNB.csv'] } });
   expect([confidence, findings, read]).toEqual(['sure', [], 2]);
 });

@@ -28,8 +28,8 @@ async function written(files: Readonly<Record<string, string | Uint8Array>>): Pr
 }
 
 async function inspected(folder: string, answers: Answers = {}) {
-  const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  const request = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files }, { answers });
 }
 
@@ -72,10 +72,10 @@ describe('a folder of workbooks', () => {
         },
       ]),
     });
-    const found = await inspected(folder);
-    expect([found.recognised_as, found.files, found.rows_read]).toEqual(['Refinitiv', 2, 4]);
-    expect(found.mapping.identifier_from).toBe('file:{identifier}.xlsx');
-    expect(found.unsure.filter(({ required }) => required)).toEqual([]);
+    const result = await inspected(folder);
+    expect([result.recognised_as, result.files, result.rows_read]).toEqual(['Refinitiv', 2, 4]);
+    expect(result.mapping.identifier_from).toBe('file:{identifier}.xlsx');
+    expect(result.unsure.filter(({ required }) => required)).toEqual([]);
     const csv = (close: number) => `Exchange Date,Close,Volume\n2024-01-03,${close + 1},200\n2024-01-02,${close},100\n`;
     const texts = await written({
       'AAPL.OQ.csv': csv(10),
@@ -115,9 +115,9 @@ describe('a folder of workbooks', () => {
       'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10), NOTES]),
       'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
     });
-    const refused = await inspected(folder);
-    expect([refused.rows_read, refused.confidence]).toEqual([0, 'unsure']);
-    expect(refused.findings).toContainEqual(
+    const refusal = await inspected(folder);
+    expect([refusal.rows_read, refusal.confidence]).toEqual([0, 'unsure']);
+    expect(refusal.findings).toContainEqual(
       expect.objectContaining({
         code: 'UNREADABLE_FILE',
         file: 'AAPL.OQ.xlsx',
@@ -193,9 +193,9 @@ describe('an archive of workbooks', () => {
     });
     const { findings, rows_read } = await looked(archive);
     expect(rows_read).toBe(0);
-    const refused = findings.filter(({ code }) => code === 'UNREADABLE_FILE');
-    expect(refused.map(({ file }) => file)).toEqual(['AAPL.OQ.xlsx', 'T.N.xlsx']);
-    expect(refused[0]!.message).toContain('"Sheet1" and "Notes"');
+    const refusals = findings.filter(({ code }) => code === 'UNREADABLE_FILE');
+    expect(refusals.map(({ file }) => file)).toEqual(['AAPL.OQ.xlsx', 'T.N.xlsx']);
+    expect(refusals[0]!.message).toContain('"Sheet1" and "Notes"');
   });
 
   test('of small workbooks that unpack to more than one upload may hold is refused before they are unpacked', async () => {

@@ -74,10 +74,10 @@ describe('a workbook', () => {
 
   test('with one security in two sheets is refused by the names of both, and joined where it says which row counts', async () => {
     const sheets = [withHeading('Old', 'LH US Equity', 10), withHeading('New', 'LH US Equity', 20)];
-    const refused = await inspectedSheets(sheets);
-    expect([refused.rows_read, refused.confidence]).toEqual([0, 'unsure']);
+    const refusal = await inspectedSheets(sheets);
+    expect([refusal.rows_read, refusal.confidence]).toEqual([0, 'unsure']);
     const both = expect.stringContaining('"Old" and "New" are both of "LH US Equity"');
-    expect(refused.findings).toContainEqual(expect.objectContaining({ code: 'DUPLICATE_ID', message: both }));
+    expect(refusal.findings).toContainEqual(expect.objectContaining({ code: 'DUPLICATE_ID', message: both }));
     const joined = await inspectedSheets(sheets, { answers: { on_duplicate: 'last' } });
     expect(joined.preview.data.map(([, , close]) => close)).toEqual([20, 21]);
     expect(joined.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: both }));

@@ -95,9 +95,9 @@ test('a store larger than its memory is paged in both processes, with the same v
   const sessions = Int32Array.from({ length: 500 }, (_, t) => 15_000 + t);
   const generate = async () => {
     const task = { spec: { ...SPEC, seed: 1, assets: 100, sessions }, folder: join(await folderFor(), 'made') };
-    const made = await runMarketTask('generate', task, { load: { datasetId: 's', adjustment: 'none' } });
-    if (made.kind !== 'accepted') throw new Error('the market was refused');
-    return [made.summary.contentHash, ...made.handle!.fields.map(({ values }) => Buffer.from(values))] as const;
+    const result = await runMarketTask('generate', task, { load: { datasetId: 's', adjustment: 'none' } });
+    if (result.kind !== 'accepted') throw new Error('the market was refused');
+    return [result.summary.contentHash, ...result.handle!.fields.map(({ values }) => Buffer.from(values))] as const;
   };
   try {
     limitMemory({ panelBytes: 100_000, folder });

@@ -23,8 +23,8 @@ test.skipIf(process.platform !== 'linux')('each reading process is in a separate
   const service = await serving(join(home, 'home'), flags.split(' '));
   try {
     const body = JSON.stringify({ location: root });
-    const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
-    expect((await fetch(`${service.url}/data/inspect`, asked)).status).toBe(200);
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    expect((await fetch(`${service.url}/data/inspect`, request)).status).toBe(200);
     const names = (await readdir(group)).filter((name) => name.startsWith('divisor-reader-'));
     const read = (name: string, file: string) => readFile(join(group, name, file), 'utf8');
     const entered = await Promise.all(names.map(async (name) => Number(await read(name, 'cgroup.procs'))));
@@ -48,8 +48,8 @@ test.skipIf(process.platform !== 'linux')('a group that cannot be used is report
   const service = await serving(join(home, 'home'), flags.split(' '));
   try {
     const body = JSON.stringify({ location: root });
-    const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
-    expect((await fetch(`${service.url}/data/inspect`, asked)).status).toBe(200);
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    expect((await fetch(`${service.url}/data/inspect`, request)).status).toBe(200);
     expect(service.err()).toMatch(/"limit":"cgroup".*ENOENT.*the memory limit of reading processes is not enforced/);
   } finally {
     service.child.kill('SIGTERM');

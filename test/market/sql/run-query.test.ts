@@ -19,14 +19,14 @@ const columns = Object.fromEntries(
     ]),
   ]),
 ) as SqlOrder['columns'];
-let asked = 0;
+let count = 0;
 
 const orderOf = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => ({
   query,
   format: 'json',
   runs: ['A', 'B', 'C'],
   columns,
-  resultFile: join(folder, String((asked += 1))),
+  resultFile: join(folder, String((count += 1))),
   encoder: new URL('../../../workers/sql/result-writer.js', import.meta.url).href,
   limits: { runs: 2, rows: 100, bytes: 10_000 },
   ...extra,

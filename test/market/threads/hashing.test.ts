@@ -40,11 +40,11 @@ test('blocks of large panels have the digests that they have on one thread, and 
   growing.begin(panels);
   growing.complete(BLOCK_DAYS, 2 * BLOCK_DAYS);
   growing.complete(0, BLOCK_DAYS);
-  const made = await growing.made();
+  const result = await growing.made();
   await growing.end();
   const digestOf = blockDigests(panels);
-  expect(made!.fields).toBe(panels.fields);
-  expect(new Map([...made!.digests].map(([block, digest]) => [block, Buffer.from(digest).toString('hex')]))).toEqual(
+  expect(result!.fields).toBe(panels.fields);
+  expect(new Map([...result!.digests].map(([block, digest]) => [block, Buffer.from(digest).toString('hex')]))).toEqual(
     new Map([0, 1].map((block) => [block, Buffer.from(digestOf(block)).toString('hex')])),
   );
 });

@@ -71,7 +71,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
     if (columns.kind !== 'typed') throw new Error('the columns are typed');
     const days: number[] = [];
     const digests = new Map<number, string>();
-    const made = await readTypedMarket(
+    const result = await readTypedMarket(
       duck,
       { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, scattering },
       problems,
@@ -85,7 +85,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
         digested: (block, digest) => void digests.set(block, Buffer.from(digest).toString('hex')),
       },
     );
-    return { read: made, codes: problems.findings().map(({ code }) => code), days, digests };
+    return { read: result, codes: problems.findings().map(({ code }) => code), days, digests };
   } finally {
     duck.close();
     await scattering?.end();

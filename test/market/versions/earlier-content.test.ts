@@ -209,9 +209,9 @@ test('rows are counted as added, changed and removed, and cells are reported wit
   expect(rows).toEqual(counts);
   expect(cells).toBe(3);
   expect(appended).toEqual({ sessions: 1, rows: 2, start: '1970-04-14', end: '1970-04-14' });
-  const listed = differenceOf(before, after, { limit: 9, isAppendedListed: true }).changes;
+  const list = differenceOf(before, after, { limit: 9, isAppendedListed: true }).changes;
   const came = { table: 'market', date: '1970-04-14', field: 'CLOSE', before: null, after: 1 };
-  expect(listed.slice(-2)).toEqual([
+  expect(list.slice(-2)).toEqual([
     { ...came, identifier: 'A' },
     { ...came, identifier: 'B' },
   ]);

@@ -189,8 +189,8 @@ test('a rebalance has the composition of a preview on the version of its day', (
 test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were decided by then: on %s', (calendar) => {
   const span = { from: '2024-01-01', to: '2024-01-31' };
   const calendars = weekdayCalendars({ MAIN: { ...span, holidays: [] }, OTHER: { ...span, holidays: [DATES[1]!] } });
-  const asked = (id: string): IndexDocument => IndexDocument.parse({ ...DAILY, id, name: id, calendar });
-  const documents = { Q: asked('Q'), R: asked('R') };
+  const ask = (id: string): IndexDocument => IndexDocument.parse({ ...DAILY, id, name: id, calendar });
+  const documents = { Q: ask('Q'), R: ask('R') };
   const weighting = {
     type: 'FieldWeight',
     params: { field: parseExpression('0.1 + weight_in("Q") + 2 * weight_in("R")').tree },

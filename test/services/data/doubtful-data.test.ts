@@ -215,7 +215,7 @@ test('improbable values of an action or a currency are reported with both number
     importOf(tablesWith(actions, currencies)),
   );
   const dated = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
-  const told = [
+  const reports = [
     ['ACTION_DATES', dated('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
     ['ACTION_SIZE', dated('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
     ['ACTION_SIZE', dated('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
@@ -233,7 +233,7 @@ test('improbable values of an action or a currency are reported with both number
     ['UNKNOWN_CURRENCY', 'reference[B].CURRENCY', 'XQZ'],
   ] as const;
   expect(body.findings.filter((one) => (one as { code: string }).code !== 'PRICE_JUMP')).toEqual(
-    told.map(([code, path, part]) =>
+    reports.map(([code, path, part]) =>
       expect.objectContaining({ severity: 'warning', code, path, message: expect.stringContaining(part) }),
     ),
   );
@@ -312,9 +312,9 @@ test('a pack of a closed day says whose closes price it, one of names that have 
   expect({ ...onSession, requested_as_of: body.requested_as_of, findings: body.findings }).toEqual(body);
   expect((await pack({ aum: 1e6 })).body.requested_as_of).toBe(null);
   const of = { name: 'OLD', holdings: [{ identifier: 'E', shares: 10 }] };
-  const refused = await pack({ accounts: [{ name: 'NEW', cash: 1000 }, of] });
-  expect(refused).toMatchObject({ status: 422 });
-  expect(refused.body).toMatchObject({
+  const refusal = await pack({ accounts: [{ name: 'NEW', cash: 1000 }, of] });
+  expect(refusal).toMatchObject({ status: 422 });
+  expect(refusal.body).toMatchObject({
     error: {
       detail: {
         findings: [

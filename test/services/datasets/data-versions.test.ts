@@ -121,8 +121,8 @@ test('the values between two versions are reported, before and after', async () 
     appended: { sessions: 1, rows: 4, start: days(41).at(-1)!, end: days(41).at(-1)! },
   });
   const path = '/data/stores/m/versions/diff?from=1&to=2&appended=true&limit=3';
-  const told = (await service.ask<{ readonly changes: readonly object[] }>('GET', path)).body.changes;
-  expect(told).toMatchObject(
+  const report = (await service.ask<{ readonly changes: readonly object[] }>('GET', path)).body.changes;
+  expect(report).toMatchObject(
     ['A', 'B', 'C'].map((identifier) => ({ identifier, date: days(41).at(-1)!, before: null })),
   );
 });
@@ -229,8 +229,8 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
   const { runs } = (
     await service.ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/KNOWN/runs?limit=1')
   ).body;
-  const asked = { run_id: runs[0]!.run_id };
-  expect((await service.ask('POST', '/analytics/KNOWN/publish', asked)).status).toBe(200);
+  const request = { run_id: runs[0]!.run_id };
+  expect((await service.ask('POST', '/analytics/KNOWN/publish', request)).status).toBe(200);
   expect((await service.ask('DELETE', '/analytics/KNOWN/record')).status).toBe(204);
   await keep(1);
   const kept = [
@@ -264,7 +264,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
   await change(1, 2);
   const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
-  const answered = [await asked()];
+  const responses = [await asked()];
   // A day, another one, a correction that a start does not take, and one of a folder that is served no more.
   for (const closes of [
     [1, 2, 7],
@@ -273,7 +273,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
   ]) {
     await service.restart(() => change(...closes));
     await service.resumed();
-    answered.push(await asked());
+    responses.push(await asked());
   }
   await service.ask('POST', '/data/stores/m/activate');
   await service.finished('load:m');
@@ -293,8 +293,8 @@ test('a folder that changed while the service was stopped keeps the contents tha
     [1, 0, 0],
     [2, 0, 0],
   ]);
-  expect(answered[3]).toEqual(answered[2]);
-  for (const version of [1, 2, 3]) expect(await asked(`?as_known_on=${version}`)).toEqual(answered[version - 1]);
+  expect(responses[3]).toEqual(responses[2]);
+  for (const version of [1, 2, 3]) expect(await asked(`?as_known_on=${version}`)).toEqual(responses[version - 1]);
 });
 
 test('an import that is not activated keeps what was served of its store before', async () => {

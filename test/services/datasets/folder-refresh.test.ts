@@ -166,7 +166,7 @@ describe('a folder that changes while it is read', () => {
       await write(folder);
       await load();
       const before = [served(), (await store()).content_hash, (await store()).end];
-      const refused = {
+      const refusal = {
         code: 'STORE_READ_FAILED',
         detail: {
           findings: expect.arrayContaining([
@@ -181,7 +181,7 @@ describe('a folder that changes while it is read', () => {
       ]) {
         await rm(location, { recursive: true });
         await write(folder);
-        await expect(attempt()).rejects.toMatchObject(refused);
+        await expect(attempt()).rejects.toMatchObject(refusal);
         expect([served(), (await store()).content_hash, (await store()).end]).toEqual(before);
       }
       await load();

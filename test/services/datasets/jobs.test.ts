@@ -8,9 +8,10 @@ import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { emptyPanel } from '#market/panels/panels.js';
-import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
+import { createStoreMarkets } from '#services/datasets/store-markets.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import type { DatasetLoading } from '#services/datasets/loading.js';
 import { localStoreFiles } from '#services/datasets/store-files.js';
@@ -37,6 +38,15 @@ function handleOf(datasetId: string, price: number): MarketHandle {
     universes: [],
   });
 }
+
+/** The stores besides the served one, each with the content 1. */
+const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
+  createStoreMarkets({
+    documents,
+    markets,
+    load: async ({ store_id }) => servedMarket(handleOf(store_id, 1), LOADED_AT),
+    keptBytesMax: 2 ** 30,
+  });
 
 /** The store jobs over a real store of documents, with a reader that finds one bar at a price. */
 async function withJobs(
@@ -73,17 +83,14 @@ async function withJobs(
   };
   const folders = createManagedFolders(join(folder, 'stores'));
   const activations = createLocalActivations(markets, 'build');
-  followDatasetEvents({
-    documents: store.documents,
-    markets,
-    activations,
-    versions: { onActivated: () => {} },
-    folders,
-  });
+  const stores = storesOf(store, markets);
+  const { documents } = store;
+  followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
-    documents: store.documents,
+    documents,
     markets,
+    stores,
     activations,
     loading,
     folders,
@@ -210,7 +217,8 @@ test('a refresh whose end cannot be written serves the version before it, and on
     ]);
     const late = await refresh();
     await end(store, await jobs.load.run({ store_id: 'new' }, attempt()));
-    await expect(end(store, late)).rejects.toMatchObject({ code: 'STORE_NOT_SERVED' });
+    await end(store, late); // It is the content of its store, which is not active any more.
+    expect((await bodyOf(store, 'old')).active).toBe(false);
     expect([markets.served()?.handle.datasetId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
   }));
 

@@ -9,9 +9,11 @@ import { createDatabasePlaces } from '#market/sources/databases/database-place.j
 import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import { createServedMarkets } from '#market/serving/served-markets.js';
+import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
+import type { DatasetJobsDependencies } from '#services/datasets/job-terms.js';
+import { createStoreMarkets } from '#services/datasets/store-markets.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
 import { localStoreFiles } from '#services/datasets/store-files.js';
@@ -78,6 +80,24 @@ interface Desk {
 
 const terms = { files: localStoreFiles, calendarsInUse: async () => [], timestamp: () => AT };
 
+/** The stores besides the served one, read from their sources. */
+function storesOf({
+  documents,
+  markets,
+  loading,
+}: Pick<DatasetJobsDependencies, 'documents' | 'loading'> & { readonly markets: ServedMarkets }) {
+  return createStoreMarkets({
+    documents,
+    markets,
+    load: async (document) => {
+      const read = await loading.read(document, { serve: true });
+      if (read.kind === 'refused') throw new Error('the store was refused');
+      return read.served!;
+    },
+    keptBytesMax: 2 ** 30,
+  });
+}
+
 /** A served folder with the jobs of stores over it, everything but the queue. */
 export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
   const base = await temporaryFolder();
@@ -86,18 +106,17 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
   const markets = createServedMarkets();
   markets.settle();
   const locations = createLocations([base]);
-  const loading = createDatasetLoading({
-    locations,
-    databases: createDatabasePlaces({ locations, hosts: [] }),
-    ...terms,
-  });
+  const databases = createDatabasePlaces({ locations, hosts: [] });
+  const loading = createDatasetLoading({ locations, databases, ...terms });
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets, 'build');
-  followDatasetEvents({ documents, markets, activations, versions: { onActivated: () => {} }, folders });
+  const stores = storesOf({ documents, markets, loading });
+  followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
     documents,
     markets,
+    stores,
     activations,
     loading,
     folders,

@@ -65,10 +65,10 @@ export async function startSftpServer(): Promise<SftpServer> {
     folder,
     async start() {
       running = spawn(SSHD, ['-D', '-e', '-f', join(base, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] });
-      const said: string[] = [];
-      running.stderr!.on('data', (text: Buffer) => said.push(text.toString()));
+      const messages: string[] = [];
+      running.stderr!.on('data', (text: Buffer) => messages.push(text.toString()));
       for (let tries = 0; !(await listens(port)); tries++) {
-        if (tries > 100) throw new Error(`sshd does not listen: ${said.join('')}`);
+        if (tries > 100) throw new Error(`sshd does not listen: ${messages.join('')}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },

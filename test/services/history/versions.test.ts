@@ -82,19 +82,19 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect((await ask('DELETE', path)).status).toBeLessThan(300);
     expect((await ask('GET', path)).status).toBe(404);
 
-    const listed = (await ask<VersionList>('GET', `${path}/versions`)).body;
-    expect(listed.versions.map(({ version, action, author }) => [version, action, author])).toEqual([
+    const list = (await ask<VersionList>('GET', `${path}/versions`)).body;
+    expect(list.versions.map(({ version, action, author }) => [version, action, author])).toEqual([
       [3, 'deleted', 'anna'],
       [2, 'updated', 'anna'],
       [1, 'created', 'anna'],
     ]);
-    expect(listed.versions[2]).toMatchObject({ note: 'begun', request_id: 'req-1' });
-    expect(`"${listed.versions[2]!.etag}"`).toBe(firstTag!.replace(/\..*"$/, '"'));
+    expect(list.versions[2]).toMatchObject({ note: 'begun', request_id: 'req-1' });
+    expect(`"${list.versions[2]!.etag}"`).toBe(firstTag!.replace(/\..*"$/, '"'));
     const paged = (await ask<VersionList>('GET', `${path}/versions?limit=1&before=3`)).body;
     expect([paged.total, paged.versions.map(({ version }) => version)]).toEqual([3, [2]]);
 
     const read = await service.download(`${path}/versions/1`, { headers: keys['anna']! });
-    expect([read.headers.get('x-version'), read.headers.get('etag')]).toEqual(['1', `"${listed.versions[2]!.etag}"`]);
+    expect([read.headers.get('x-version'), read.headers.get('etag')]).toEqual(['1', `"${list.versions[2]!.etag}"`]);
     const { updated_at: _at, unknown: _names, watchlist_id: _id, problems: _p, ...rest } = asFirst;
     expect(rest['strategy'] ?? rest).toMatchObject((await read.json()) as object);
 
@@ -103,7 +103,7 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect(back).toMatchObject(rest);
     expect((await ask('POST', `${path}/versions/1/restore`)).status).toBe(200);
     const after = (await ask<VersionList>('GET', `${path}/versions`)).body.versions;
-    expect([after.length, after[0]!.action, after[0]!.etag]).toEqual([4, 'restored', listed.versions[2]!.etag]);
+    expect([after.length, after[0]!.action, after[0]!.etag]).toEqual([4, 'restored', list.versions[2]!.etag]);
     expect(after.map(({ restored_from: from }) => from)).toEqual([1, null, null, null]);
   });
 

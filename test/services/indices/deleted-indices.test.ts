@@ -78,10 +78,10 @@ test('results of a deleted index are forgotten with their files, those of anothe
   for (const jobId of deleted)
     expect(await service.refusal('GET', `/jobs/${jobId}`)).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
   for (const jobId of remaining) expect((await service.ask('GET', `/jobs/${jobId}`)).status).toBe(200);
-  const listed = (await service.ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs')).body.jobs.map(
+  const list = (await service.ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs')).body.jobs.map(
     ({ job_id: jobId }) => jobId,
   );
-  expect(listed.filter((jobId) => jobId.includes('GONE'))).toEqual([]);
+  expect(list.filter((jobId) => jobId.includes('GONE'))).toEqual([]);
   expect(await files()).toEqual(between);
   await service.ask('DELETE', '/indices/KEPT');
 });
@@ -139,13 +139,13 @@ test('a running backtest of a deleted index is cancelled, and one that comes too
     await service.ask('DELETE', '/indices/LATE');
     const { status, body } = await submitted;
     if (status === 202) {
-      let found = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
-      while (found.body.status === 'running' || found.body.status === 'pending')
-        found = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
+      let result = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
+      while (result.body.status === 'running' || result.body.status === 'pending')
+        result = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
       // Cancelled and deleted, or accepted during the deletion and detected at its end.
-      if (found.status === 200)
-        expect([found.body.status, found.body.error?.code]).toEqual(['failed', 'INDEX_DELETED']);
-      else expect(found.status).toBe(404);
+      if (result.status === 200)
+        expect([result.body.status, result.body.error?.code]).toEqual(['failed', 'INDEX_DELETED']);
+      else expect(result.status).toBe(404);
     } else expect(status).toBe(404);
     expect((await service.refusal('GET', '/analytics/LATE/record')).status).toBe(404);
     await service.ask('PUT', '/indices/LATE', definition('LATE'));

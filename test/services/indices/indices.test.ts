@@ -92,6 +92,7 @@ function setUp(live: readonly string[] = []) {
   const indices = createIndices({
     documents,
     jobs,
+    stores: { of: () => Promise.reject(new Error('no store is named')), within: async (_storeId, work) => work() },
     markets: {
       served: () => undefined,
       current: () => undefined,

@@ -74,9 +74,9 @@ test('a name that has ended since the announcement is bought no more: the pack i
   for (const { identifier, weight_target } of wanted)
     expect(weight_target).toBeCloseTo(weights.find((own) => own.identifier === identifier)!.weight, 12);
   expect(wanted).toHaveLength(3);
-  const told = pack.findings.map(({ code, places, value }) => [code, places ?? value]);
-  expect(told).toContainEqual(['NOT_IN_INDEX', [ended]]);
-  expect(told).toContainEqual(['STALE_FILL', ended]);
+  const reports = pack.findings.map(({ code, places, value }) => [code, places ?? value]);
+  expect(reports).toContainEqual(['NOT_IN_INDEX', [ended]]);
+  expect(reports).toContainEqual(['STALE_FILL', ended]);
   const orders = pack.reconciliation!.accounts[0]!.orders;
   const gone = orders.find(({ identifier }) => identifier === ended)!;
   expect(gone.shares_announced).toBeGreaterThan(0);

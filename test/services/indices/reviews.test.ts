@@ -222,8 +222,8 @@ describe('a document is checked', () => {
   test('for two selections that take effect on one date', async () => {
     const { phase: _phase, ...plain } = rebalance;
     const twice = { ...monthly, scope: 'membership', schedule: plain };
-    const found = await check({ rebalance: plain, reviews: [twice] });
-    expect(found.find(({ at }) => at === 'warning NO_EFFECT reviews[0].schedule')!.message).toContain(
+    const result = await check({ rebalance: plain, reviews: [twice] });
+    expect(result.find(({ at }) => at === 'warning NO_EFFECT reviews[0].schedule')!.message).toContain(
       'The reviews rebalance and monthly both have the scope membership on 2024-03-15',
     );
   });

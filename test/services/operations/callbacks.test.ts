@@ -76,8 +76,8 @@ test('the notification of a job is signed, repeated until it is accepted, and sh
   await hooks.count(1);
   hooks.state.status = 204;
   await hooks.count(2);
-  const told = await reached(jobId, 'delivered');
-  expect(told).toMatchObject({ attempts: 2, last_error: null, next_attempt_at: null });
+  const report = await reached(jobId, 'delivered');
+  expect(report).toMatchObject({ attempts: 2, last_error: null, next_attempt_at: null });
   expect(hooks.received).toHaveLength(2);
   for (const { headers, body } of hooks.received) {
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = headers;

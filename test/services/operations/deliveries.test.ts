@@ -142,6 +142,6 @@ test('private networks are reached where they are allowed, and never where metad
   const within = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
   expect([...within, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(allowed)).toEqual([]);
   expect(['::1', '::ffff:127.0.0.1'].filter(allowed)).toHaveLength(2);
-  const refused = createCallbackPlaces({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
-  expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(refused)).toEqual(Array(4).fill(false));
+  const refusal = createCallbackPlaces({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
+  expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(refusal)).toEqual(Array(4).fill(false));
 });

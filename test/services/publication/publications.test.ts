@@ -128,11 +128,11 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   const before = await entriesOf();
   await ask('PUT', '/indices/PUB', definition({ type: 'PriceWeight' }));
   await ran('/analytics/PUB/backtest', {});
-  const refused = await ask<{
+  const refusal = await ask<{
     readonly error: { readonly code: string; readonly detail: Refused };
   }>('POST', '/analytics/PUB/publish', {}, 'desk');
-  expect([refused.status, refused.body.error.code]).toEqual([409, 'RESTATEMENT']);
-  const { dates, largest, levels_changed: changed } = refused.body.error.detail;
+  expect([refusal.status, refusal.body.error.code]).toEqual([409, 'RESTATEMENT']);
+  const { dates, largest, levels_changed: changed } = refusal.body.error.detail;
   expect(dates).toEqual(before.slice(0, 100).map(({ date }) => date));
   // Computed from the levels of the export, which every client can read.
   const levels = new Map((await rowsOf('levels')).map((row) => [String(row['date']), row]));
@@ -293,12 +293,12 @@ test('the audit log shows the publisher and the author of the definition, only t
     ['kind=publication&id=PUB', published.length],
     [`start=${middle.slice(0, 10)}&end=${times.at(-1)!.slice(0, 10)}`, times.length],
   ] as const) {
-    const found = await ask<{ readonly entries: AuditEntry[] }>('GET', `/audit?${query}`);
-    expect(found.body.entries.length, query).toBe(count);
+    const result = await ask<{ readonly entries: AuditEntry[] }>('GET', `/audit?${query}`);
+    expect(result.body.entries.length, query).toBe(count);
   }
   for (const path of ['/audit', '/analytics/PUB/published']) {
-    const refused = await ask('GET', `${path}?start=2024-02-01&end=2024-01-01`);
-    expect(refused, path).toMatchObject({ status: 422, body: { error: { code: 'INVALID_RANGE' } } });
+    const refusal = await ask('GET', `${path}?start=2024-02-01&end=2024-01-01`);
+    expect(refusal, path).toMatchObject({ status: 422, body: { error: { code: 'INVALID_RANGE' } } });
   }
   const ofIndex = await ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=index&author=root&limit=1');
   expect(ofIndex.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
@@ -315,13 +315,13 @@ test('closes that rest on bars of only some names are refused with their counts,
   await ask('PUT', '/indices/PART', { ...definition({ type: 'EqualWeight' }), id: 'PART', base_date: dates[0] });
   await ran('/analytics/PART/backtest', {});
   const publishPart = (body: object) => ask<Publication>('POST', '/analytics/PART/publish', body, 'desk');
-  const refused = await ask<{ readonly error: object }>('POST', '/analytics/PART/publish', {}, 'desk');
+  const refusal = await ask<{ readonly error: object }>('POST', '/analytics/PART/publish', {}, 'desk');
   const closes = [
     { date: '2024-01-04', held: 4, without_bar: 2 },
     { date: '2024-01-05', held: 4, without_bar: 1 },
   ];
   const error = { code: 'PARTIAL_CLOSES', detail: { closes, total: 2 } };
-  expect(refused).toMatchObject({ status: 409, body: { error } });
+  expect(refusal).toMatchObject({ status: 409, body: { error } });
   expect((await ask('GET', '/analytics/PART/published')).status).toBe(404);
   expect((await publishPart({ through: '2024-01-03' })).body).toMatchObject({ published: 2 });
   expect((await publishPart({ through: '2024-01-04' })).status).toBe(409);

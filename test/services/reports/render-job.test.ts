@@ -62,15 +62,13 @@ async function render({ runs, hasIndex = true, draws }: World) {
   const job = createRenderJob({
     documents,
     artifacts: { damaged: async () => new Set() },
-    markets: {
-      served: () => undefined,
-      current: () => undefined,
-      settled: async () => {},
-      require: () => {
+    markets: { settled: async () => {} },
+    states: {
+      staleOf: async () => null,
+      findMarket: () => {
         throw new Error('not asked for');
       },
     },
-    states: { staleOf: async () => null, isOtherDataset: async () => false },
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
     creator: 'Divisor 1.2.3+0123456789ab',
   });
@@ -85,9 +83,9 @@ test('a render is made from the run that is the latest when it starts, and writt
         indexId: 'CORE',
         overview: { stored: { artifact: 'overview-1', sha256: 'x' } },
         columns: { artifact: 'columns-1' },
+        market: null,
       },
     ],
-    market: null,
     renderedAt: '2026-11-20T03:05:40.123456+00:00',
     creator: 'Divisor 1.2.3+0123456789ab',
   });

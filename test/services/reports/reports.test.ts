@@ -32,13 +32,13 @@ const index = (id: string) => ({
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
-  const made = await service.ask<JobStatus>('POST', '/data/synthetic', {
+  const result = await service.ask<JobStatus>('POST', '/data/synthetic', {
     assets: 24,
     start: '2021-01-04',
     end: '2022-12-30',
     seed: 3,
   });
-  expect((await service.finished(made.body.job_id)).status).toBe('succeeded');
+  expect((await service.finished(result.body.job_id)).status).toBe('succeeded');
   for (const id of ['RUN', 'BARE', 'GONE'])
     expect((await service.ask('PUT', `/indices/${id}`, index(id))).status).toBe(200);
   for (const id of ['RUN', 'GONE']) {
@@ -283,15 +283,15 @@ describe('renders', () => {
   });
 
   test('are listed newest first, by index and template, page by page', async () => {
-    const made = [];
-    for (let i = 0; i < 3; i++) made.push(await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
+    const results = [];
+    for (let i = 0; i < 3; i++) results.push(await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
     type Page = { readonly renders: readonly Result[]; readonly total: number };
     const listed = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
-    const ids = made.map(({ render_id: id }) => id).toSorted();
+    const ids = results.map(({ render_id: id }) => id).toSorted();
     const first = await listed('template_id=REBALANCE-A4&limit=2');
     expect(first.total).toBe(3);
     expect(first.renders.map(({ render_id: id }) => id)).toEqual([ids[2], ids[1]]);
-    expect(made).toContainEqual(first.renders[0]);
+    expect(results).toContainEqual(first.renders[0]);
     const { renders } = await listed(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
     expect(renders.map(({ render_id: id }) => id)).toEqual([ids[0]]);
     // A stored template is of no index.

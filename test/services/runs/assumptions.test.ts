@@ -261,7 +261,7 @@ describe('the currency of a store', () => {
         })
       ).body,
     ).toMatchObject({ currency: 'CHF' });
-    const made = await service.ask<{ job_id: string }>('POST', '/data/synthetic', {
+    const result = await service.ask<{ job_id: string }>('POST', '/data/synthetic', {
       store_id: 'made',
       assets: 3,
       start: '2024-01-02',
@@ -269,7 +269,7 @@ describe('the currency of a store', () => {
       currency: 'JPY',
       activate: false,
     });
-    expect((await service.finished(made.body.job_id)).result).toMatchObject({ currency: 'JPY' });
+    expect((await service.finished(result.body.job_id)).result).toMatchObject({ currency: 'JPY' });
   });
 });
 
@@ -293,8 +293,8 @@ describe('a name that the store does not hold', () => {
       ...everywhere('UNKNOWN_IDENTIFIER derivation.constraints[0].params.identifiers[0]'),
     });
     const set = { id: 'rows', name: 'Rows', constraints };
-    const told = { findings: [{ path: 'constraints[0].params.identifiers[0]', row_id: 'short', value: 'BB' }] };
-    expect((await service.ask('POST', '/optimise/constraint-sets/validate', set)).body).toMatchObject(told);
-    expect((await service.ask('POST', '/optimise/constraint-sets', set)).body).toMatchObject(told);
+    const report = { findings: [{ path: 'constraints[0].params.identifiers[0]', row_id: 'short', value: 'BB' }] };
+    expect((await service.ask('POST', '/optimise/constraint-sets/validate', set)).body).toMatchObject(report);
+    expect((await service.ask('POST', '/optimise/constraint-sets', set)).body).toMatchObject(report);
   });
 });

@@ -115,11 +115,11 @@ test('an index that breaches rebalance has the same bits for any workers, extend
   expect(whole.snapshots.map(({ date, cause }) => [date, cause])).toEqual(
     whole.rebalances.map(({ date, cause }) => [date, cause]),
   );
-  const answered = sweep.rows.find(
+  const response = sweep.rows.find(
     ({ patch }) =>
       patch['/request/transaction_cost_bps'] === 0 && patch['/document/pipeline/treatment/on_breach'] === 'rebalance',
   );
-  expect(answered!.metrics).toEqual(whole.metrics);
+  expect(response!.metrics).toEqual(whole.metrics);
 });
 
 test('a change of the definition says what calls for a decision on its date', async () => {
@@ -229,9 +229,9 @@ test('a table belongs to a file: with JSON it is refused with its requirement, a
     ['/analytics/W/exposures', 'concentration', ['csv', 'arrow', 'parquet', 'xlsx']],
     ['/analytics/W/limits', 'breaches', ['csv', 'arrow', 'parquet', 'xlsx']],
   ] as const) {
-    const refused = await fetch(`${services[0]!.url()}${path}?table=${table}`);
-    expect(refused.status).toBe(422);
-    expect(await refused.json()).toMatchObject({
+    const refusal = await fetch(`${services[0]!.url()}${path}?table=${table}`);
+    expect(refusal.status).toBe(422);
+    expect(await refusal.json()).toMatchObject({
       error: {
         code: 'VALIDATION_FAILED',
         detail: { findings: [{ code: 'REQUIRED', path: 'format', accepted: formats }] },

@@ -37,8 +37,8 @@ async function wholeRun(id: string): Promise<{ readonly columns: string; readonl
   await service.ask('DELETE', `/analytics/${id}/record`);
   const before = new Set(await readdir(folder()));
   expect(await finished(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
-  const made = (await readdir(folder())).filter((name) => !before.has(name));
-  const columns = made.find((name) => made.includes(pricesFileOf(name)))!;
+  const results = (await readdir(folder())).filter((name) => !before.has(name));
+  const columns = results.find((name) => results.includes(pricesFileOf(name)))!;
   return { columns: pathOf(columns), prices: pathOf(pricesFileOf(columns)) };
 }
 
@@ -141,10 +141,10 @@ test('a silent change on disk is found in columns that an extension copies', asy
   await finished('/data/stores/m/refresh', { until: '2023-02-03' }); // Its columns are remembered from some 256 KiB on.
   expect((await extended('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));
-  const made = (await readdir(folder()))
+  const results = (await readdir(folder()))
     .map(pathOf)
     .filter((path) => !inodes.has(statSync(path).ino) && readFileSync(path, 'latin1').startsWith('DVSRUN'));
-  const copied = made.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
+  const copied = results.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
   expect(statSync(copied).size).toBeGreaterThan(REMEMBERED_BYTES_MIN);
   expect(statSync(copied).size).toBeLessThan(statSync(columns).size);
   const { atime, mtime } = statSync(copied);

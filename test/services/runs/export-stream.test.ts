@@ -49,9 +49,9 @@ interface Scene {
 }
 
 function exportsOf({ parts, fails = -1 }: Scene) {
-  const asked: ExportPartInput[] = [];
+  const requests: ExportPartInput[] = [];
   const query = async (_task: string, input: ExportPartInput): Promise<ExportPart> => {
-    asked.push(input);
+    requests.push(input);
     const { at } = input.from;
     if (at === fails) throw new Error('the thread was lost');
     const bytes = new TextEncoder().encode(`part ${at};`);
@@ -68,7 +68,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
     markets: { served: () => undefined },
     states: { staleOf: async () => null, isOtherStore: async () => false },
   } as unknown as Parameters<typeof createExports>[0];
-  return { asked, exports: createExports(dependencies) };
+  return { asked: requests, exports: createExports(dependencies) };
 }
 
 /** The stream of an export of several parts. */
@@ -113,9 +113,9 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
     }
     await reader.cancel();
     expect(openFiles()).toEqual([]);
-    const made = asked.length;
+    const result = asked.length;
     await new Promise(setImmediate);
-    expect(asked.length).toBe(made);
+    expect(asked.length).toBe(result);
   });
 
   test.each([1, 4])(
@@ -135,9 +135,9 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
   test('that was given up is made again', async () => {
     const { exports, asked } = exportsOf({ parts: 4 });
     await (await streamOf(await exports.export('CORE', CSV))).cancel();
-    const made = asked.length;
+    const result = asked.length;
     expect(await textOf(await exports.export('CORE', CSV))).toBe('part 0;part 1;part 2;part 3;');
-    expect(asked.length).toBe(made + 4);
+    expect(asked.length).toBe(result + 4);
   });
 
   test('whose part fails breaks off and closes its files', async () => {

@@ -65,9 +65,9 @@ describe.each(WRITTEN)('every table of %s', (id) => {
   );
 
   test('dates that the run does not reach are refused with its own', async () => {
-    const asked = (query: string) => jsonOf({ id, table: 'levels', query });
-    await expect(asked('&start=2031-01-01')).rejects.toThrow(new RegExp(`start 2031-01-01 is after .* ${LAST}`));
-    await expect(asked('&end=2001-01-01')).rejects.toThrow(/end 2001-01-01 is before .* 20\d\d-\d\d-\d\d/);
+    const ask = (query: string) => jsonOf({ id, table: 'levels', query });
+    await expect(ask('&start=2031-01-01')).rejects.toThrow(new RegExp(`start 2031-01-01 is after .* ${LAST}`));
+    await expect(ask('&end=2001-01-01')).rejects.toThrow(/end 2001-01-01 is before .* 20\d\d-\d\d-\d\d/);
   });
 });
 

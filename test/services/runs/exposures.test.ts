@@ -144,8 +144,8 @@ test('groups, datapoints and concentration as CSV and Arrow are those of the JSO
   const query = { fields: ['DIVIDEND_YIELD', 'BETA'], benchmark: 'TOP', interval: 'monthly' } as const;
   const view = await client.call('getExposures', { params, query });
   const read = async (table: string | null, format: string): Promise<Response> => {
-    const asked = { ...query, fields: query.fields.join(','), format, ...(table === null ? {} : { table }) };
-    const response = await service.download(`/analytics/TOP/exposures?${new URLSearchParams(asked).toString()}`, {});
+    const request = { ...query, fields: query.fields.join(','), format, ...(table === null ? {} : { table }) };
+    const response = await service.download(`/analytics/TOP/exposures?${new URLSearchParams(request).toString()}`, {});
     expect(response.status).toBe(200);
     return response;
   };
@@ -204,12 +204,12 @@ test('the orders of a pack are the same as a table, for accounts that begin like
   };
   const pack = await client.call('packRebalance', { params, body });
   const orders = pack.accounts.flatMap(({ name, trades }) => trades.map((trade) => ({ ...trade, account: name })));
-  const asked = async (init: RequestInit, query = '') => {
+  const ask = async (init: RequestInit, query = '') => {
     const headers = { 'Content-Type': 'application/json', ...init.headers };
     const path = `/indices/TOP/rebalance-pack${query}`;
     return service.download(path, { method: 'POST', body: JSON.stringify(body), headers });
   };
-  const csv = await asked({ headers: { Accept: 'text/csv' } });
+  const csv = await ask({ headers: { Accept: 'text/csv' } });
   expect(csv.headers.get('Content-Type')).toBe('text/csv; charset=utf-8');
   const [head, ...lines] = (await csv.text()).trimEnd().split('\r\n');
   const columns = head!.split(',') as (keyof (typeof orders)[number])[];
@@ -218,10 +218,10 @@ test('the orders of a pack are the same as a table, for accounts that begin like
       columns.map((column) => (order[column] === '=B' ? `"'=B"` : String(order[column] ?? ''))).join(','),
     ),
   );
-  const table = tableFromIPC(await (await asked({}, '?format=arrow')).arrayBuffer());
+  const table = tableFromIPC(await (await ask({}, '?format=arrow')).arrayBuffer());
   expect(table.schema.names).toEqual(columns);
   expect([...table.getChild('value')!]).toEqual(orders.map(({ value }) => value));
-  const [sheet] = await readWorkbook(Buffer.from(await (await asked({}, '?format=xlsx')).arrayBuffer()));
+  const [sheet] = await readWorkbook(Buffer.from(await (await ask({}, '?format=xlsx')).arrayBuffer()));
   expect(sheet!.rows.slice(1).map((row) => row[0])).toEqual(orders.map(({ account }) => account));
 });
 

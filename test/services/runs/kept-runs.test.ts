@@ -202,8 +202,8 @@ test('with its record an index forgets its runs, but for the published', async (
       ({ action }) => action === 'deleted',
     );
   const entries = await removed();
-  const asked = entries.filter(({ request_id: request }) => request === 'removal-1');
-  expect(asked.map(({ run_id: id }) => id).toSorted()).toEqual(unpublished.toSorted());
+  const requests = entries.filter(({ request_id: request }) => request === 'removal-1');
+  expect(requests.map(({ run_id: id }) => id).toSorted()).toEqual(unpublished.toSorted());
   expect(entries.at(-1)).toMatchObject({
     action: 'deleted',
     id: 'KEPT',

@@ -197,12 +197,12 @@ test('a universe that follows an index follows what that one decided on what was
     known.metrics,
   ]);
   const treatment = { on_breach: 'rebalance' };
-  const refused = await jobOf('/analytics/sweeps', {
+  const refusal = await jobOf('/analytics/sweeps', {
     index_id: 'FOLLOW',
     request: { as_known: 'decision' },
     patches: [{ '/document/pipeline/treatment': treatment }],
   });
-  expect(refused).toMatchObject({ refused: 1, rows: [{ error: { code: 'LOOK_AHEAD' } }] });
+  expect(refusal).toMatchObject({ refused: 1, rows: [{ error: { code: 'LOOK_AHEAD' } }] });
 });
 
 interface Row {
@@ -233,9 +233,9 @@ test('without a named run, the newest current run on the current content is publ
   const publish = (body: object) => service.ask('POST', '/analytics/DESK/publish', body);
   expect((await publish({})).status).toBe(200);
   const isToday = ({ request }: Row): boolean => request.as_known === undefined && request.as_known_on === undefined;
-  const listed = await rows();
-  expect(listed.filter(({ published }) => published)).toEqual([listed.find(isToday)]);
-  const [newest] = listed;
+  const list = await rows();
+  expect(list.filter(({ published }) => published)).toEqual([list.find(isToday)]);
+  const [newest] = list;
   await service.ask('PUT', '/indices/DESK', { ...INDEX, pipeline: { weighting: { type: 'EqualWeight' } } });
   expect(await service.refusal('POST', '/analytics/DESK/publish', {})).toMatchObject({
     status: 409,

@@ -65,11 +65,11 @@ describe('a sweep of more variants than are checked first', () => {
   });
 
   test('refuses the combinations that are not valid, each in its row', () => {
-    const refused = rows.filter(({ error }) => error !== null);
-    expect(refused.map(({ variant }) => variant)).toEqual(
+    const refusals = rows.filter(({ error }) => error !== null);
+    expect(refusals.map(({ variant }) => variant)).toEqual(
       Array.from({ length: COSTS }, (_, i) => LATE_START + COSTS + i),
     );
-    expect(refused[0]!.error).toMatchObject({
+    expect(refusals[0]!.error).toMatchObject({
       code: 'VALIDATION_FAILED',
       detail: { findings: [{ path: '/request.start', message: 'start 2024-05-01 is after end 2024-03-01.' }] },
     });

@@ -85,8 +85,8 @@ describe('a rerun', () => {
     await serve(61, 2);
     const view = await rerun();
     expect(view).toMatchObject({ indices: 10, stored: 9, current: 0, refused: 1 });
-    const refused = view.rows.find(({ index_id: id }) => id === 'I02')!;
-    expect(refused).toMatchObject({ outcome: 'refused', run_id: null, error: { code: 'NO_DATA_IN_RANGE' } });
+    const refusal = view.rows.find(({ index_id: id }) => id === 'I02')!;
+    expect(refusal).toMatchObject({ outcome: 'refused', run_id: null, error: { code: 'NO_DATA_IN_RANGE' } });
     const ids = (runs: StoredRuns['runs']) => runs.map(({ run_id: id }) => id);
     expect(ids(await runsOf('I02'))).toEqual(ids(before));
     expect(view.rows.find(({ index_id: id }) => id === 'I03')).toMatchObject({ extended_from: null });

@@ -78,23 +78,23 @@ test('each cause has what its exchange changes, as backtests with the causes exc
   const first = await ran();
   await put('PriceWeight');
   const defined = await ran();
-  const asked = await ran(COSTS);
+  const response = await ran(COSTS);
   await imported(market({ [`${CORRECTED} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
   const last = await ran(COSTS);
-  const found = await difference(first, last);
-  const effects = effectsOf(found);
+  const result = await difference(first, last);
+  const effects = effectsOf(result);
   expect(effects['definition']).toBeCloseTo(defined.total - first.total, 12);
-  expect(effects['request']).toBeCloseTo(asked.total - defined.total, 12);
-  expect(effects['data']).toBeCloseTo(last.total - asked.total, 12);
+  expect(effects['request']).toBeCloseTo(response.total - defined.total, 12);
+  expect(effects['data']).toBeCloseTo(last.total - response.total, 12);
   expect(effects['engine']).toBe(0);
-  expect(found.effects!.reduce((sum, { total_return: value }) => sum + value, 0)).toBe(found.total_return);
-  expect(found.total_return).toBeCloseTo(last.total - first.total, 12);
-  expect(found.definition).toEqual([
+  expect(result.effects!.reduce((sum, { total_return: value }) => sum + value, 0)).toBe(result.total_return);
+  expect(result.total_return).toBeCloseTo(last.total - first.total, 12);
+  expect(result.definition).toEqual([
     { path: '/pipeline/weighting/type', op: 'replace', before: 'EqualWeight', after: 'PriceWeight' },
   ]);
-  expect(found.request).toEqual([{ path: '/transaction_cost_bps', op: 'replace', before: 0, after: 50 }]);
-  expect(found.data.cells).toBe(2);
-  expect(found.data.first.map(({ identifier, date, after }) => [identifier, date, after])).toEqual([
+  expect(result.request).toEqual([{ path: '/transaction_cost_bps', op: 'replace', before: 0, after: 50 }]);
+  expect(result.data.cells).toBe(2);
+  expect(result.data.first.map(({ identifier, date, after }) => [identifier, date, after])).toEqual([
     ['C', CORRECTED, 500],
     ['A', DAYS[80], 40],
   ]);
@@ -103,11 +103,11 @@ test('each cause has what its exchange changes, as backtests with the causes exc
 test('a corrected price changes levels from its day on, and nothing before', async () => {
   const before = await ran({ as_known_on: 1 });
   const after = await ran();
-  const found = await difference(before, after);
-  expect(found).toMatchObject({ same_levels: false, first_difference: CORRECTED, definition: [], request: [] });
-  expect(found.data.rows).toEqual({ rows_added: 0, rows_changed: found.data.first.length, rows_removed: 0 });
-  expect(effectsOf(found)).toEqual({ definition: 0, request: 0, data: found.total_return, engine: 0 });
-  expect(found.largest!.date >= CORRECTED).toBe(true);
+  const result = await difference(before, after);
+  expect(result).toMatchObject({ same_levels: false, first_difference: CORRECTED, definition: [], request: [] });
+  expect(result.data.rows).toEqual({ rows_added: 0, rows_changed: result.data.first.length, rows_removed: 0 });
+  expect(effectsOf(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
+  expect(result.largest!.date >= CORRECTED).toBe(true);
 });
 
 test('a run and the same run again differ in nothing', async () => {
@@ -144,13 +144,13 @@ describe('runs of two data stores', () => {
   });
 
   test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
-    const found = await difference(onM, onNEqual); // Both are 100 on their base date, the third day.
+    const result = await difference(onM, onNEqual); // Both are 100 on their base date, the third day.
     const reason = 'The runs were made on two data stores.';
     const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' }, reason };
-    expect(found).toMatchObject({ same_levels: false, first_difference: DAYS[3], definition: [], data });
-    expect(found.total_return).toBeCloseTo(onNEqual.total - onM.total, 12);
-    expect(effectsOf(found)).toEqual({ definition: 0, request: 0, data: found.total_return, engine: 0 });
-    expect(found.effects_reason).toBeNull();
+    expect(result).toMatchObject({ same_levels: false, first_difference: DAYS[3], definition: [], data });
+    expect(result.total_return).toBeCloseTo(onNEqual.total - onM.total, 12);
+    expect(effectsOf(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
+    expect(result.effects_reason).toBeNull();
   });
 
   test('have effects where the data of the earlier run is served, else none, with the reason', async () => {
@@ -170,18 +170,16 @@ describe('runs of two data stores', () => {
     await listed(['A', 'B'], 'EqualWeight');
     const ofNames = await ran();
     await serve('n', other());
-    const found = await difference(onNEqual, ofNames);
-    expect(found.effects).toBeNull();
-    expect(found.effects_reason).toMatch(/^A replay was refused: /);
-    expect(found.data.stores).toEqual({ from: 'n', to: 'm' });
+    const result = await difference(onNEqual, ofNames);
+    expect(result.effects).toBeNull();
+    expect(result.effects_reason).toMatch(/^A replay was refused: /);
+    expect(result.data.stores).toEqual({ from: 'n', to: 'm' });
   });
 
-  test('of one store that is not served are refused: its activation resolves that', async () => {
-    const ids = { from: onM.id, to: onM.id };
-    expect(await service.refusal('POST', '/analytics/WHY/runs/diff', ids)).toMatchObject({
-      status: 409,
-      code: 'STORE_MISMATCH',
-      detail: { store_id: 'm', served_store_id: 'n' },
+  test('of one store are compared on it, although another is served', async () => {
+    expect(await difference(onM, onM)).toMatchObject({
+      same_levels: true,
+      data: { stores: { from: 'm', to: 'm' }, cells: 0 },
     });
   });
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { createRunStates } from '#services/runs/run-states.js';
 import type { ArtifactRef, DocumentKind, DocumentStore } from '#store/port.js';
@@ -74,6 +75,8 @@ interface World {
     readonly currency?: string;
   } | null;
   readonly engine?: string;
+  /** Stores that can be read besides the served one. */
+  readonly others?: readonly string[];
 }
 
 /** A stored run of the index, as a version of before stored it: without its store. */
@@ -83,6 +86,7 @@ function world({
   stores = [],
   served = { datasetId: 'desk', contentHash: 'h' },
   engine = '0.1.0',
+  others = [],
 }: World) {
   const bodies = new Map<string, object>([
     ['index X', INDEX],
@@ -126,13 +130,18 @@ function world({
     },
     ...rest,
   };
-  const market =
-    served === null ? undefined : ({ handle: { adjustment: 'none', ...served } } as unknown as ServedMarket);
+  const marketOf = (content: object): ServedMarket =>
+    ({ handle: { adjustment: 'none', ...content }, identity: content }) as unknown as ServedMarket;
+  const market = served === null ? undefined : marketOf(served);
+  const readable = new Map(others.map((other) => [other, marketOf({ datasetId: other, contentHash: 'o' })]));
   const states = createRunStates({
     documents,
     engineVersion: engine,
     artifacts: { read: async () => new TextEncoder().encode(text) },
     markets: { served: () => market, require: () => market! },
+    stores: {
+      of: async (storeId) => readable.get(storeId) ?? Promise.reject(new Refusal('STORE_NOT_FOUND', 'It is gone.')),
+    },
   });
   return {
     run,
@@ -244,24 +253,74 @@ describe('a stored run', () => {
 });
 
 describe('the store of a run', () => {
-  test('is the one that was remembered', async () => {
-    const { run, states } = world({ run: { store_id: 'other' } });
-    expect(await states.isOtherDataset(run)).toBe(true);
-    await expect(states.requireMarket(run)).rejects.toMatchObject({
-      code: 'STORE_MISMATCH',
-      detail: { store_id: 'other', served_store_id: 'desk' },
-    });
-    await expect(states.servedMarket(run)).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
+  const idOf = (market: ServedMarket | undefined) => market?.identity.datasetId;
+
+  test('is the one that was remembered, whatever store is served', async () => {
+    const { run, states } = world({ run: { store_id: 'other' }, others: ['other'] });
+    expect(idOf(await states.requireMarket(run))).toBe('other');
+    expect(idOf(await states.servedMarket(run))).toBe('other');
+    expect(await states.storeOf(run)).toBe('other');
+    const own = world({ run: { store_id: 'desk' } });
+    expect(idOf(await own.states.requireMarket(own.run))).toBe('desk');
+    expect(await own.states.storeOf(own.run)).toBeUndefined();
   });
 
-  test('is the one that holds its content where none was remembered, and any other where none does', async () => {
+  test('is refused with its reason if it cannot be read', async () => {
+    const { run, states } = world({ run: { store_id: 'other' } });
+    const refusal = {
+      code: 'STORE_MISMATCH',
+      message: 'The run of X was made on the store other, which cannot be read: It is gone.',
+      detail: { store_id: 'other', served_store_id: 'desk' },
+    };
+    await expect(states.requireMarket(run)).rejects.toMatchObject(refusal);
+    await expect(states.servedMarket(run)).rejects.toMatchObject(refusal);
+    expect(await states.findMarket(run)).toBeUndefined();
+  });
+
+  test('is the one that holds its content where none was remembered, and the served one where none does', async () => {
     const served = { datasetId: 'desk', contentHash: 'later' };
-    expect(await world({ served, stores: [storeDocument('archive', 'h')] }).states.isOtherDataset(world({}).run)).toBe(
-      true,
-    );
-    expect(await world({ served, stores: [storeDocument('archive', 'x')] }).states.isOtherDataset(world({}).run)).toBe(
-      false,
-    );
-    expect(await world({ stores: [storeDocument('archive', 'h')] }).states.isOtherDataset(world({}).run)).toBe(false);
+    const marketIn = async (given: World) => {
+      const { run, states } = world({ others: ['archive'], ...given });
+      return idOf(await states.findMarket(run));
+    };
+    expect(await marketIn({ served, stores: [storeDocument('archive', 'h')] })).toBe('archive');
+    expect(await marketIn({ served, stores: [storeDocument('archive', 'x')] })).toBe('desk');
+    expect(await marketIn({ stores: [storeDocument('archive', 'h')] })).toBe('desk');
+  });
+});
+
+describe('a run of an index that belongs to a store', () => {
+  const onOther = { ...INDEX, store_id: 'other' };
+  const stores = [storeDocument('desk', 'h', true), storeDocument('other', 'o')];
+
+  test('is current whatever store is active, and stale after a change of its content', async () => {
+    const made = { run: { store_id: 'other', store_content_hash: 'o' }, stores };
+    const { run, states, change } = world(made);
+    change(onOther);
+    expect(await states.staleOf(run)).toBeNull();
+    const later = world({ ...made, run: { store_id: 'other', store_content_hash: 'before' } });
+    later.change(onOther);
+    expect(await later.states.staleOf(later.run)).toMatchObject({
+      definition: false,
+      data: true,
+      reasons: ['The store other holds other content than the run was made on.'],
+      store_id: null,
+    });
+  });
+
+  test('is stale if it was made on another store, or its store is gone', async () => {
+    const moved = world({ run: { store_id: 'desk' }, stores });
+    moved.change(onOther);
+    expect(await moved.states.staleOf(moved.run)).toMatchObject({
+      data: true,
+      reasons: ['The run was made on the store desk; the index belongs to other.'],
+      store_id: 'desk',
+    });
+    const gone = world({ run: { store_id: 'other' } });
+    gone.change(onOther);
+    expect(await gone.states.staleOf(gone.run)).toMatchObject({
+      data: true,
+      reasons: ['The store other of the index is not registered.'],
+    });
   });
 });

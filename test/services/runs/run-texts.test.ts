@@ -38,13 +38,13 @@ const INPUT = {
 
 /** Records as files of a map, of one text per writing, and what was asked of the workers. */
 function records({ fails = 0, isFull = false } = {}) {
-  const asked: (TaskInput<'write-run-text'> | TaskInput<'run-text'>)[] = [];
+  const requests: (TaskInput<'write-run-text'> | TaskInput<'run-text'>)[] = [];
   const files = new Map<string, string>([['record', 'stored']]);
   const artifacts = {
     file: async ({ name }: { name: string }) => `/home/${name}`,
     async claim() {
       if (isFull) throw new Refusal('STORAGE_FULL', 'full');
-      return `file ${asked.length + 1}`;
+      return `file ${requests.length + 1}`;
     },
     async stream({ name }: ArtifactRef) {
       if (!files.has(name)) throw new Refusal('DOCUMENT_UNREADABLE', `${name} is gone`);
@@ -54,16 +54,16 @@ function records({ fails = 0, isFull = false } = {}) {
     remove: async (names: readonly string[]) => names.forEach((name) => files.delete(name)),
   } as unknown as ArtifactStore;
   const query = (async (_task: string, input: TaskInput<'write-run-text'> | TaskInput<'run-text'>) => {
-    asked.push(input);
-    if (asked.length <= fails) throw new Error('damaged');
-    const text = `${input.text} ${asked.length}`;
+    requests.push(input);
+    if (requests.length <= fails) throw new Error('damaged');
+    const text = `${input.text} ${requests.length}`;
     if (!('path' in input)) return { bytes: new TextEncoder().encode(text), sha256: '' };
     files.set(input.path.slice('/home/'.length), text);
     return { bytes: text.length, sha256: '' };
   }) as Parameters<typeof createRunTexts>[0]['jobs']['query'];
   const service = createRunTexts({ artifacts, jobs: { query } });
   return {
-    asked,
+    asked: requests,
     files,
     read: async (run: RunDocument) => new Response(await (await service.read(run, 'record')).open()).text(),
     open: (run: RunDocument) => service.read(run, 'record'),

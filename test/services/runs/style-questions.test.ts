@@ -72,8 +72,8 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
   };
   const data = market(500, 2600, 3);
   const positions = (text: string | null) => data.dates.indexOf(dayFrom(text!));
-  const asked = of(data);
-  expect([...asked.keys()]).toEqual([
+  const request = of(data);
+  expect([...request.keys()]).toEqual([
     'DIVIDEND_YIELD',
     'PRICE_RETURN',
     'RETURN',
@@ -84,7 +84,7 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
     'VOLATILITY',
     'BETA',
   ]);
-  for (const questions of asked.values()) {
+  for (const questions of request.values()) {
     expect(questions.at(-1)).toMatchObject({ start: null, end: null });
     const ranges = questions.slice(0, -1).map(({ start, end }) => [positions(start), positions(end)] as const);
     const dates = ranges.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, k) => from + k));
@@ -92,7 +92,7 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
     expect(dates).toEqual(Array.from({ length: 2600 - first }, (_, k) => first + k));
     for (const [from] of ranges.slice(1)) expect(from % 252).toBe(0);
   }
-  expect(asked.get('BETA')!.length).toBeGreaterThan(2 * asked.get('RETURN')!.length);
+  expect(request.get('BETA')!.length).toBeGreaterThan(2 * request.get('RETURN')!.length);
   expect(of(market(5000, 2600, 0)).has('BETA')).toBe(false);
   // 12 MiB at 180 bytes a date.
   const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - positions('2010-01-04'))));

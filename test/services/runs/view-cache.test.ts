@@ -4,9 +4,12 @@ import { createViewCache } from '#services/runs/view-cache.js';
 /** Views of a number of bytes, numbered in the order of their creation. */
 function views(limitBytes: number) {
   const cache = createViewCache(limitBytes);
-  let made = 0;
+  let count = 0;
   const ask = async (question: unknown, size = 10): Promise<number> => {
-    const { bytes } = await cache.get(question, async () => ({ bytes: new Uint8Array(size).fill(++made), sha256: '' }));
+    const { bytes } = await cache.get(question, async () => ({
+      bytes: new Uint8Array(size).fill(++count),
+      sha256: '',
+    }));
     return bytes[0]!;
   };
   return { cache, ask };

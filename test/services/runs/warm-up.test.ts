@@ -34,19 +34,19 @@ test('without a served market nothing is asked, with one each thread loads its c
 });
 
 test('a stored run stops the questions until none has been stored for a while', async () => {
-  const made = warmUp({
+  const result = warmUp({
     fails(_task, asked) {
       if (asked === 2) {
-        made.wake('FIRST');
-        made.wake('SECOND');
+        result.wake('FIRST');
+        result.wake('SECOND');
       }
       return undefined;
     },
   });
-  made.serve(marketOf('a'));
-  expect(await made.tick()).toEqual(CODE_AND_MARKET.slice(0, 2));
-  expect(made.timers.size).toBe(1);
-  expect(await made.tick()).toEqual(WHOLE.slice(2));
+  result.serve(marketOf('a'));
+  expect(await result.tick()).toEqual(CODE_AND_MARKET.slice(0, 2));
+  expect(result.timers.size).toBe(1);
+  expect(await result.tick()).toEqual(WHOLE.slice(2));
 });
 
 test('the wait after a stored run begins again while the next run is computed', async () => {

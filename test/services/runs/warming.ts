@@ -61,7 +61,7 @@ export function warmUp({
   readonly isAlone?: boolean;
   readonly answers?: boolean;
 } = {}) {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const inputs: { readonly task: string; readonly lane: Lane; readonly input: unknown }[] = [];
   const load: Record<Lane, number> = { light: 0, heavy: 0 };
   const faults: unknown[] = [];
@@ -71,9 +71,11 @@ export function warmUp({
     load: (lane: Lane) => load[lane],
     run({ lane, task, input }: { lane: Lane; task: string; input: TaskInput<'view-run'> | TaskInput<'warm-up'> }) {
       inputs.push({ task, lane, input });
-      asked.push(`${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${partOf(input)}` : ''}`);
+      requests.push(
+        `${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${partOf(input)}` : ''}`,
+      );
       expect(load.light).toBe(0);
-      const failure = fails(task, asked.length);
+      const failure = fails(task, requests.length);
       return { output: failure ? Promise.reject(failure) : Promise.resolve(null) };
     },
   } as unknown as Pick<ComputePool, 'run' | 'load'>;
@@ -85,7 +87,7 @@ export function warmUp({
         .filter((key) => key.startsWith(`${kind} `))
         .map((key) => key.slice(kind.length + 1)),
   } as WarmUpDependencies['documents'];
-  const made = createWarmUp({
+  const result = createWarmUp({
     documents,
     pool,
     artifacts: { file: async ({ name }) => `/home/${name}`, read: async () => new Uint8Array() },
@@ -97,23 +99,23 @@ export function warmUp({
     onFault: (fault) => void faults.push(fault),
   });
   return {
-    ...made,
+    ...result,
     inputs,
     load,
     faults,
     timers,
     serve(market: ServedMarket | undefined) {
       served = market;
-      made.wake();
+      result.wake();
     },
     /** The questions when the clock fires. */
     async tick(): Promise<string[]> {
-      const before = asked.length;
+      const before = requests.length;
       const due = [...timers];
       timers.clear();
       for (const call of due) call();
       for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
-      return asked.slice(before);
+      return requests.slice(before);
     },
   };
 }

@@ -45,8 +45,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
     unwritten: [],
   },
   replay: OUTPUT,
-  'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } },
-  'simulate-paths': { precision: 'float64' },
+  'simulate-part': { tallies: REF },
   'sum-simulation': OUTPUT,
   'sum-sweep': OUTPUT,
 };
@@ -84,7 +83,8 @@ function worldWith(isThere: () => boolean) {
     report: () => undefined,
     signal: new AbortController().signal,
   } as unknown as Attempt;
-  const ofRuns = { documents, artifacts, markets, dataVersions };
+  const stores = { within: async <T>(_storeId: unknown, work: () => T | Promise<T>) => work() };
+  const ofRuns = { documents, artifacts, markets, dataVersions, stores };
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
       kind: createBacktestJob({ runMaker: createRunMaker(ofRuns), runsKept: 20 }),
@@ -95,8 +95,8 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
-      kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }),
-      payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
+      kind: createSimulationJob({ ...ofRuns, states: { requireMarket: async () => market }, workers: 1 }),
+      payload: { run_id: 'I', request: { paths: 1, horizon: 1 }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
       kind: createSweepJob({ ...ofRuns, workers: 1 }),

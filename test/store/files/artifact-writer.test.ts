@@ -52,15 +52,15 @@ const madeOf = (sizes: readonly number[]): MadeBytes => ({
 test('bytes that are made in parts are written as a whole of them is', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const name = artifacts.newName();
-  const made = madeOf([3, PART + 1, 1]);
-  const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes: made }]);
+  const result = madeOf([3, PART + 1, 1]);
+  const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes: result }]);
   const bytes = new Uint8Array(PART + 5)
     .fill(1, 0, 3)
     .fill(2, 3, PART + 4)
     .fill(3, PART + 4);
   expect(ref).toEqual({ name, bytes: bytes.length, sha256: sha256(bytes) });
   expect(Buffer.compare(await artifacts.read(ref!), bytes)).toBe(0);
-  expect(Buffer.compare(wholeOf(made), bytes)).toBe(0);
+  expect(Buffer.compare(wholeOf(result), bytes)).toBe(0);
 });
 
 test('a large file is flushed while it is written and again at the end, and none exists if any flush fails', async () => {

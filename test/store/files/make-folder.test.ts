@@ -16,8 +16,8 @@ test('a folder is made with those above it, of the mode that is asked for, and f
 
 test('of many that make the same folder one does, and none is refused', async () => {
   const path = join(await newFolder(), 'a', 'b');
-  const made = await Promise.all(Array.from({ length: 16 }, () => makeFolder(path)));
-  expect(made.filter(Boolean)).toHaveLength(1);
+  const result = await Promise.all(Array.from({ length: 16 }, () => makeFolder(path)));
+  expect(result.filter(Boolean)).toHaveLength(1);
 });
 
 test('a file in the way is refused, as the folder or above it', async () => {

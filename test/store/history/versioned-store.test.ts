@@ -50,8 +50,8 @@ async function randomWrite(store: DocumentStore, { kind, id }: Subject, random: 
 }
 
 async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise<string | null> {
-  const found = await store.get(kind, id);
-  return found === undefined || 'unreadable' in found ? null : stateOf(kind, JSON.stringify(found.body));
+  const stored = await store.get(kind, id);
+  return stored === undefined || 'unreadable' in stored ? null : stateOf(kind, JSON.stringify(stored.body));
 }
 
 /** The declared fields of a store: every field that the tests write. */
@@ -72,8 +72,8 @@ test('the state of every past time is what was answered then, over random edits,
   for (let i = 0; i < 80; i++) {
     const subject = subjects[Math.floor(random() * subjects.length)]!;
     await randomWrite(store, subject, random);
-    const answered = await answeredNow(store, subject);
-    states.push({ subject, answered, versions: (await headOf(store, subject))?.latest ?? 0 });
+    const response = await answeredNow(store, subject);
+    states.push({ subject, answered: response, versions: (await headOf(store, subject))?.latest ?? 0 });
     if (i % 40 === 39) {
       await store.close();
       store = await opened(folder, (i + 1) * 1_000_000);
@@ -110,8 +110,8 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
 
 async function versionsOf(store: DocumentStore, subject: Subject): Promise<Version[]> {
   const { latest } = (await headOf(store, subject))!;
-  const found = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
-  return found.map((version) => {
+  const result = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
+  return result.map((version) => {
     if (typeof version !== 'object') throw new Error('a version is lost');
     return version;
   });

@@ -153,8 +153,8 @@ describe('a damaged file', () => {
       }
       const others: unknown[] = [];
       for (const id of await store.ids('index')) {
-        const found = await store.get('index', id); // Undefined where the flip was in the way to a key.
-        if (found !== undefined && 'body' in found && JSON.stringify(found.body) !== whole) others.push(found);
+        const stored = await store.get('index', id); // Undefined where the flip was in the way to a key.
+        if (stored !== undefined && 'body' in stored && JSON.stringify(stored.body) !== whole) others.push(stored);
       }
       expect(others).toEqual([]);
       await store.close();

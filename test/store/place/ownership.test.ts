@@ -50,8 +50,8 @@ async function livingCluster() {
 /** A copy of the documents as they are now. */
 async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
   const copy = createMemoryEngine().open();
-  const found = await documents.get('artifact-store', 'shared');
-  const body = (found as { readonly body: unknown }).body;
+  const stored = await documents.get('artifact-store', 'shared');
+  const body = (stored as { readonly body: unknown }).body;
   await copy.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', structuredClone(body))));
   return copy;
 }

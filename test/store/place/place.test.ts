@@ -34,10 +34,10 @@ afterEach(() => watch?.close());
 async function taken() {
   const folder = join(await newFolder(), 'mount');
   const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
-  const told: (string | undefined)[] = [];
-  watch = await watchPlace(at(folder), { storeId, onChange: (fault) => told.push(fault) });
+  const reports: (string | undefined)[] = [];
+  watch = await watchPlace(at(folder), { storeId, onChange: (fault) => reports.push(fault) });
   const artifacts = watchedArtifacts(await openArtifacts(folder, watchFreeSpace(folder), { storeId }), watch);
-  return { folder, artifacts, watch, told };
+  return { folder, artifacts, watch, told: reports };
 }
 
 test('a database takes the place of its first process, and no other one afterwards', async () => {

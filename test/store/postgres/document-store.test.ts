@@ -133,16 +133,16 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
   test('are looked at again after ten minutes, by nobody who waits, and left out when they cannot be had', async () => {
     let now = 0;
     let looks = 0;
-    const found = { databaseBytes: 1, results: 2, resultBytes: 3 };
-    const look = async () => (++looks === 2 ? Promise.reject(new Error('away')) : found);
+    const result = { databaseBytes: 1, results: 2, resultBytes: 3 };
+    const look = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
     const sizes = watchSharedSizes(look, () => now);
     const settled = () => new Promise((resolve) => setImmediate(resolve));
     expect(sizes()).toBeUndefined();
     await settled();
     now = 600_000;
-    expect([sizes(), looks]).toEqual([found, 1]);
+    expect([sizes(), looks]).toEqual([result, 1]);
     now = 600_001;
-    expect([sizes(), looks]).toEqual([found, 2]);
+    expect([sizes(), looks]).toEqual([result, 2]);
     await settled();
     expect([sizes(), looks]).toEqual([undefined, 2]);
   });

@@ -35,12 +35,12 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
       expect([...new Set(connections.map(({ ssl }) => ssl))]).toEqual([true]);
       await documents.close();
 
-      const refused = [
+      const refusals = [
         through(place.url, 'localhost', STRANGER),
         through(place.url, '127.0.0.1', AUTHORITY),
         through(place.url, 'localhost'),
       ];
-      for (const wrong of refused) {
+      for (const wrong of refusals) {
         const refusal = {
           exitStatus: 78,
           message: expect.stringMatching(/^The certificate of the database at .* is refused/),
@@ -150,9 +150,9 @@ describe('an object store on TLS', () => {
   }
 
   test('is used by a process that is given its authority, and refused at once by any other', async () => {
-    const refused =
+    const refusal =
       'STORE_UNAVAILABLE The certificate of the object store is refused: UNABLE_TO_VERIFY_LEAF_SIGNATURE.';
-    expect(await Promise.all([AUTHORITY!, STRANGER!].map(roundTrip))).toEqual(['prices', refused]);
+    expect(await Promise.all([AUTHORITY!, STRANGER!].map(roundTrip))).toEqual(['prices', refusal]);
     expect([...objects]).toEqual([['/results/a', Buffer.from('prices')]]);
   });
 });

@@ -18,8 +18,8 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
         return client;
       }),
     );
-    const made = await Promise.all(clients.map((client) => migrate(client, 'made_at_once')));
-    expect(made.map(({ from }) => from).toSorted((a, b) => a - b)).toEqual([0, PROTOCOL, PROTOCOL]);
+    const result = await Promise.all(clients.map((client) => migrate(client, 'made_at_once')));
+    expect(result.map(({ from }) => from).toSorted((a, b) => a - b)).toEqual([0, PROTOCOL, PROTOCOL]);
     await clients[0]!.query('DROP SCHEMA made_at_once CASCADE');
     for (const client of clients) await client.end();
   });

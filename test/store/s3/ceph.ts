@@ -54,9 +54,9 @@ export async function sharedCeph(): Promise<Ceph> {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
   }
   while (!existsSync(outcome)) await sleep(LOOK_MS); // Another file is starting it.
-  const told = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // As written above.
-  if ('failure' in told) throw new Error(`Ceph did not start: ${told.failure}`);
-  return told;
+  const report = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // As written above.
+  if ('failure' in report) throw new Error(`Ceph did not start: ${report.failure}`);
+  return report;
 }
 
 async function startCeph(folder: string): Promise<Ceph> {

@@ -167,10 +167,10 @@ test('an unavailable object store delays a write, and one that refuses reports i
   const stranger = withKeys({ accessKeyId: 'nobody', secretAccessKey: 'another' });
   const forger = withKeys({ secretAccessKey: 'another' });
   for (const client of service.isStrict ? [stranger, forger] : [stranger]) {
-    const refused = await client.get('nothing', isThere).catch((thrown: unknown) => thrown);
-    expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect(String(refused)).toMatch(/403 \w+: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
-    expect(String(refused)).not.toMatch(/another|nobody/);
+    const refusal = await client.get('nothing', isThere).catch((thrown: unknown) => thrown);
+    expect(refusal).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(String(refusal)).toMatch(/403 \w+: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
+    expect(String(refusal)).not.toMatch(/another|nobody/);
   }
 });
 
@@ -253,7 +253,7 @@ test('an error that only another setting resolves names that setting, and no key
     expect(String(thrown)).not.toMatch(/OF-MINE/);
     return String(thrown);
   };
-  const told = [
+  const reports = [
     [403, 'SignatureDoesNotMatch', /AWS_SECRET_ACCESS_KEY/],
     [403, 'AccessDenied', /AWS_ACCESS_KEY_ID, may not/],
     [400, 'ExpiredToken', /AWS_SESSION_TOKEN/],
@@ -262,7 +262,7 @@ test('an error that only another setting resolves names that setting, and no key
     [403, 'RequestTimeTooSkewed', /clock/],
     [409, 'SomethingElse', /with 409 SomethingElse\.$/],
   ] as const;
-  for (const [status, code, words] of told) {
+  for (const [status, code, words] of reports) {
     answer = [status, `<Error><Code>${code}</Code><Message>of TOKEN-OF-MINE</Message></Error>`];
     expect(await refused(`http://${host}`)).toMatch(words);
   }
@@ -334,8 +334,8 @@ test.runIf(IS_SOAK)('a listing has every object once, also when it takes several
   for (let i = 0; i < names.length; i += 20)
     await Promise.all(names.slice(i, i + 20).map((name) => client.put(name, bytesOf(1), sha256(bytesOf(1)))));
   service.seen.length = 0;
-  const listed: string[] = [];
-  for await (const { name } of client.list()) listed.push(name);
-  expect(listed.toSorted()).toEqual(names.toSorted());
+  const listing: string[] = [];
+  for await (const { name } of client.list()) listing.push(name);
+  expect(listing.toSorted()).toEqual(names.toSorted());
   expect(service.seen).toEqual(['GET list-type', 'GET list-type']);
 });

@@ -28,7 +28,7 @@ const announced = { ...held, effective: held.day };
 
 /** An export in parts of `bytes` bytes. */
 function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
-  const made: Uint8Array[] = [];
+  const results: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
     const pieces: Uint8Array[] = [];
@@ -44,9 +44,9 @@ function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8A
       announced,
       tick: () => {},
     });
-    made.push(Buffer.concat(pieces));
+    results.push(Buffer.concat(pieces));
   }
-  return made;
+  return results;
 }
 
 /** Row groups of a Parquet file are its parts. */

@@ -59,7 +59,7 @@ test.each(['attribution', 'events'] as const)(
     }
     // Entries deleted between two exports are computed again.
     for (const key of kept.keys()) if (!key.includes('"rows"')) kept.delete(key);
-    const asked = { table, format: 'csv', start: null } as const;
-    expect(exported(asked, keep).bytes).toEqual(exported(asked).bytes);
+    const request = { table, format: 'csv', start: null } as const;
+    expect(exported(request, keep).bytes).toEqual(exported(request).bytes);
   },
 );

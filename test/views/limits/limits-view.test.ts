@@ -25,12 +25,12 @@ const above = (weights: readonly number[], trigger: number): number =>
 
 /** Spells of consecutive closes beyond a bound. */
 function spells(isBeyond: readonly boolean[]): [number, number | null][] {
-  const found: [number, number | null][] = [];
+  const results: [number, number | null][] = [];
   isBeyond.forEach((is, t) => {
-    if (is && isBeyond[t - 1] !== true) found.push([t, null]);
-    if (!is && isBeyond[t - 1] === true) found.at(-1)![1] = t - 1;
+    if (is && isBeyond[t - 1] !== true) results.push([t, null]);
+    if (!is && isBeyond[t - 1] === true) results.at(-1)![1] = t - 1;
   });
-  return found;
+  return results;
 }
 
 /** Sums of the weights by issuer. */
@@ -91,8 +91,8 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
           view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
           rows.forEach(({ row }, r) => {
             const own = spells(expected.map((of) => of[r]! < -1e-12));
-            const told = view.breaches.filter((breach) => breach.row === row);
-            expect(told.map(({ begin, end }) => [begin, end])).toEqual(
+            const reports = view.breaches.filter((breach) => breach.row === row);
+            expect(reports.map(({ begin, end }) => [begin, end])).toEqual(
               own.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),
             );
             breaches += own.length;

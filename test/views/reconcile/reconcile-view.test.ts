@@ -46,11 +46,11 @@ test.each([
   ['a target', 'targets', ['rebalance 2024-01-03: redistributed']],
   ['a value', 'value', ['growth and costs', 'net asset value', 'positions: weight']],
 ] as const)('%s that was changed is found', (_name, block, names) => {
-  const found = failing((bytes, offsetOf) => {
+  const result = failing((bytes, offsetOf) => {
     const values = new Float64Array(bytes.buffer, offsetOf(block), 4);
     values[block === 'level' ? 3 : 2]! *= 0.99;
   });
-  expect(found).toEqual(expect.arrayContaining([...names]));
+  expect(result).toEqual(expect.arrayContaining([...names]));
 });
 
 test('a strategy that rebalances while its index holds nothing reconciles', () => {
@@ -78,11 +78,11 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
 });
 
 test('weights of a rebalance that were all made smaller are found', () => {
-  const found = failing((bytes, offsetOf) => {
+  const result = failing((bytes, offsetOf) => {
     const targets = new Float64Array(bytes.buffer, offsetOf('targets'), 2);
     targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
   });
-  expect(found).toEqual(
+  expect(result).toEqual(
     ['weights', 'uncapped weights', 'redistributed', 'held'].map((name) => `rebalance 2024-01-02: ${name}`),
   );
 });
@@ -96,7 +96,7 @@ test.each([
   'tracking_error',
   'volatility',
 ])('a changed %s is found', (metric) => {
-  const found = failing((bytes, offsetOf) => {
+  const result = failing((bytes, offsetOf) => {
     const file = Buffer.from(bytes.buffer);
     const key = `"${metric}":`;
     const from = file.indexOf(key, offsetOf('record')) + key.length;
@@ -108,8 +108,8 @@ test.each([
       from,
     );
   });
-  expect(found).toHaveLength(1);
-  expect(found[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
+  expect(result).toHaveLength(1);
+  expect(result[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
 });
 
 test('a stored file whose bytes differ, or which is gone, is found', () => {
@@ -134,8 +134,8 @@ test('bytes that are not columns are reported as unreadable', () => {
 });
 
 test('an overwritten record is found, and the rest is still reported', () => {
-  const found = failing((bytes, offsetOf) => bytes.fill(0x78, offsetOf('record'), offsetOf('record') + 40));
-  expect(found).toEqual(['record']);
+  const result = failing((bytes, offsetOf) => bytes.fill(0x78, offsetOf('record'), offsetOf('record') + 40));
+  expect(result).toEqual(['record']);
 });
 
 test('a price that was changed is found between two trades', () => {
@@ -164,9 +164,9 @@ test('a price that was changed is found between two trades', () => {
 test('any run reconciles, on markets with every kind of corporate action', () => {
   fc.assert(
     fc.property(randomMarket, randomDocument, randomRequest, ({ market: any }, definition, request) => {
-      const found = tryRun(any, definition, request);
-      if (!found) return;
-      const bytes = runToColumns(found, { contentHash: 's' });
+      const result = tryRun(any, definition, request);
+      if (!result) return;
+      const bytes = runToColumns(result, { contentHash: 's' });
       const { checks } = reconcileView(
         openColumns((start, end) => bytes.slice(start, end)),
         () => [],

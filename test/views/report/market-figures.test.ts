@@ -91,13 +91,13 @@ test('orders of the latest rebalance, by hand', () => {
 });
 
 test('dividends in points: a third of the level at 5 %, of which a net return reinvests 85 %', () => {
-  const found = runDividends(columns, sm);
-  if ('missing' in found) throw new Error(found.missing);
+  const result = runDividends(columns, sm);
+  if ('missing' in result) throw new Error(result.missing);
   const [points, net] = [(100 / 3) * 0.05, (100 / 3) * 0.0425];
   const sums = { points: expect.closeTo(points, 12) as number, net_points: expect.closeTo(net, 12) as number };
-  expect(found.years).toEqual([{ year: 2024, ...sums }]);
-  expect(found.trailing).toMatchObject(sums);
-  expect([found.withholding_tax, found.net_points]).toEqual([0.15, [sums.net_points]]);
+  expect(result.years).toEqual([{ year: 2024, ...sums }]);
+  expect(result.trailing).toMatchObject(sums);
+  expect([result.withholding_tax, result.net_points]).toEqual([0.15, [sums.net_points]]);
 });
 
 test('a report prints the breaches, the orders and the dividends', () => {

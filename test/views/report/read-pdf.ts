@@ -213,14 +213,14 @@ export function overlaps({ texts }: PdfPage): [string, string][] {
     }))
     .filter(({ text }) => text.trim() !== '');
   const sorted = boxes.toSorted((a, b) => a.bottom - b.bottom);
-  const found: [string, string][] = [];
+  const results: [string, string][] = [];
   sorted.forEach((box, i) => {
     for (let k = i + 1; k < sorted.length && sorted[k]!.bottom < box.top; k++) {
       const other = sorted[k]!;
-      if (other.left < box.right && box.left < other.right) found.push([box.text, other.text]);
+      if (other.left < box.right && box.left < other.right) results.push([box.text, other.text]);
     }
   });
-  return found;
+  return results;
 }
 
 /** Texts and lines of a page that reach over its edge, or over a margin. */

@@ -124,18 +124,18 @@ describe('after a restart', () => {
   test('a file that is not to be remembered is read each time, and is asked for once it has its content', async () => {
     const path = await written();
     checked = newCheckedFiles(destination)!;
-    let asked = 0;
+    let count = 0;
     const look = (): boolean =>
       hasContent(
         { path, sha256: SHA256 },
         checked,
         () => {},
-        () => ++asked > 1,
+        () => ++count > 1,
       );
-    expect([look(), asked, look(), asked]).toEqual([true, 1, true, 2]);
-    expect([look(), asked]).toEqual([true, 2]);
+    expect([look(), count, look(), count]).toEqual([true, 1, true, 2]);
+    expect([look(), count]).toEqual([true, 2]);
     flip(path);
-    expect([look(), asked]).toEqual([false, 2]);
+    expect([look(), count]).toEqual([false, 2]);
   });
 
   test('a file that has just been touched is read until a later touch shows', async () => {

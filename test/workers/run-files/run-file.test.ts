@@ -75,7 +75,7 @@ describe('the hash of a file that is read past the cache', () => {
     writeFileSync(path, bytes);
     const { openSync, readSync } = fs;
     const direct = new Set<number>();
-    let refused = 0;
+    let count = 0;
     fs.openSync = ((...words: Parameters<typeof openSync>) => {
       const file = openSync(...words);
       if (typeof words[1] === 'number' && (words[1] & fs.constants.O_DIRECT) !== 0) direct.add(file);
@@ -83,7 +83,7 @@ describe('the hash of a file that is read past the cache', () => {
     }) as typeof openSync;
     fs.readSync = ((...words: Parameters<typeof readSync>) => {
       if (!direct.delete(words[0])) return readSync(...words);
-      refused++;
+      count++;
       throw Object.assign(new Error('EINVAL'), { code: 'EINVAL' });
     }) as typeof readSync;
     syncBuiltinESMExports();
@@ -93,7 +93,7 @@ describe('the hash of a file that is read past the cache', () => {
       Object.assign(fs, { openSync, readSync });
       syncBuiltinESMExports();
     }
-    expect(refused).toBe(1);
+    expect(count).toBe(1);
   });
 });
 

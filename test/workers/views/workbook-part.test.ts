@@ -9,12 +9,12 @@ const open = () => ({ columns: openColumns((from, to) => sample.columns.subarray
 
 /** A workbook in parts, each asked for under an id. */
 async function parts(idOf: (part: number) => string): Promise<Buffer[]> {
-  const made: Buffer[] = [];
+  const results: Buffer[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
     const pieces: Uint8Array[] = [];
     from = await workbookPart({
-      exportId: idOf(made.length),
+      exportId: idOf(results.length),
       open,
       from,
       table: 'weights',
@@ -22,9 +22,9 @@ async function parts(idOf: (part: number) => string): Promise<Buffer[]> {
       sink: { append: (piece) => void pieces.push(piece.slice()) },
       tick: () => {},
     });
-    made.push(Buffer.concat(pieces));
+    results.push(Buffer.concat(pieces));
   }
-  return made;
+  return results;
 }
 
 test('a workbook that a thread has lost continues with the byte after the last part', async () => {

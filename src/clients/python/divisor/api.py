@@ -75,14 +75,14 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "calendars", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
-    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "calendars", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param media: What is wanted instead of JSON.
@@ -106,6 +106,24 @@ class Operations:
         :param seconds: Seconds until the stream ends; 0: as soon as the unfinished jobs are reported.
         """
         return self._transport.events("GET", "/jobs/events", query={"seconds": seconds})
+
+    def list_job_kinds(self) -> c.JobKindList:
+        """Kinds of job, and which are paused."""
+        return cast("c.JobKindList", self._transport.json("GET", "/jobs/kinds"))
+
+    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
+        """Starts no more jobs of a kind.
+
+        :param job_kind: Kind of job.
+        """
+        return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/pause", body=body))
+
+    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]) -> c.JobKindState:
+        """Starts jobs of a kind again.
+
+        :param job_kind: Kind of job.
+        """
+        return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/resume"))
 
     def get_job(self, job_id: str, *, wait: Optional[float] = None) -> c.JobStatus:
         """Status of a job, with its result after success.
@@ -147,28 +165,58 @@ class Operations:
         """
         return cast("c.ScheduleView", self._transport.json("GET", f"/indices/{word(index_id)}/schedule", query={"asof": asof, "as_of": as_of, "limit": limit}))
 
-    def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
+    def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "closure", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
         """Calendar of events of all indices: announcements, effective dates, expiries and holidays.
 
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
 
-    def list_events_content(self, media: Literal["text/calendar"], *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> bytes:
+    def list_events_content(self, media: Literal["text/calendar"], *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "closure", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> bytes:
         """Calendar of events of all indices: announcements, effective dates, expiries and holidays.
 
         :param media: What is wanted instead of JSON.
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
+
+    def list_closures(self) -> c.CalendarClosuresCollection:
+        """Calendars with recorded changes."""
+        return cast("c.CalendarClosuresCollection", self._transport.json("GET", "/calendars"))
+
+    def get_closures(self, calendar_code: str) -> c.CalendarClosures:
+        """Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        """
+        return cast("c.CalendarClosures", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures"))
+
+    def put_closures(self, calendar_code: str, body: c.ClosuresBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.RecordedCalendarClosures:
+        """Records the changes of a calendar, in place of those recorded before.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        return cast("c.RecordedCalendarClosures", self._transport.json("PUT", f"/calendars/{word(calendar_code)}/closures", body=body, if_match=if_match, note=note))
+
+    def delete_closures(self, calendar_code: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes the recorded changes of a calendar: only its rules apply.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/calendars/{word(calendar_code)}/closures", query={"purge": purge}, if_match=if_match, note=note)
 
     def list_indices(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.IndexCollection:
         """Stored index definitions.
@@ -193,37 +241,56 @@ class Operations:
         """Every kind of overlay: formula, its publication, parameters."""
         return cast("c.OverlayTypes", self._transport.json("GET", "/indices/overlay-types"))
 
-    def list_methodology_templates(self) -> c.MethodologyTemplateCollection:
-        """Published methodologies as templates, with the data that each requires and its availability in the served store."""
-        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates"))
+    def list_methodology_templates(self, *, store_id: Optional[str] = None) -> c.MethodologyTemplateCollection:
+        """Published methodologies as templates, with the data that each requires and its availability in the served store.
 
-    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None) -> c.MethodologyTemplateDetail:
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates", query={"store_id": store_id}))
+
+    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.MethodologyTemplateDetail:
         """One published methodology as index documents that can be stored.
 
         :param index_id: Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.
         :param base_date: Base date of every document. Default: one year after the start of the served store, or that of the template.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
+        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date, "store_id": store_id}))
 
-    def get_methodology_template_level(self, methodology_id: str) -> c.MethodologyTemplateLevel:
-        """A published methodology on the served store: its level over the last three years; nothing is stored."""
-        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level"))
+    def get_methodology_template_level(self, methodology_id: str, *, store_id: Optional[str] = None) -> c.MethodologyTemplateLevel:
+        """A published methodology on the served store: its level over the last three years; nothing is stored.
 
-    def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
-        """Validates a definition; nothing is stored."""
-        return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level", query={"store_id": store_id}))
 
-    def evaluate_datapoint(self, body: c.DatapointRequest) -> c.DatapointEvaluation:
-        """Analyses an expression: its canonical text, its unit and the values of a few securities."""
-        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body))
+    def validate_index(self, body: c.IndexDocumentBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
+        """Validates a definition; nothing is stored.
 
-    def preview_document(self, body: c.PreviewDocumentRequest) -> c.PreviewResponse:
-        """Computes the composition of a definition on one date; nothing is stored."""
-        return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body, query={"store_id": store_id}))
 
-    def what_if(self, body: c.WhatIfRequest) -> c.WhatIfResponse:
-        """Effect of a changed definition on one date; nothing is stored."""
-        return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body))
+    def evaluate_datapoint(self, body: c.DatapointRequest, *, store_id: Optional[str] = None) -> c.DatapointEvaluation:
+        """Analyses an expression: its canonical text, its unit and the values of a few securities.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body, query={"store_id": store_id}))
+
+    def preview_document(self, body: c.PreviewDocumentRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """Computes the composition of a definition on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body, query={"store_id": store_id}))
+
+    def what_if(self, body: c.WhatIfRequest, *, store_id: Optional[str] = None) -> c.WhatIfResponse:
+        """Effect of a changed definition on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body, query={"store_id": store_id}))
 
     def get_index(self, index_id: str, *, on: Optional[c.Date] = None) -> c.IndexDocument:
         """A stored definition, in the form that PUT accepts.
@@ -249,50 +316,58 @@ class Operations:
         """
         return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
-    def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None) -> c.PreviewResponse:
-        """Computes the composition of a stored definition on one date."""
-        return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body))
+    def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """Computes the composition of a stored definition on one date.
 
-    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None, run_id: Optional[str] = None) -> c.IndexExplanation:
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body, query={"store_id": store_id}))
+
+    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None, run_id: Optional[str] = None, store_id: Optional[str] = None) -> c.IndexExplanation:
         """Explains one weight.
 
         :param as_of: Default: the latest date of the store.
         :param run_id: Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id}))
+        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id, "store_id": store_id}))
 
     def get_methodology(self, index_id: str) -> c.Methodology:
         """The definition in numbered English sentences."""
         return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
 
-    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
+    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
         """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}))
+        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}))
 
-    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
+    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param media: What is wanted instead of JSON.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}, accept=media)
+        return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}, accept=media)
 
-    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None) -> Job[c.BacktestRunResult]:
+    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.BacktestRunResult]:
         """Backtest an index, or a strategy, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback, "priority": priority}))
 
-    def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None) -> c.BacktestBatch:
+    def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> c.BacktestBatch:
         """Backtest many indices and strategies, each as a separate job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback}))
+        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback, "priority": priority}))
 
     def list_backtests(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.BacktestRecordCollection:
         """Stored records, by id.
@@ -434,12 +509,13 @@ class Operations:
         """
         return cast("c.StoredRuns", self._transport.json("GET", f"/analytics/{word(index_id)}/runs", query={"limit": limit, "before": before}))
 
-    def diff_runs(self, index_id: str, body: c.RunsDifferenceRequest, *, callback: Optional[str] = None) -> Job[c.RunsDifference]:
+    def diff_runs(self, index_id: str, body: c.RunsDifferenceRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RunsDifference]:
         """Explain the differences between two stored runs, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback, "priority": priority}))
 
     def list_summaries(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RunSummaryCollection:
         """Level, returns, volatility and rebalances of every stored run, one row each.
@@ -638,20 +714,22 @@ class Operations:
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}, accept=media)
 
-    def run_sql(self, body: c.SqlRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
+    def run_sql(self, body: c.SqlRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
         """The answer to a SQL query over runs, prices and reference data.
 
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"format": format}))
+        return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"store_id": store_id, "format": format}))
 
-    def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
+    def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
         """The answer to a SQL query over runs, prices and reference data.
 
         :param media: What is wanted instead of JSON.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("POST", "/sql", body=body, query={"format": format}, accept=media)
+        return self._transport.content("POST", "/sql", body=body, query={"store_id": store_id, "format": format}, accept=media)
 
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.
@@ -668,9 +746,12 @@ class Operations:
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body, note=note))
 
-    def validate_constraint_set(self, body: c.ConstraintSetBody) -> c.ValidationReport:
-        """Everything there is to say about a constraint set; nothing is stored."""
-        return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body))
+    def validate_constraint_set(self, body: c.ConstraintSetBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
+        """Everything there is to say about a constraint set; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body, query={"store_id": store_id}))
 
     def get_constraint_set(self, constraint_set_id: str) -> c.ConstraintSet:
         """A stored constraint set, exactly as PUT accepts it.
@@ -706,16 +787,21 @@ class Operations:
         """Every objective and model of expected returns with its parameters."""
         return cast("c.ObjectiveTypes", self._transport.json("GET", "/optimise/objective-types"))
 
-    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None) -> Job[c.OptimisationRunResult]:
+    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.OptimisationRunResult]:
         """Optimises the weights of an index under a constraint set, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def preview_optimisation(self, body: c.OptimisationPreviewRequest) -> c.PreviewResponse:
-        """The weights that an optimisation would come to; nothing is stored."""
-        return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body))
+    def preview_optimisation(self, body: c.OptimisationPreviewRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """The weights that an optimisation would come to; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body, query={"store_id": store_id}))
 
     def get_optimisation(self, run_id: str) -> c.OptimisationRunResult:
         """The result of a finished optimisation.
@@ -767,23 +853,27 @@ class Operations:
         """
         self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match, note=note)
 
-    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskModelView]:
+    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.RiskModelView]:
         """Estimate a risk model as a job.
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskValidationView]:
+    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.RiskValidationView]:
         """Validate the forecasts of a risk model over history, as a job.
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None) -> c.RiskModelImportResult:
+    def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.RiskModelImportResult:
         """Import a risk model.
 
         :param model_id: Id of the risk model.
@@ -791,8 +881,9 @@ class Operations:
         :param annualisation: As in the JSON body.
         :param repair: As in the JSON body.
         :param date: Date of a file without a column `date`.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date}))
+        return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date, "store_id": store_id}))
 
     def export_risk_model(self, model_id: str) -> c.RiskModelImport:
         """A risk model in the form of an import.
@@ -801,20 +892,22 @@ class Operations:
         """
         return cast("c.RiskModelImport", self._transport.json("GET", f"/risk-models/{word(model_id)}/export"))
 
-    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.ReplayView]:
+    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.ReplayView]:
         """Repeat a stored run as a job, and report whether the result is equal.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
-    def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None) -> Job[c.SweepView]:
+    def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SweepView]:
         """Run many variants of an index and rank them, as one job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback, "priority": priority}))
 
     def get_sweep_rows(self, sweep_id: str, *, block: Optional[int] = None) -> c.SweepRows:
         """Rows of a sweep in blocks.
@@ -823,12 +916,14 @@ class Operations:
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
-    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None) -> Job[c.BatchView]:
+    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
         """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
     def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None) -> c.BatchAccounts:
         """Results of a batch in blocks of 100 accounts.
@@ -845,19 +940,21 @@ class Operations:
         """
         return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
 
-    def backtest_account(self, index_id: str, body: c.AccountBacktestRequest, *, callback: Optional[str] = None) -> Job[c.AccountBacktestView]:
+    def backtest_account(self, index_id: str, body: c.AccountBacktestRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.AccountBacktestView]:
         """Run one account with tax lots over the history of an index, after tax.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/accounts/backtest", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/accounts/backtest", body=body, query={"callback": callback, "priority": priority}))
 
-    def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None) -> Job[c.RerunView]:
+    def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RerunView]:
         """Repeat every stale run of indices and strategies, as one job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback, "priority": priority}))
 
     def get_rerun_rows(self, rerun_id: str, *, block: Optional[int] = None) -> c.RerunRows:
         """Rows of a rerun in blocks.
@@ -866,13 +963,14 @@ class Operations:
         """
         return cast("c.RerunRows", self._transport.json("GET", f"/analytics/reruns/{word(rerun_id)}/rows", query={"block": block}))
 
-    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
+    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SimulationView]:
         """Simulate the future level of a stored run, as a job.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
     def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, benchmark: Optional[str] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Volatility, tracking error, beta and correlation of a run over time.
@@ -885,12 +983,13 @@ class Operations:
         """
         return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "benchmark": benchmark, "half_life": half_life}))
 
-    def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None) -> Job[c.RenderResult]:
+    def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RenderResult]:
         """Renders a template as a PDF, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback, "priority": priority}))
 
     def list_renders(self, *, index_id: Optional[str] = None, template_id: Optional[str] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.RenderCollection:
         """Finished renders, newest first.
@@ -1059,31 +1158,34 @@ class Operations:
         """
         self._transport.json("DELETE", f"/data/stores/{word(store_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
-    def activate_store(self, store_id: str, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
+    def activate_store(self, store_id: str, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.DataStore]:
         """Reads a store again and serves it.
 
         :param store_id: Id of the data store.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback, "priority": priority}, note=note))
 
-    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
+    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
         """Refreshes a store from its source.
 
         :param store_id: Id of the data store.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback, "priority": priority}, note=note))
 
-    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
+    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
         """Refreshes the served store.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback, "priority": priority}, note=note))
 
     def audit_store(self, store_id: str) -> c.DataAudit:
         """Probable errors in the data of a store.
@@ -1126,13 +1228,14 @@ class Operations:
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 
-    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
+    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.DataStore]:
         """Generates a synthetic market into a new store and serves it.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback, "priority": priority}, note=note))
 
     def list_data_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.DataVersions:
         """Versions of the data of a store that were served, newest first.
@@ -1154,49 +1257,50 @@ class Operations:
         """
         return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit, "appended": appended}))
 
-    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.PricesResponse:
+    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.PricesResponse:
         """Market data of one security, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
         :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}))
+        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}))
 
-    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
+    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
         """Market data of one security, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
         :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}, accept=media)
+        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}, accept=media)
 
-    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> c.BatchReferenceResponse:
+    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv"]] = None) -> c.BatchReferenceResponse:
         """Reference data and derived figures of many securities on one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}))
+        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}))
 
-    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
+    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
         """Reference data and derived figures of many securities on one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
@@ -1204,20 +1308,22 @@ class Operations:
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}, accept=media)
+        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}, accept=media)
 
-    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None) -> c.ReferenceResponse:
+    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None, store_id: Optional[str] = None) -> c.ReferenceResponse:
         """Reference data and universes of one security.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_of: Values as known on this date. Default: the latest.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on}))
+        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on, "store_id": store_id}))
 
-    def get_corporate_actions(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None) -> c.CorporateActionsResponse:
+    def get_corporate_actions(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.CorporateActionsResponse:
         """Corporate actions of one security with their sums.
 
         :param identifier: Asset identifier, percent-encoded.
@@ -1225,42 +1331,57 @@ class Operations:
         :param start: First ex_date.
         :param end: Last ex_date.
         :param as_of: Last date of the trailing figures. Default: the last date of the data.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of}))
+        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of, "store_id": store_id}))
 
-    def get_coverage(self) -> c.CoverageResponse:
-        """Contents and age of the served store."""
-        return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage"))
+    def get_coverage(self, *, store_id: Optional[str] = None) -> c.CoverageResponse:
+        """Contents and age of the served store.
 
-    def get_coverage_history(self) -> c.CoverageHistoryResponse:
-        """Number of securities of the served store with a price on each date, and the expected number."""
-        return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history"))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage", query={"store_id": store_id}))
 
-    def get_data_source(self) -> c.DataSourceStatus:
-        """Status of the data source."""
-        return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source"))
+    def get_coverage_history(self, *, store_id: Optional[str] = None) -> c.CoverageHistoryResponse:
+        """Number of securities of the served store with a price on each date, and the expected number.
 
-    def list_fields(self) -> c.FieldList:
-        """Fields that rules can read in the served store, and its universes."""
-        return cast("c.FieldList", self._transport.json("GET", "/data/fields"))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history", query={"store_id": store_id}))
 
-    def list_series(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.SeriesCollection:
+    def get_data_source(self, *, store_id: Optional[str] = None) -> c.DataSourceStatus:
+        """Status of the data source.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source", query={"store_id": store_id}))
+
+    def list_fields(self, *, store_id: Optional[str] = None) -> c.FieldList:
+        """Fields that rules can read in the served store, and its universes.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.FieldList", self._transport.json("GET", "/data/fields", query={"store_id": store_id}))
+
+    def list_series(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.SeriesCollection:
         """Series of the served store: prices that are never constituents.
 
         :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
         :param after: Only securities whose identifier comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after}))
+        return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
-    def search_identifiers(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.IdentifierSearch:
+    def search_identifiers(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.IdentifierSearch:
         """Securities of the served store, searched by identifier or name.
 
         :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
         :param after: Only securities whose identifier comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after}))
+        return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
     def list_clients(self, *, limit: Optional[int] = None, after: Optional[str] = None, index_id: Optional[str] = None) -> c.ClientCollection:
         """Every client that receives files.
@@ -1307,20 +1428,22 @@ class Operations:
         """
         return cast("c.Deliveries", self._transport.json("GET", f"/clients/{word(client_id)}/deliveries", query={"schedule_id": schedule_id, "before": before, "limit": limit}))
 
-    def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.WatchlistCollection:
+    def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.WatchlistCollection:
         """Every watchlist.
 
         :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after}))
+        return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after, "store_id": store_id}))
 
-    def get_watchlist(self, watchlist_id: str) -> c.Watchlist:
+    def get_watchlist(self, watchlist_id: str, *, store_id: Optional[str] = None) -> c.Watchlist:
         """One watchlist.
 
         :param watchlist_id: Id of the watchlist.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}"))
+        return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}", query={"store_id": store_id}))
 
     def put_watchlist(self, watchlist_id: str, body: c.WatchlistUpsert, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Watchlist:
         """Creates or replaces a watchlist.
@@ -1799,6 +1922,42 @@ class Operations:
         """
         return cast("c.Schedule", self._transport.json("POST", f"/schedules/{word(schedule_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_closures_versions(self, calendar_code: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Versions of the calendar, with author, time and note.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions", query={"limit": limit, "before": before}))
+
+    def diff_closures_versions(self, calendar_code: str, from_: int, to: int) -> c.VersionDifference:
+        """Changes of the calendar between two versions.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/diff", query={"from": from_, "to": to}))
+
+    def get_closures_version(self, calendar_code: str, version: str) -> c.VersionedDocument:
+        """One version of the calendar.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}"))
+
+    def restore_closures_version(self, calendar_code: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.CalendarClosures:
+        """Restores a version of the calendar.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param version: Number of the version.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        return cast("c.CalendarClosures", self._transport.json("POST", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_procedure_versions(self, procedure_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Versions of the procedure, with author, time and note.
 
@@ -1931,7 +2090,7 @@ class Operations:
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
-    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None) -> c.DeskActions:
+    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None, store_id: Optional[str] = None) -> c.DeskActions:
         """Coming and recent corporate actions of the served store, with their state and flags.
 
         :param from_: First ex-date. Default: 10 days before the last session.
@@ -1940,32 +2099,35 @@ class Operations:
         :param identifier: Only actions of this security.
         :param flagged: Only actions with flags.
         :param limit: Maximum number of entries.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit}))
+        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit, "store_id": store_id}))
 
-    def get_action(self, action_id: str) -> c.DeskActionDetail:
+    def get_action(self, action_id: str, *, store_id: Optional[str] = None) -> c.DeskActionDetail:
         """One corporate action: its decisions, and each index before and after it.
 
         :param action_id: Id of the action.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}"))
+        return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}", query={"store_id": store_id}))
 
-    def decide_action(self, action_id: str, body: c.DeskDecisionRequest, *, note: Optional[str] = None) -> c.DeskAction:
+    def decide_action(self, action_id: str, body: c.DeskDecisionRequest, *, store_id: Optional[str] = None, note: Optional[str] = None) -> c.DeskAction:
         """Confirms, rejects or reopens a corporate action on its current terms.
 
         :param action_id: Id of the action.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, note=note))
+        return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, query={"store_id": store_id}, note=note))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
         """Owner of a document, and the clients that may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Sets the clients that may read a document.
 
         :param kind: Family of the document.
@@ -1973,7 +2135,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication, with author, time, request and version.
 
         :param start: Only entries at or after this day or time.
@@ -1987,7 +2149,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication, with author, time, request and version.
 
         :param media: What is wanted instead of JSON.

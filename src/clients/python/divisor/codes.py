@@ -103,6 +103,10 @@ class ScheduleNotFound(DivisorError):
     """No schedule is stored under the id."""
 
 
+class CalendarNotFound(DivisorError):
+    """No calendar has the code, or none of its changes is recorded."""
+
+
 class ProcedureNotFound(DivisorError):
     """No procedure is stored under the id."""
 
@@ -212,11 +216,11 @@ class NothingToRefresh(DivisorError):
 
 
 class StoreNotServed(DivisorError):
-    """Only the active store re-reads its folder or database; others are read on activation."""
+    """Answered up to version 0.3.0, where only the active store could be refreshed."""
 
 
 class StoreMismatch(DivisorError):
-    """The run was made on another data store than the active one."""
+    """The run was made on a data store that is not active and cannot be read; the message has the reason."""
 
 
 class JobRunning(DivisorError):
@@ -473,6 +477,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "CALENDAR_NOT_FOUND": CalendarNotFound,
     "PROCEDURE_NOT_FOUND": ProcedureNotFound,
     "CLIENT_NOT_FOUND": ClientNotFound,
     "FILE_NOT_FOUND": FileNotFound,

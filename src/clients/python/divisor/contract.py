@@ -13,6 +13,8 @@ class AccountBacktestJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["account"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -731,7 +733,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -842,6 +844,8 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
@@ -850,6 +854,8 @@ class BacktestJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["backtest"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -938,6 +944,8 @@ class BacktestRequest(t.TypedDict, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
@@ -1150,6 +1158,8 @@ class BatchJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["batch"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -1780,6 +1790,24 @@ class CVaRRow(_CVaRRow, total=False):
     params: CVaRParams
 
 
+class CalendarClosures(t.TypedDict):
+    #: Code of the calendar.
+    calendar: str
+    #: Name of the exchange.
+    name: str
+    #: Newest version of the changes; 0 if none were ever recorded.
+    version: int
+    #: Time of the last write.
+    updated_at: t.Optional[str]
+    #: Recorded changes by date.
+    changes: t.Sequence[SessionChange]
+
+
+class CalendarClosuresCollection(t.TypedDict):
+    #: Calendars by code.
+    calendars: t.Sequence[CalendarClosures]
+
+
 CalendarCoverage = t.TypedDict("CalendarCoverage", {
     "from": str,
     "published_to": str,
@@ -2053,6 +2081,53 @@ class ClientCollection(t.TypedDict):
     skipped: int
     #: These documents by cause.
     skipped_causes: SkippedCauses
+
+
+class ClosureEffectIndices(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Rebalances and reviews that move or are lost.
+    before: t.Sequence[MovedDate]
+    #: Rebalances and reviews in their place.
+    after: t.Sequence[MovedDate]
+    #: Published closes on lost sessions: they stand.
+    published: t.Sequence[str]
+    #: Added sessions before the last published close.
+    unpublished: t.Sequence[str]
+
+
+class ClosureEffectSchedules(t.TypedDict):
+    #: The schedule.
+    schedule_id: str
+    #: Open days of lost sessions: they end.
+    ended: t.Sequence[str]
+    #: Added sessions in the past without a day: perform them by backfill.
+    missing: t.Sequence[str]
+
+
+class ClosureEffect(t.TypedDict):
+    """Differences that recorded changes make."""
+
+    #: Dates that become sessions.
+    added: t.Sequence[str]
+    #: Sessions that are lost.
+    removed: t.Sequence[str]
+    #: Sessions whose hours change.
+    hours: t.Sequence[str]
+    #: Indices whose sessions change. Their runs become stale.
+    indices: t.Sequence[ClosureEffectIndices]
+    #: Schedules on the calendar with such days.
+    schedules: t.Sequence[ClosureEffectSchedules]
+
+
+class _ClosuresBody(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+
+
+class ClosuresBody(_ClosuresBody, total=False):
+    #: Only list what would change.
+    dry_run: bool
 
 
 class _CombinatorialFolds(t.TypedDict):
@@ -3897,7 +3972,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "CALENDAR_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: Message in one sentence.
     message: str
     #: Further members for the code, or null.
@@ -4974,6 +5049,8 @@ class GenerateJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["generate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -5734,6 +5811,13 @@ class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
     code: IndexDocumentPluginsCodeDatapoint
 
 
+class IndexDocumentClosures(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
+    version: int
+
+
 class _IndexDocument(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
@@ -5762,6 +5846,8 @@ class _IndexDocument(t.TypedDict):
 class IndexDocument(_IndexDocument, total=False):
     #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
+    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpec
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
@@ -5782,6 +5868,8 @@ class IndexDocument(_IndexDocument, total=False):
     overlay: OverlaySpec
     #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
+    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    closures: t.Mapping[str, IndexDocumentClosures]
 
 
 class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
@@ -5818,6 +5906,13 @@ class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
     code: IndexDocumentBodyPluginsCodeDatapoint
 
 
+class IndexDocumentBodyClosures(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
+    version: int
+
+
 class _IndexDocumentBody(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
@@ -5840,6 +5935,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     base_market_value: float
     #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
+    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpecInput
     #: Schedule of the rebalances.
@@ -5866,6 +5963,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     overlay: OverlaySpecInput
     #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
+    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    closures: t.Mapping[str, IndexDocumentBodyClosures]
     #: Free labels.
     tags: t.Sequence[str]
 
@@ -5873,8 +5972,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 class IndexEvent(t.TypedDict):
     #: The date.
     date: str
-    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
-    kind: t.Literal["holiday", "announcement", "effective", "expiry"]
+    #: `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
+    kind: t.Literal["holiday", "closure", "announcement", "effective", "expiry"]
     #: Null for an event of an exchange.
     index_id: t.Optional[str]
     #: Exchange MIC.
@@ -6017,6 +6116,8 @@ class IndexSummary(t.TypedDict):
     currency: str
     #: First rebalance: the first session on or after it.
     base_date: str
+    #: Its data store; null for the active one.
+    store_id: t.Optional[str]
     #: True if a backtest record is stored.
     has_run: bool
     #: Capture time of that record.
@@ -6140,6 +6241,36 @@ class JobCollection(t.TypedDict):
     skipped_causes: SkippedCauses
 
 
+class JobKindList(t.TypedDict):
+    #: Every kind, in a fixed order.
+    kinds: t.Sequence[JobKindState]
+
+
+class JobKindPause(t.TypedDict, total=False):
+    #: Reason, shown with the kind.
+    reason: t.Optional[str]
+
+
+class JobKindStatePause(t.TypedDict):
+    #: Time of the pause, ISO-8601 UTC with offset.
+    paused_at: str
+    #: Name of the key that paused it; `local` without authentication.
+    author: str
+    #: Reason in the request.
+    reason: t.Optional[str]
+
+
+class JobKindState(t.TypedDict):
+    """A kind of job."""
+
+    #: Kind of the object.
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]
+    #: Jobs of the light lane run while those of the heavy one do.
+    lane: t.Literal["heavy", "light"]
+    #: Null while jobs of the kind start.
+    pause: t.Optional[JobKindStatePause]
+
+
 class JobRetriesRefused(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
@@ -6176,6 +6307,8 @@ class JobStatus(t.TypedDict):
     job_id: str
     #: Kind of the object.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -6496,7 +6629,7 @@ class Limits(t.TypedDict):
     MAX_SQL_LENGTH: float
     #: Sessions of a simulated path: ten years.
     MAX_SIMULATION_SESSIONS: float
-    #: Paths of a simulation: four numbers of each are stored.
+    #: Paths of a simulation: 28 bytes of each are stored until it ends.
     MAX_SIMULATION_PATHS: float
     #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float
@@ -6743,6 +6876,8 @@ class LoadJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["load"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -7152,8 +7287,8 @@ class _MemberSpec(t.TypedDict):
     help: t.Optional[str]
     #: Schema of the value.
     ref: t.Optional[str]
-    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
+    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
@@ -7415,6 +7550,13 @@ class MomentumFilterRule(_MomentumFilterRule, total=False):
     fallback: t.Sequence[RuleFallback]
 
 
+class MovedDate(t.TypedDict):
+    #: Effective date.
+    date: str
+    #: Session of its announcement; the date itself without a notice.
+    announcement: str
+
+
 class MovesCheck(t.TypedDict):
     """Large moves of constituents have a corporate action."""
 
@@ -7579,6 +7721,8 @@ class OptimisationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["optimise"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -7954,8 +8098,8 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Schema of the value.
     ref: t.Optional[str]
-    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
+    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
     #: Members of an object, or of each entry of a list of objects; null of other values.
@@ -8617,7 +8761,7 @@ class Publication(t.TypedDict):
     stale: t.Optional[StaleState]
 
 
-class PublicationEntry(t.TypedDict):
+class _PublicationEntry(t.TypedDict):
     #: From 1, without a gap.
     seq: int
     #: The index, or the strategy of a run.
@@ -8656,6 +8800,11 @@ class PublicationEntry(t.TypedDict):
     key_id: str
     #: Ed25519 over the 32 bytes of hash, in base64.
     signature: str
+
+
+class PublicationEntry(_PublicationEntry, total=False):
+    #: Version of the recorded changes of its calendar that the run used; absent if there were none.
+    calendar_version: int
 
 
 class PublishRequest(t.TypedDict, total=False):
@@ -9270,6 +9419,23 @@ class ReconciliationView(t.TypedDict):
     not_compared: t.Sequence[str]
 
 
+class RecordedCalendarClosures(t.TypedDict):
+    #: Code of the calendar.
+    calendar: str
+    #: Name of the exchange.
+    name: str
+    #: Newest version of the changes; 0 if none were ever recorded.
+    version: int
+    #: Time of the last write.
+    updated_at: t.Optional[str]
+    #: Recorded changes by date.
+    changes: t.Sequence[SessionChange]
+    #: True if nothing was stored.
+    dry_run: bool
+    #: Differences that the changes make.
+    effect: ClosureEffect
+
+
 class ReferenceEntry(t.TypedDict):
     #: Asset identifier.
     identifier: str
@@ -9292,6 +9458,8 @@ class RefreshJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["refresh"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -9466,12 +9634,17 @@ class RefreshResult(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
-class RefreshStep(t.TypedDict):
-    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
-
+class _RefreshStep(t.TypedDict):
     type: t.Literal["refresh"]
     #: Finding codes that reject the whole refresh.
     fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
+class RefreshStep(_RefreshStep, total=False):
+    """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
+
+    #: Data store. Default: the active one.
+    store_id: t.Optional[str]
 
 
 class _RefreshStepInput(t.TypedDict):
@@ -9479,8 +9652,10 @@ class _RefreshStepInput(t.TypedDict):
 
 
 class RefreshStepInput(_RefreshStepInput, total=False):
-    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+    """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
 
+    #: Data store. Default: the active one.
+    store_id: t.Optional[str]
     #: Finding codes that reject the whole refresh.
     fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
 
@@ -9565,6 +9740,8 @@ class RenderJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["render"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -9696,6 +9873,8 @@ class ReplayJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["replay"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -9821,6 +10000,8 @@ class RerunJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["rerun"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -10262,6 +10443,8 @@ class RiskModelJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["risk"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -10420,6 +10603,8 @@ class RiskValidationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["validate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -10783,6 +10968,8 @@ class RunsDifferenceJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["diff"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -11255,6 +11442,22 @@ class SeriesPayload(t.TypedDict):
     name: t.Optional[str]
 
 
+class _SessionChange(t.TypedDict):
+    #: Day that differs from the rules of the calendar.
+    date: str
+    #: `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.
+    session: t.Literal["closed", "open"]
+    #: Why, with the source.
+    reason: str
+
+
+class SessionChange(_SessionChange, total=False):
+    #: Local time of a late opening. Default: the usual one.
+    opens: str
+    #: Local time of an early close. Default: the usual one.
+    closes: str
+
+
 class SftpTarget(t.TypedDict):
     type: t.Literal["sftp"]
     #: Name of the target, unique among those of the client.
@@ -11324,6 +11527,8 @@ class SimulationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["simulate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -11880,6 +12085,8 @@ class SweepJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sweep"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -12049,6 +12256,8 @@ class SweepTerms(t.TypedDict, total=False):
     transaction_cost_bps: float
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
 
 
 class _SweepView(t.TypedDict):
@@ -12091,6 +12300,8 @@ class SyncJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sync"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.

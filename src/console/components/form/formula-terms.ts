@@ -5,6 +5,8 @@ import { createContext } from 'preact';
 export interface Terms {
   readonly functions: readonly FunctionSpec[];
   readonly request: Partial<Pick<DatapointRequest, 'datapoints' | 'universe' | 'calendar' | 'currency'>>;
+  /** Data store of the definition; null for the served one. */
+  readonly store: string | null;
 }
 
-export const FormulaTerms = createContext<Terms>({ functions: [], request: {} });
+export const FormulaTerms = createContext<Terms>({ functions: [], request: {}, store: null });

@@ -19,12 +19,12 @@ interface FormulaProps {
 
 /** An expression as text: how the word at its end may go on, where it is wrong, its unit and a few of its values. */
 export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
-  const { functions, request } = useContext(FormulaTerms);
+  const { functions, request, store } = useContext(FormulaTerms);
   const text = formulaText(value);
   const isWritten = typeof value !== 'number' && text !== '' && !text.startsWith('{') && !datapoints.includes(text);
   const body = { expression: text, expects, ...request };
-  const { data, isBehind } = useOneAtATime(isWritten ? JSON.stringify(body) : null, () =>
-    service.value.call('evaluateDatapoint', { body }),
+  const { data, isBehind } = useOneAtATime(isWritten ? JSON.stringify([store, body]) : null, () =>
+    service.value.call('evaluateDatapoint', { query: store === null ? {} : { store_id: store }, body }),
   );
   const names = [...Object.keys(request.datapoints ?? {}), ...datapoints];
   const completions = isWritten ? completionsOf(text, names, functions) : [];

@@ -12,6 +12,7 @@ const FAMILIES = {
   'plug-in': { routes: 'Plugin', parameter: 'plugin_id', scope: 'admin' },
   client: { routes: 'Client', parameter: 'client_id', scope: 'publish' },
   schedule: { routes: 'Schedule', parameter: 'schedule_id', scope: 'write' },
+  calendar: { routes: 'Closures', parameter: 'calendar_code', scope: 'data' },
   procedure: { routes: 'Procedure', parameter: 'procedure_id', scope: 'write' },
   store: { routes: 'Store', parameter: 'store_id', scope: 'data' },
 } as const satisfies Record<string, { routes: string; parameter: string; scope: Scope }>;

@@ -6,6 +6,7 @@ export type EventKind = EventsView['events'][number]['kind'];
 /** Colours of the kinds of events, in the order of a day. */
 export const KINDS_OF_BADGES: Readonly<Record<EventKind, Kind>> = {
   holiday: 'plain',
+  closure: 'bad',
   announcement: 'info',
   effective: 'good',
   expiry: 'warning',

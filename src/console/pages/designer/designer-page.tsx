@@ -14,6 +14,8 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
+import { useFields } from '../../state/fields.js';
+import { storeOfNew } from '../../state/new-index.js';
 import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -76,8 +78,9 @@ async function newIndex(signal: AbortSignal): Promise<Opened> {
       () => [], // No store is served.
     ),
   ]);
-  const served = stores.find(({ active }) => active);
-  const document = newDocument(new Set(indices.map(({ id }) => id)), { start: served?.start ?? null, fields });
+  const { served, store } = storeOfNew(stores);
+  const taken = new Set(indices.map(({ id }) => id));
+  const document = newDocument(taken, { start: served?.start ?? null, fields, store });
   return { document, etag: null, isStored: false };
 }
 
@@ -101,8 +104,8 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const { document: first, isStored } = opened;
   const id = idOf(opened);
   const { draft, left, discard } = useDraft(opened);
-  const names = useNames();
   const document = draft.document.value;
+  const names = useNames(storeOf(document));
   const isChanged = !isSame(document, first);
   // A document is valid depending on what is stored, for example its parent.
   const report = useOneAtATime(
@@ -119,7 +122,9 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const findings = [...(report.data?.findings ?? []), ...refused];
   return (
     <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...names }}>
-      <FormulaTerms.Provider value={{ functions: types.functions, request: termsOf(document) }}>
+      <FormulaTerms.Provider
+        value={{ functions: types.functions, request: termsOf(document), store: storeOf(document) }}
+      >
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
           above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
@@ -252,9 +257,14 @@ function Saved({ saving, mine, note }: SavedProps) {
 
 const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Suggestions for fields: contents of the served store and stored documents. */
-function useNames() {
-  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+/** Data store that a definition names. */
+const storeOf = ({ store_id: store }: JsonObject): string | null =>
+  typeof store === 'string' && store !== '' ? store : null;
+
+/** Suggestions for fields: contents of the store of the definition and stored documents. */
+function useNames(store: string | null) {
+  const fields = useFields(store);
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const exchanges = useExchanges();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
@@ -264,6 +274,7 @@ function useNames() {
       exchanges,
       indices: indices.data?.indices.map(({ id }) => id) ?? [],
       universes: fields.data?.universes ?? [],
+      stores: new Map(stores.data?.stores.map(({ store_id: id, name }) => [id, name])),
       watchlists: watchlists.data?.watchlists.map(({ watchlist_id: id }) => id) ?? [],
     },
   };

@@ -81,6 +81,8 @@ export interface Known {
   readonly indices: readonly string[];
   readonly universes: readonly string[];
   readonly watchlists: readonly string[];
+  /** Names of data stores by id. */
+  readonly stores: ReadonlyMap<string, string>;
 }
 
 /** Context shared by all parts of the designer. */
@@ -113,13 +115,15 @@ interface Market {
   readonly start: string | null;
   /** Names of its datapoints. */
   readonly fields: readonly string[];
+  /** Data store to which a new index belongs; null for the served one of each moment. */
+  readonly store: string | null;
 }
 
 /**
  * The initial definition: the whole market by size, starting one year after the first data so that rules have enough history. A market
  * without sizes gives equal weights, one without dividends price returns.
  */
-export const newDocument = (taken: ReadonlySet<string>, { start, fields }: Market): JsonObject => {
+export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }: Market): JsonObject => {
   let number = 1;
   while (taken.has(`INDEX-${number}`)) number++;
   return {
@@ -135,6 +139,7 @@ export const newDocument = (taken: ReadonlySet<string>, { start, fields }: Marke
     id: `INDEX-${number}`,
     name: `Index ${number}`,
     base_date: start === null ? '' : monthsBefore(start, -12),
+    ...(store === null ? {} : { store_id: store }),
   };
 };
 

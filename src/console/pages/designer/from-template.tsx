@@ -2,6 +2,7 @@ import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { say } from '../../state/toasts.js';
+import { storeOfNew } from '../../state/new-index.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
@@ -10,12 +11,17 @@ import type { Opened } from './saving.js';
 
 /** A new index as a published methodology defines it, with the documents beneath it. */
 export async function fromTemplate(template: string, id: string | null, signal: AbortSignal): Promise<Opened> {
-  const { documents } = await service.value.call('getMethodologyTemplate', {
-    params: { methodology_id: template },
-    query: id === null ? {} : { index_id: id },
-    signal,
-  });
-  const bodies = documents as JsonObject[]; // Documents of JSON.
+  const [{ documents }, { stores }] = await Promise.all([
+    service.value.call('getMethodologyTemplate', {
+      params: { methodology_id: template },
+      query: id === null ? {} : { index_id: id },
+      signal,
+    }),
+    service.value.call('listStores', { signal }),
+  ]);
+  const { store } = storeOfNew(stores);
+  const bodies = (documents as JsonObject[]) // Documents of JSON.
+    .map((body) => (store === null ? body : { ...body, store_id: store }));
   return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };
 }
 

@@ -59,6 +59,13 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
           choices: [...known.exchanges.keys()],
           words: Object.fromEntries([...known.exchanges].map(([code, name]) => [code, `${code}, ${name}`])),
         };
+      case 'store':
+        return {
+          ...spec,
+          kind: 'choice',
+          choices: [...known.stores.keys()],
+          words: Object.fromEntries([...known.stores].map(([store, name]) => [store, `${store}, ${name}`])),
+        };
       case 'universe':
         return { ...spec, suggestions: isIndex ? known.indices : known.universes };
       case 'watchlist':

@@ -1,6 +1,7 @@
 import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
+import { storeOfNew } from '../../state/new-index.js';
 import { go } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -21,8 +22,8 @@ async function exampleDocument(): Promise<JsonObject> {
     service.value.call('listFields'),
   ]);
   const names = fields.map(({ name }) => name);
-  const start = stores.find(({ active }) => active)?.start ?? null;
-  const first = newDocument(new Set(), { start, fields: names });
+  const { served, store } = storeOfNew(stores);
+  const first = newDocument(new Set(), { start: served?.start ?? null, fields: names, store });
   const pipeline = isObject(first['pipeline']) ? first['pipeline'] : {};
   const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: COUNT } };
   return {

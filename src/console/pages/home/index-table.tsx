@@ -52,7 +52,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
       <Table
         label="indices"
         name="indices"
-        columns={rows.some(({ index }) => index.tags.length > 0) ? COLUMNS : WITHOUT_TAGS}
+        columns={COLUMNS.filter(({ id }) => rows.some(OPTIONAL.get(id) ?? (() => true)))}
         rows={rows}
         keyOf={({ index }) => index.id}
         addressOf={({ index }) => indexAddress(index.id)}
@@ -103,6 +103,12 @@ const withSign = (value: number | null | undefined) => (
   <span class={`number ${signClass(value)}`}>{change(value)}</span>
 );
 
+/** Columns that are shown if a row has a value. */
+const OPTIONAL: ReadonlyMap<string, (row: Row) => boolean> = new Map([
+  ['tags', ({ index }) => index.tags.length > 0],
+  ['store', ({ index }) => index.store_id !== null],
+]);
+
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'index',
@@ -126,6 +132,14 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 8,
     value: ({ index }) => index.tags.join(', ') || null,
+  },
+  {
+    id: 'store',
+    title: 'Data store',
+    help: 'Store on which the index is computed whatever store is served',
+    width: 110,
+    priority: 2,
+    value: ({ index }) => index.store_id,
   },
   {
     id: 'trace',
@@ -211,8 +225,6 @@ const COLUMNS: readonly Column<Row>[] = [
     show: (row) => <State {...row} />,
   },
 ];
-
-const WITHOUT_TAGS = COLUMNS.filter(({ id }) => id !== 'tags');
 
 /** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
 function State({ index, run, isKnown, failed, asking }: Row) {

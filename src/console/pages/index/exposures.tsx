@@ -1,4 +1,4 @@
-import type { ExposuresView } from '#clients/typescript/divisor.js';
+import type { ExposuresView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT, type Line } from '../../components/chart/series.js';
@@ -7,6 +7,7 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange } from '../../state/range.js';
+import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { shownRun } from '../../state/shown-run.js';
@@ -14,13 +15,14 @@ import { percent } from '../../words/numbers.js';
 
 export interface ExposuresProps {
   readonly id: string;
+  readonly run: OverviewView;
   /** Dates and interval that the page looks at. */
   readonly query: { readonly start?: string; readonly end?: string; readonly interval: 'native' | 'weekly' };
 }
 
 /** A weighted datapoint through time, against a benchmark if one is chosen, with turnover and concentration. */
-export function Exposures({ id, query }: ExposuresProps) {
-  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+export function Exposures({ id, run, query }: ExposuresProps) {
+  const fields = useFieldsOfRun(id, run);
   const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
   const field = parameter('field') ?? 'DIVIDEND_YIELD';
   const benchmark = parameter('benchmark');

@@ -19,7 +19,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
 import { shownRun } from '../../state/shown-run.js';
-import { indexAddress, strategyAddress } from '../../words/addresses.js';
+import { indexAddress, storeAddress, strategyAddress } from '../../words/addresses.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Methodology, Terms } from './methodology.js';
 import { OtherRun } from './other-run.js';
@@ -151,7 +151,17 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
 }
 
 function IndexOf({ index }: { readonly index: IndexDocument }) {
-  const { id, name, currency, calendar, description, derivation, overlay, source_index_id: beneath } = index;
+  const {
+    id,
+    name,
+    currency,
+    calendar,
+    description,
+    derivation,
+    overlay,
+    source_index_id: beneath,
+    store_id: store,
+  } = index;
   const tab = openTab(TABS);
   return (
     <Page
@@ -162,6 +172,11 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
           <span>{name}</span>
           <Badge>{currency}</Badge>
           <Badge>{calendar}</Badge>
+          {store != null && (
+            <span>
+              on the data store <a href={storeAddress(store)}>{store}</a>
+            </span>
+          )}
           {overlay !== undefined && <Badge>overlay: {overlay.type.replaceAll('_', ' ')}</Badge>}
           {beneath !== undefined && (
             <span>

@@ -13,6 +13,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
+import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
@@ -59,7 +60,7 @@ export function Limits({ id, run }: LimitsProps) {
             onChoose={(rule) => setParameters({ rule })}
           />
         )}
-        {chosen?.startsWith(SET) === false && <Issuers />}
+        {chosen?.startsWith(SET) === false && <Issuers id={id} run={run} />}
         {sets.data?.constraint_sets.length === 0 && (
           <p class="quiet">
             Constraint sets are monitored, too. Save them on the page{' '}
@@ -78,8 +79,8 @@ export function Limits({ id, run }: LimitsProps) {
 const ISSUER = 'ISSUER';
 
 /** Which names count together: those of one value of a reference column. */
-function Issuers() {
-  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView }) {
+  const fields = useFieldsOfRun(id, run);
   const columns = (fields.data?.fields ?? []).filter(
     ({ dataset, kind }) => dataset === 'reference' && kind === 'string',
   );

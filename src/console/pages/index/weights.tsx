@@ -11,6 +11,7 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
+import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
@@ -38,7 +39,7 @@ function groupColumns(fields: FieldList | undefined): readonly string[] | undefi
 
 /** Weights through time: by sector or another column, and of the largest names. */
 export function Weights({ id, run }: WeightsProps) {
-  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const fields = useFieldsOfRun(id, run);
   const columns = groupColumns(fields.data);
   const by = parameter('by') ?? columns?.[0] ?? null;
   const range = chosenRange();
@@ -96,7 +97,7 @@ export function Weights({ id, run }: WeightsProps) {
           {(view) => <Effective view={view} />}
         </Answered>
       </Section>
-      <Exposures id={id} query={query} />
+      <Exposures id={id} run={run} query={query} />
     </div>
   );
 }

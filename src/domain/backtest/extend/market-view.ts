@@ -83,18 +83,18 @@ export function viewOf(input: ResumeRunInput): MarketView {
       };
     },
     decided(id) {
-      const found = composed.get(id);
-      return found === undefined ? NOTHING : { composed: found.list, findings: found.findings };
+      const entry = composed.get(id);
+      return entry === undefined ? NOTHING : { composed: entry.list, findings: entry.findings };
     },
     reached: ids.map((id) => {
       const { first, before, memory } = resumed.get(id)!;
-      const found = composed.get(id) ?? { list: [], memory };
+      const result = composed.get(id) ?? { list: [], memory };
       return {
         document: documents[id]!,
         sm: smOf(id),
         first,
-        list: [...before, ...found.list],
-        memory: found.memory,
+        list: [...before, ...result.list],
+        memory: result.memory,
         to: spanOf(id).to,
       };
     }),

@@ -138,7 +138,7 @@ export function transactionRows(run: TradedRun, first = 0): TransactionRows {
 }
 
 function columnsAt({ columns }: Book, slots: Int32Array): Int32Array {
-  const found = keptIntegers(slots.length);
-  for (let i = 0; i < slots.length; i++) found[i] = columns[slots[i]!]!;
-  return found;
+  const result = keptIntegers(slots.length);
+  for (let i = 0; i < slots.length; i++) result[i] = columns[slots[i]!]!;
+  return result;
 }

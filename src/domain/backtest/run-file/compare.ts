@@ -74,8 +74,8 @@ function inBlocks(
 ): RunDifference | null {
   for (const name of comparedBy(by)) {
     if (!stored.has(name) || !replayed.has(name)) continue;
-    const found = differ(name, { stored, replayed });
-    if (found) return found;
+    const result = differ(name, { stored, replayed });
+    if (result) return result;
   }
   return null;
 }
@@ -84,8 +84,8 @@ function earliest(pair: Pair): RunDifference | null {
   let first: Dated | null = null;
   for (const name of comparedBy('date')) {
     if (!pair.stored.has(name) || !pair.replayed.has(name)) continue;
-    const found = datedDiffers(name, pair);
-    if (found && (first === null || found.day < first.day)) first = found;
+    const result = datedDiffers(name, pair);
+    if (result && (first === null || result.day < first.day)) first = result;
   }
   return first?.difference ?? null;
 }

@@ -97,9 +97,9 @@ function headerWriter(header: ColumnsHeader, earlier: EarlierFiles | undefined):
 
 function writerInto(bytes: Uint8Array<ArrayBuffer>, { blocks }: Layout): ColumnsWriter {
   const block = (name: BlockName, type: NumberType): PlacedBlock => {
-    const found = blocks.get(name);
-    if (found?.type !== type) throw new Error(`no ${type} block ${name}`);
-    return found;
+    const entry = blocks.get(name);
+    if (entry?.type !== type) throw new Error(`no ${type} block ${name}`);
+    return entry;
   };
   return {
     bytes,

@@ -54,13 +54,13 @@ export function wholeEffects(
   const kept = keptRows.get(table);
   if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
     return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
-  const made = effectsOf(table, EFFECTS, { names, of: sm.names, from, to: from + length });
+  const result = effectsOf(table, EFFECTS, { names, of: sm.names, from, to: from + length });
   return {
-    length: made.length,
+    length: result.length,
     writeTo(into) {
-      made.writeTo(into);
-      if (8 * made.length > KEPT_BYTES_MAX) return;
-      const rows = keptFloats(made.length);
+      result.writeTo(into);
+      if (8 * result.length > KEPT_BYTES_MAX) return;
+      const rows = keptFloats(result.length);
       rows.set(into);
       keptRows.set(table, { names, rows, from, to: from + length });
     },

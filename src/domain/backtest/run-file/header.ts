@@ -1,3 +1,4 @@
+import { closuresOf, type RecordedClosures } from '../../calendars/closures.js';
 import type { RoundingSpec } from '../../documents/rounding.js';
 import type { EventCause } from '../../schedule/rebalance-causes.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
@@ -29,6 +30,8 @@ export interface RunHeader {
   readonly currency: string;
   /** MIC of the index calendar. */
   readonly calendar: string;
+  /** Recorded changes of calendars at the run; absent if there were none. */
+  readonly closures: RecordedClosures | undefined;
   /** Treatment of prices and actions, waiting of targets for a price bar, and triggers of rebalances. */
   readonly treatment: StoredTreatment;
   /** Decimals of the index; absent if nothing is rounded. */
@@ -133,6 +136,15 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   index_id: { whole: ({ run }) => run.plan.indexId, extended: same, compared: null },
   currency: { whole: ({ run }) => run.document.currency, extended: same, compared: 0 },
   calendar: { whole: ({ run }) => run.document.calendar, extended: same, compared: 1 },
+  // Other changes of calendars prevent an extension. Their effects are compared, not they.
+  closures: {
+    whole({ run }) {
+      const closures = closuresOf(run.plan.documents);
+      return Object.keys(closures).length === 0 ? undefined : closures;
+    },
+    extended: same,
+    compared: null,
+  },
   treatment: {
     whole({ run }) {
       const { compositions } = run.index;

@@ -40,11 +40,11 @@ function isOneBase(header: RunHeader | OneBaseHeader): header is OneBaseHeader {
 }
 
 function upgrade({ base, blocks, ...header }: OneBaseHeader): RunHeader {
-  const listed = Object.entries(blocks).map(([name, block]) => [
+  const list = Object.entries(blocks).map(([name, block]) => [
     name,
     block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] },
   ]);
-  return { ...header, begun: [base], blocks: Object.fromEntries(listed) as RunHeader['blocks'] }; // The blocks are the same.
+  return { ...header, begun: [base], blocks: Object.fromEntries(list) as RunHeader['blocks'] }; // The blocks are the same.
 }
 
 export function unreadable(why: string, cause?: unknown): Refusal {

@@ -76,9 +76,9 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   /** Returns securities that joined after a file was written; null if it has all of them. */
   function later(file: number): Later | null {
     if (!header.joined?.some((joined) => joined.file > file)) return null;
-    let found = laterOf.get(file);
-    if (!found) laterOf.set(file, (found = laterThan(header, file)));
-    return found;
+    let entry = laterOf.get(file);
+    if (!entry) laterOf.set(file, (entry = laterThan(header, file)));
+    return entry;
   }
 
   /** Returns stored elements of a file, in the given memory if its size fits. */

@@ -1,13 +1,18 @@
 import { z } from 'zod';
+import { Id } from '../../schema/shape.js';
 import { FINDING_CODES } from '../../refusals/findings.js';
 import { stepKind } from '../step-kind.js';
 
-const help = 'Refreshes the served store from its source. The day waits until the store has prices of the session.';
+const help =
+  'Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session.';
 
 export const refresh = stepKind({
   schema: z
     .strictObject({
       type: z.literal('refresh'),
+      store_id: Id.nullable()
+        .optional()
+        .meta({ description: 'Data store. Default: the active one.', example: 'europe' }),
       fail_on: z
         .array(z.enum(FINDING_CODES))
         .max(FINDING_CODES.length)

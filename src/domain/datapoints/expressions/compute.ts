@@ -138,8 +138,8 @@ function compare(node: ComparisonNode, source: Source, at: Evaluator): Uint8Arra
   const result = new Uint8Array(at.count);
   if (isField(field) && isPlain(field) && !source.isNumber(requestOf(field))) {
     const passes = sameTest(comparison, value);
-    const found = source.values(requestOf(field));
-    for (let i = 0; i < result.length; i++) result[i] = found[i] == null ? UNKNOWN : passes(found[i]!) ? TRUE : FALSE;
+    const match = source.values(requestOf(field));
+    for (let i = 0; i < result.length; i++) result[i] = match[i] == null ? UNKNOWN : passes(match[i]!) ? TRUE : FALSE;
     return result;
   }
   const left = at.numbers(field);

@@ -68,8 +68,8 @@ const later = (left: Asked, right: Asked): Asked => (left === 'window' || right 
 
 function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
   for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
+    const result = find(item);
+    if (result !== undefined) return result;
   }
   return undefined;
 }

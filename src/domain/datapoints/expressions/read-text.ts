@@ -59,16 +59,16 @@ const QUOTED_MAX = 80;
 function place(text: string, { code, message, accepted }: Problem, position: Span): TextProblem {
   const part = text.slice(position.start, position.end);
   const shown = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
-  const said = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
-  return { code, message: said, position, ...(accepted === undefined ? {} : { accepted }) };
+  const report = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
+  return { code, message: report, position, ...(accepted === undefined ? {} : { accepted }) };
 }
 
 function fieldSpan(node: ExpressionNode, name: string, spans: ReadonlyMap<ExpressionNode, Span>): Span | undefined {
   if (node.node === 'field' && node.name === name) return spans.get(node);
   if (node.node === 'function' && node.by === name) return spans.get(node);
   for (const { child } of nodesBelow(node)) {
-    const found = fieldSpan(child, name, spans);
-    if (found !== undefined) return found;
+    const result = fieldSpan(child, name, spans);
+    if (result !== undefined) return result;
   }
   return undefined;
 }

@@ -141,8 +141,8 @@ export function callsIn(expression: DatapointExpression, definitions: Definition
 
 /** Returns ids of the indices that an expression refers to. */
 export function indicesIn(expression: DatapointExpression, definitions: Definitions): string[] {
-  const asked = callsIn(expression, definitions).filter(({ name }) => name === 'member_of' || name === 'weight_in');
-  return [...new Set(asked.map(indexNamed))];
+  const requests = callsIn(expression, definitions).filter(({ name }) => name === 'member_of' || name === 'weight_in');
+  return [...new Set(requests.map(indexNamed))];
 }
 
 /** Returns true if an expression depends on the previous composition. */

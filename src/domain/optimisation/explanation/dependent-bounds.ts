@@ -109,7 +109,7 @@ function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Arra
  * coefficient first.
  */
 function dependencies(met: readonly MetBound[], isFree: Uint8Array): Float64Array[] {
-  const found: Float64Array[] = [];
+  const results: Float64Array[] = [];
   const pivots: { readonly at: number; readonly row: Float64Array; readonly shares: Float64Array }[] = [];
   met.forEach(({ gradient }, r) => {
     const row = gradient.map((value, i) => (isFree[i] === 1 ? value : 0));
@@ -125,7 +125,7 @@ function dependencies(met: readonly MetBound[], isFree: Uint8Array): Float64Arra
     const largest = row.reduce((best, value, i) => (Math.abs(value) > Math.abs(row[best]!) ? i : best), 0);
     const size = gradient.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
     if (Math.abs(row[largest]!) > ROUNDING * size) pivots.push({ at: largest, row, shares });
-    else if (size > 0) found.push(shares);
+    else if (size > 0) results.push(shares);
   });
-  return found;
+  return results;
 }

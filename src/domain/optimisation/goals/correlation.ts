@@ -8,9 +8,9 @@ const known = new WeakMap<Metric, Metric>();
  * loadings
  */
 export function correlationOf(metric: Metric): Metric {
-  const found = known.get(metric) ?? scale(metric);
-  known.set(metric, found);
-  return found;
+  const result = known.get(metric) ?? scale(metric);
+  known.set(metric, result);
+  return result;
 }
 
 function scale(metric: Metric): Metric {

@@ -115,8 +115,8 @@ function solveQuadratic(
   );
   const inner = (own: Program, warm: ActiveState | undefined) =>
     solveCostly(solver, own, { costs, returnPrice: 1 }, { ...options, warm });
-  const found = solveUncertain(inner, program, { robustness, metric, returnPrice: 1, warm: options.warm, near: {} });
-  return found === undefined ? undefined : { ...found, priceScale: 1, penaltyScale: 1 };
+  const result = solveUncertain(inner, program, { robustness, metric, returnPrice: 1, warm: options.warm, near: {} });
+  return result === undefined ? undefined : { ...result, priceScale: 1, penaltyScale: 1 };
 }
 
 interface Charged {
@@ -177,15 +177,15 @@ function solveLinearRatio(
     const program = { ...withPricesTimes(priced, price), linear: slopes.map((slope) => -price * slope) };
     const inner = (own: Program, warm: ActiveState | undefined) =>
       solveCostly(solver, own, { costs, returnPrice: price }, { ...options, warm, near });
-    const found = solveUncertain(inner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
-    if (found === undefined) return undefined;
-    iterations += found.answer.iterations;
-    near = { program: found.program, point: found.answer.point, state: found.answer.state };
-    const { x } = found.answer.point;
+    const result = solveUncertain(inner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
+    if (result === undefined) return undefined;
+    iterations += result.answer.iterations;
+    near = { program: result.program, point: result.answer.point, state: result.answer.state };
+    const { x } = result.answer.point;
     const numerator = numeratorOf(x);
     isPositive ||=
       numerator > 0 || isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, numeratorOf);
-    return isPositive ? { ...found, price, variance: worstVariance(metric, robustness, x), numerator } : undefined;
+    return isPositive ? { ...result, price, variance: worstVariance(metric, robustness, x), numerator } : undefined;
   };
   const guess = startPrice(rows, { weights: index, slopes, numerator: numeratorOf(index) });
   const isCurved = rows.norms.length > 0 || (costs !== null && costs.impact > 0);
@@ -297,11 +297,16 @@ function solveParity(
       const program = withPricesTimes(withLinearCost(free, costs), price / net);
       const barrier = barrierOf(budgets.map((budget) => (price * budget * evenness) / net));
       const parts = costs !== null && costs.impact > 0 ? [barrier, impactOf(costs, price / net)] : [barrier];
-      const found = solveSeparable(solver, program, sumOf(parts), withStart({ ...options, warm: last ?? warm }, start));
-      if (found === undefined) return undefined;
-      start = found.answer.point.x;
-      iterations += found.answer.iterations;
-      return { ...found, price, variance: varianceOf(program, start), numerator: 1 };
+      const result = solveSeparable(
+        solver,
+        program,
+        sumOf(parts),
+        withStart({ ...options, warm: last ?? warm }, start),
+      );
+      if (result === undefined) return undefined;
+      start = result.answer.point.x;
+      iterations += result.answer.iterations;
+      return { ...result, price, variance: varianceOf(program, start), numerator: 1 };
     };
     const point = solveRatio(at, variance, CURVED);
     if (point === undefined) return undefined;

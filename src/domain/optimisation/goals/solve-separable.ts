@@ -78,20 +78,20 @@ function solveModels(
   let iterations = plain?.iterations ?? 0;
   let best: SeparableAnswer | undefined;
   for (let k = 0; k < MODELS_MAX; k++) {
-    let found = solver.solve(modelOf(base, smooth, { x, around, isBounded: true }), { warm: state, ...options });
-    iterations += found.iterations;
-    if (found.status !== 'solved' && smooth.leastFrom !== undefined) {
-      found = solver.solve(modelOf(base, smooth, { x, around, isBounded: false }), { warm: state, ...options });
-      iterations += found.iterations;
+    let result = solver.solve(modelOf(base, smooth, { x, around, isBounded: true }), { warm: state, ...options });
+    iterations += result.iterations;
+    if (result.status !== 'solved' && smooth.leastFrom !== undefined) {
+      result = solver.solve(modelOf(base, smooth, { x, around, isBounded: false }), { warm: state, ...options });
+      iterations += result.iterations;
     }
-    if (found.status !== 'solved') break;
+    if (result.status !== 'solved') break;
     const from: Float64Array = x;
-    const whole = stepLength(from, found.point.x, smooth);
-    const length: number = isFeasible && whole === 1 ? loweringLength(from, found.point.x, merit) : whole;
-    state = found.state;
-    x = length === 1 ? found.point.x : from.map((value, i) => value + length * (found.point.x[i]! - value));
+    const whole = stepLength(from, result.point.x, smooth);
+    const length: number = isFeasible && whole === 1 ? loweringLength(from, result.point.x, merit) : whole;
+    state = result.state;
+    x = length === 1 ? result.point.x : from.map((value, i) => value + length * (result.point.x[i]! - value));
     isFeasible ||= length === 1;
-    const judged = judge(base, smooth, { ...found.point, x }, found, iterations);
+    const judged = judge(base, smooth, { ...result.point, x }, result, iterations);
     around = smooth.settle === undefined ? x : settled(judged.answer, base, smooth.settle);
     if (length < 1) continue;
     const isBetter = best === undefined || residualOf(judged.answer.kkt) < residualOf(best.answer.kkt) / 2;
@@ -138,15 +138,15 @@ function byPrice(
   let since = 0;
   const bracket = createBracket();
   for (let k = 0; k < PRICES_MAX; k++) {
-    const found = solveSeparable(solver, withPrice(base, 0, price), smooth, { ...options, start, warm });
-    if (found === undefined) break;
-    start = found.answer.point.x;
-    warm = found.answer.state;
-    iterations += found.answer.iterations;
+    const result = solveSeparable(solver, withPrice(base, 0, price), smooth, { ...options, start, warm });
+    if (result === undefined) break;
+    start = result.answer.point.x;
+    warm = result.answer.state;
+    iterations += result.answer.iterations;
     const excess = normLength(base, norm, start) / norm.radius - 1;
     since++;
     if (best === undefined || Math.abs(excess) < Math.abs(best.excess)) {
-      best = { found, price, iterations, excess };
+      best = { found: result, price, iterations, excess };
       since = 0;
     }
     if (Math.abs(excess) <= HELD || (Math.abs(best.excess) <= NEAR && since > PATIENCE)) break;

@@ -65,18 +65,18 @@ function solveAmongFew(
   const few: TailGoal = { ...goal, returns: columnsOf(goal, n, kept) };
   const near = tail === undefined ? undefined : { ...tail, weights: pick(tail.weights) };
   const terms = { goal: few, rows: reduced.program, curved: [null] };
-  const found = solveTail(solver, { ...terms, ...startOf(solver, pick(index), reduced.program, near) });
-  if (found === undefined) return undefined;
-  const { answer, shares } = found;
+  const result = solveTail(solver, { ...terms, ...startOf(solver, pick(index), reduced.program, near) });
+  if (result === undefined) return undefined;
+  const { answer, shares } = result;
   const point = reduced.toFull(answer.point);
   const program = { ...rows, linear: tailForces(goal, shares, n) };
   const kkt = checkKkt(program, point);
   if (!isOptimal(kkt)) return undefined;
   return {
-    ...found,
+    ...result,
     program,
     answer: { ...answer, point, state: reduced.stateToFull(answer.state), kkt },
-    start: { ...found.start, weights: point.x },
+    start: { ...result.start, weights: point.x },
   };
 }
 

@@ -93,8 +93,8 @@ export const UNITS = [1, 8, 0.125, 2, 0.5];
  */
 export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefined {
   const resting = terms.curved.every((curved) => curved === null) ? restingAt(terms.rows, terms.near) : null;
-  const found = resting === null ? undefined : solveGrowing(solver, terms, resting);
-  return found ?? solveGrowing(solver, terms, null);
+  const result = resting === null ? undefined : solveGrowing(solver, terms, resting);
+  return result ?? solveGrowing(solver, terms, null);
 }
 
 /** @param resting Securities that stay at their initial weights until they would improve the tail; null if there are none. */
@@ -111,10 +111,10 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   let best: Proven | undefined;
   for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
     if (isGrowing) set = withNear(solver, { ...among, unit, isWithin }, set);
-    const found = solveInUnits(solver, among, set, unit);
-    const whole = found === undefined || resting === null ? found : amongAll(found, rows);
-    if (found === undefined || whole === undefined) break;
-    const { x } = found.answer.point;
+    const result = solveInUnits(solver, among, set, unit);
+    const whole = result === undefined || resting === null ? result : amongAll(result, rows);
+    if (result === undefined || whole === undefined) break;
+    const { x } = result.answer.point;
     const outcomes = outcomesAt(goal, x);
     const value = tailAverage(outcomes, size);
     const own = setAt(goal, x, outcomes);
@@ -124,7 +124,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     isGrowing = isDear(terms) || isMuchLarger(grown, set);
     if (pulled.length === 0) {
       const { program, answer } = whole;
-      const { bound, shares } = found;
+      const { bound, shares } = result;
       const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // No drawdown is below zero.
       best = better(best, { program, answer, shares, value, bound: least, start: { weights: x, set: own } }, unit);
       if (best.open <= CLOSED || (isWhole && best.open <= CLOSED_BY_ALL)) return best.answer;
@@ -183,8 +183,8 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
     for (const effort of isDear(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
       for (const times of leastLevel === 0 ? UNITS.slice(0, 1) : UNITS) {
         for (const curved of terms.curved) {
-          const found = solveSet(solver, { ...terms, curved, effort, leastLevel }, set, times * unit);
-          if (found !== undefined) return found;
+          const result = solveSet(solver, { ...terms, curved, effort, leastLevel }, set, times * unit);
+          if (result !== undefined) return result;
         }
       }
     }

@@ -97,10 +97,10 @@ const known = new WeakMap<Metric, { readonly key: string; readonly metric: Metri
 /** Returns the program with the largest covariances for weights of the given signs; its norms are unchanged. */
 function withOuter(program: Program, { metric, signs, spread }: Outer): Program {
   const key = `${spread} ${signs.join('')}`;
-  const found = known.get(metric);
+  const entry = known.get(metric);
   const own =
-    found?.key === key
-      ? found.metric
+    entry?.key === key
+      ? entry.metric
       : metricPlusOuter(
           metric,
           metricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
@@ -190,30 +190,30 @@ function withLength<F extends Found>(
   const typical = Math.sqrt(metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
   // In squares: if nothing else is curved, the square of the force is linear in the square of the price.
-  const found = atOwnPrice(
+  const result = atOwnPrice(
     (square) => {
       const price = Math.sqrt(square);
-      const answered = inner(withPrice(normed, 0, price), last);
-      if (answered === undefined) return undefined;
-      last = answered.answer.state;
-      const length = normLength(normed, norm, answered.answer.point.x);
+      const response = inner(withPrice(normed, 0, price), last);
+      if (response === undefined) return undefined;
+      last = response.answer.state;
+      const length = normLength(normed, norm, response.answer.point.x);
       const excess = length <= NO_LENGTH * typical ? 0 : (price * length) ** 2 / weight ** 2 - 1;
-      return { price: square, found: answered, excess };
+      return { price: square, found: response, excess };
     },
     (weight / (near.length ?? typical)) ** 2,
   );
-  if (found === undefined) return undefined;
-  const { x } = found.found.answer.point;
+  if (result === undefined) return undefined;
+  const { x } = result.found.answer.point;
   const length = normLength(normed, norm, x);
   if (length > NO_LENGTH * typical) near.length = length;
-  const price = Math.sqrt(found.price);
+  const price = Math.sqrt(result.price);
   const force = metricProduct(metric, x);
   const own = gradientOf({ ...program, linear: new Float64Array(n) }, x);
   const exact = length <= NO_LENGTH * typical ? price : weight / length;
-  const linear = gradientOf(found.found.program, x).map((value, i) => value - own[i]! + (exact - price) * force[i]!);
+  const linear = gradientOf(result.found.program, x).map((value, i) => value - own[i]! + (exact - price) * force[i]!);
   const { curvature, ridge, centre, norms } = program;
-  return judged(found.found, {
-    ...found.found.program,
+  return judged(result.found, {
+    ...result.found.program,
     metric: program.metric,
     curvature,
     ridge,
@@ -238,18 +238,18 @@ function withGross<F extends Found>(
 ): F | undefined {
   const volatilities = metricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0)));
   let last = warm;
-  const found = atOwnPrice(
+  const result = atOwnPrice(
     (price) => {
-      const answered = inner(withCharge(program, volatilities, price), last);
-      if (answered === undefined) return undefined;
-      last = answered.answer.state;
-      const gross = answered.answer.point.x.reduce((sum, value, i) => sum + volatilities[i]! * Math.abs(value), 0);
-      return { price, found: answered, excess: (price - strength * gross) / Math.max(price, strength * gross) };
+      const response = inner(withCharge(program, volatilities, price), last);
+      if (response === undefined) return undefined;
+      last = response.answer.state;
+      const gross = response.answer.point.x.reduce((sum, value, i) => sum + volatilities[i]! * Math.abs(value), 0);
+      return { price, found: response, excess: (price - strength * gross) / Math.max(price, strength * gross) };
     },
     strength * (near.gross ?? volatilities.reduce((sum, value) => sum + value, 0) / program.n),
   );
-  if (found !== undefined && found.price > 0) near.gross = found.price / strength;
-  return found?.found;
+  if (result !== undefined && result.price > 0) near.gross = result.price / strength;
+  return result?.found;
 }
 
 /** Checks a solution against the conditions of another program with the same optimum. */

@@ -117,10 +117,10 @@ export function factorAttribution(input: FactorAttributionInput): FactorAttribut
 
 /** Returns factors of all periods in the order of a model: the market, sectors, styles. */
 function factorsOf(earned: readonly Earned[]): string[] {
-  const found = new Set(earned.flatMap(({ exposures }) => [...exposures.keys()]));
-  const styles = STYLE_NAMES.filter((name) => found.delete(name));
-  const hasMarket = found.delete(MARKET);
-  return [...(hasMarket ? [MARKET] : []), ...[...found].toSorted(compareText), ...styles];
+  const results = new Set(earned.flatMap(({ exposures }) => [...exposures.keys()]));
+  const styles = STYLE_NAMES.filter((name) => results.delete(name));
+  const hasMarket = results.delete(MARKET);
+  return [...(hasMarket ? [MARKET] : []), ...[...results].toSorted(compareText), ...styles];
 }
 
 function earnedByPeriod(input: FactorAttributionInput) {

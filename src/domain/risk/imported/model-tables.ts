@@ -47,12 +47,12 @@ export interface ModelTables {
 
 export function createModelTables(problems: ModelProblems): ModelTables {
   const dates: (DatedTables & { readonly tables: Partial<Record<ModelTableName, ModelTable>> })[] = [];
-  const refused = new Set<string>();
+  const refusals = new Set<string>();
 
   /** Reports a problem once for each date. */
   function refuse(code: 'BAD_DATE' | 'OUT_OF_RANGE', { date, path }: Placed, message: string): undefined {
-    if (!refused.has(date)) problems.error({ code, path, message, value: date });
-    refused.add(date);
+    if (!refusals.has(date)) problems.error({ code, path, message, value: date });
+    refusals.add(date);
   }
 
   return {

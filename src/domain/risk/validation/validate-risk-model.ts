@@ -90,9 +90,9 @@ export function validateRiskModel(engine: Engine, input: ValidationInput): RiskV
 }
 
 function forecastSessions({ window: { from, to }, terms: { sessions, horizon } }: ValidationInput): number[] {
-  const found: number[] = [];
-  for (let session = Math.max(from, sessions); session + horizon <= to; session += horizon) found.push(session);
-  return found.slice(-FORECASTS_MAX);
+  const results: number[] = [];
+  for (let session = Math.max(from, sessions); session + horizon <= to; session += horizon) results.push(session);
+  return results.slice(-FORECASTS_MAX);
 }
 
 /** Returns a refusal if the known data allows no estimate. */

@@ -36,14 +36,14 @@ export const quota = selectionClass({
     const group = category(field, 'field');
     const value = numeric(rank_field, 'rank_field');
     const counts = new Map<string | null, number>(Object.entries(quotas));
-    const listed = Object.entries(quotas)
+    const list = Object.entries(quotas)
       .map(([name, count]) => `${count} of ${name}`)
       .join(', ');
     return {
       reads: [group, value],
       ranks: true,
       remembers: false,
-      sentence: `Of each ${field} keep the securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}: ${listed}; other groups are excluded; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Of each ${field} keep the securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}: ${list}; other groups are excluded; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const groups = groupsOf(scope, group);
         const values = valuesOf(scope, value);

@@ -82,9 +82,9 @@ function storedRisk(
   { cross, columns, identifiers, riskModel }: WeightingScope,
   modelId: string,
 ): RiskEstimate | Unweighed {
-  const asked = { identifiers: Array.from(columns, (column) => identifiers[column]!), day: cross.day };
+  const request = { identifiers: Array.from(columns, (column) => identifiers[column]!), day: cross.day };
   try {
-    const covariance = modelCovariance(riskModel(modelId), asked);
+    const covariance = modelCovariance(riskModel(modelId), request);
     return { kind: 'estimated', positions: Int32Array.from(columns.keys()), covariance };
   } catch (refusal) {
     if (!(refusal instanceof Refusal) || !MODEL_REFUSALS.has(refusal.code)) throw refusal;

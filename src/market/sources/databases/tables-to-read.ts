@@ -43,9 +43,9 @@ const LISTED_MAX = 10;
 /** How another table is said to be the one of a dataset. */
 function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
   if (held.size === 0) return ' It has none.';
-  const listed = [...held].slice(0, LISTED_MAX).join(', ');
+  const list = [...held].slice(0, LISTED_MAX).join(', ');
   const more = held.size > LISTED_MAX ? ` and ${held.size - LISTED_MAX} more` : '';
-  return ` It has ${listed}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }; inspect proposes it.`;
+  return ` It has ${list}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }; inspect proposes it.`;
 }
 
 /** The tables of a wide market, one a field, that a mapping names. */

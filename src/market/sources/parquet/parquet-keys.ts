@@ -43,12 +43,12 @@ export function withKeys<F extends ParquetFile>(
 ): { readonly files: readonly F[]; readonly columns: readonly TypedColumn[] } {
   const held = new Set(own.map(({ name }) => name.trim().toLowerCase()));
   const isTaken = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
-  const found = files.map(({ label }) => keysOf(label).filter(isTaken));
-  const names = [...new Set(found.flatMap((keys) => keys.map(({ name }) => name)))];
+  const results = files.map(({ label }) => keysOf(label).filter(isTaken));
+  const names = [...new Set(results.flatMap((keys) => keys.map(({ name }) => name)))];
   if (names.length === 0) return { files, columns: own };
   return {
     files: files.map((file, i) =>
-      found[i]!.length === 0 ? file : { ...file, keys: found[i]!.map(({ name }) => name) },
+      results[i]!.length === 0 ? file : { ...file, keys: results[i]!.map(({ name }) => name) },
     ),
     columns: [...own, ...names.map((name) => ({ name, type: 'VARCHAR' }))],
   };
@@ -109,18 +109,18 @@ async function warnOfOthers(
     `SELECT filename, ${bound(`min(${held})`)}, ${bound(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
-    const said = keyOf.get(String(path));
-    const written = known === 'date' ? dayIn(said?.key.value) : said?.key.value.trim();
-    if (said === undefined || (known === 'date' && typeof written !== 'number')) continue; // a year, say
+    const message = keyOf.get(String(path));
+    const written = known === 'date' ? dayIn(message?.key.value) : message?.key.value.trim();
+    if (message === undefined || (known === 'date' && typeof written !== 'number')) continue; // a year, say
     const values = ends.map((end) => (known === 'date' ? dayIn(cellOf(end!)) : String(end).trim()));
     const other = values.find((value) => value !== written) ?? undefined;
     if (other === undefined) continue; // an empty value is reported for its row
     const shown = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
     problems.warning({
       code: 'COLUMN_IGNORED',
-      path: said.label,
+      path: message.label,
       column,
-      message: `The folder key ${said.key.name}=${said.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shown}.`,
+      message: `The folder key ${message.key.name}=${message.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shown}.`,
     });
   }
 }

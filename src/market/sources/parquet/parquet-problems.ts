@@ -147,11 +147,11 @@ async function reportRepeatedKeys(
   const same = await connection.runAndReadAll(
     `SELECT * FROM (SELECT ${name} AS name, ${dayExpressionIfAny(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
   );
-  const found = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
+  const results = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
   const textOf = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
   for (const { path, times, values: row } of listed) {
     const [key, day, file, at] = row.map(String) as [string, string, string, string];
-    const alike = found.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
+    const alike = results.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
     const own = alike.find(([filename, number]) => filename === file && String(number) === at);
     const first = alike[0];
     const earlier = first && own && { path: rowPath(files, first), isSame: textOf(first) === textOf(own) };
@@ -198,9 +198,9 @@ interface ListedRow {
 }
 
 async function listedRows(connection: DuckDBConnection, { selected, from, files }: BadRows): Promise<ListedRow[]> {
-  const listed = ALIKE_MAX + 1;
+  const list = ALIKE_MAX + 1;
   const result = await connection.runAndReadAll(
-    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${listed}`,
+    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${list}`,
   );
   return result.getRows().map(([file, row, count, ...values], i) => ({
     path: rowPath(files, [file, row]),

@@ -3,15 +3,18 @@ import type { CheckFinding } from '#domain/daily-plans/checks/check-kind.js';
 import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
+import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { findRun } from '../../stored/run-documents.js';
 import { requireIndex } from '../../stored/stored-indices.js';
 import { checkInput, type CheckInputDependencies } from '../check-input.js';
 import { eachIndex, type ItemResult, type Performer, type StepContext, type StepOutcome } from '../performer.js';
+import { marketOfIndex } from '../plan-markets.js';
 import { REFRESH_ITEM } from './refresh.js';
 
 export interface ChecksDependencies extends CheckInputDependencies {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly markets: Pick<Markets, 'settled' | 'require'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
 }
 
 /** Findings of one check and index that are listed. */
@@ -45,13 +48,13 @@ async function performChecks(
   const { documents, markets } = dependencies;
   const { day, put, clear, waves, ancestorsOf, signal } = context;
   await markets.settled();
-  const { market, identity } = markets.require();
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
   let found = 0;
   for (const indexId of waves.flat()) await clear(indexId); // Findings are those of this round.
   await eachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);
+    const { market, identity } = await marketOfIndex(dependencies, indexId);
     const subject = {
       index,
       run,

@@ -4,12 +4,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { Markets } from '#market/serving/markets.js';
+import type { StoreMarkets } from '../../datasets/store-markets.js';
 import type { DatasetSubmissions } from '../../datasets/submissions.js';
 import { assertSucceeded, endOf } from '../job-end.js';
 import type { Performer, StepContext } from '../performer.js';
 
 export interface RefreshDependencies {
-  readonly datasets: Pick<DatasetSubmissions, 'sync'>;
+  readonly datasets: Pick<DatasetSubmissions, 'sync' | 'refresh'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
   readonly jobs: Pick<Jobs, 'get'>;
   readonly markets: Pick<Markets, 'settled' | 'require'>;
   /** Serves the market that another process has activated. */
@@ -22,12 +24,20 @@ export const REFRESH_ITEM = 'refresh';
 /** Securities whose history was rejected that are remembered for checks. */
 const REJECTED_MAX = 200;
 
-export function refreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
-  const { datasets, jobs, markets, follow } = dependencies;
+interface RefreshTerms {
+  readonly store_id?: string | null | undefined;
+  readonly fail_on: readonly string[];
+}
 
-  async function refreshed({ spec, put, origin, signal }: StepContext<{ readonly fail_on: readonly string[] }>) {
+export function refreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
+  const { datasets, jobs, markets, stores, follow } = dependencies;
+
+  async function refreshed({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
     const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // codes of the schema
-    const { job_id: jobId } = await datasets.sync(request, origin);
+    const { store_id: storeId } = spec;
+    const { job_id: jobId } = await (storeId == null
+      ? datasets.sync(request, origin)
+      : datasets.refresh(storeId, request, origin));
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await endOf(jobs, jobId, signal);
     assertSucceeded(jobId, status);
@@ -52,7 +62,8 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
         return { state: 'failed', code: thrown.code, message: reasonOf(thrown) };
       message = thrown.message; // Its prices come by imports.
     }
-    const last = markets.require().market.dates.at(-1);
+    const { store_id: storeId } = context.spec;
+    const last = (storeId == null ? markets.require() : await stores.of(storeId)).market.dates.at(-1);
     if (last !== undefined && formatDay(last) >= day().date) return { state: 'done', message };
     return { state: 'waiting', message: `The store has no prices of ${day().date} yet: ${lastOf(last)}.` };
   };

@@ -9,6 +9,8 @@ import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, endOf } from '../job-end.js';
 import { eachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import type { StoreMarkets } from '../../datasets/store-markets.js';
+import { marketsOfPlan } from '../plan-markets.js';
 import { lastOf } from './refresh.js';
 
 export interface RunDependencies {
@@ -16,13 +18,16 @@ export interface RunDependencies {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly jobs: Pick<Jobs, 'get'>;
   readonly markets: Pick<Markets, 'settled' | 'require'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
   readonly follow: () => Promise<unknown>;
 }
 
 /** Times that a run of somebody else is waited for before an index counts as blocked. */
 const ATTEMPTS_MAX = 3;
 
-export function runPerformer({ analytics, documents, jobs, markets, follow }: RunDependencies): Performer<'run'> {
+export function runPerformer(dependencies: RunDependencies): Performer<'run'> {
+  const { analytics, documents, jobs, markets, follow } = dependencies;
+
   async function ran(indexId: string, context: StepContext<unknown>): Promise<ItemResult> {
     const { day, origin, signal, put } = context;
     for (let attempt = 1; ; attempt++) {
@@ -47,10 +52,13 @@ export function runPerformer({ analytics, documents, jobs, markets, follow }: Ru
   return async (context) => {
     await markets.settled();
     await follow();
-    const last = markets.require().market.dates.at(-1);
     const { date } = context.day();
-    if (last === undefined || formatDay(last) < date)
-      return { state: 'waiting', message: `The served store has no prices of ${date} yet: ${lastOf(last)}.` };
+    for (const { market, identity } of await marketsOfPlan(dependencies, context.waves)) {
+      const last = market.dates.at(-1);
+      if (last !== undefined && formatDay(last) >= date) continue;
+      const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${lastOf(last)}.`;
+      return { state: 'waiting', message };
+    }
     await eachIndex(context, (indexId) => ran(indexId, context));
     return { state: 'done', message: 'Every index that is not held back has a run.' };
   };

@@ -16,12 +16,12 @@ export const bucketSender =
     const client = createS3Client(places.accessOf(target, secret), PATIENCE);
     await eachFile(job, async (file) => {
       try {
-        const found = await client.look(file.path);
-        const isPresent = found?.sha256 === file.sha256 && found.bytes === file.bytes;
+        const result = await client.look(file.path);
+        const isPresent = result?.sha256 === file.sha256 && result.bytes === file.bytes;
         await job.begin(file);
         if (!isPresent) await client.put(file.path, await file.content(), file.sha256);
         if (target.checksum) await putChecksum(client, file);
-        if (found === undefined) return SENT;
+        if (result === undefined) return SENT;
         return isPresent ? PRESENT : REPLACED;
       } catch (thrown) {
         throw faultOf(thrown);

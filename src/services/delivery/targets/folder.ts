@@ -49,9 +49,9 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
 
 /** SHA-256 of a file; undefined if there is none, and any text but a hash for one of another length. */
 async function hashOf(path: string, bytes: number): Promise<string | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return undefined;
-  if (found.size !== bytes) return 'other';
+  const result = await stat(path).catch(() => undefined);
+  if (result === undefined) return undefined;
+  if (result.size !== bytes) return 'other';
   return createHash('sha256')
     .update(await readFile(path))
     .digest('hex');

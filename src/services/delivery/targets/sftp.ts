@@ -147,17 +147,17 @@ async function makeFolders(
     if (part === '') continue;
     path += `/${part}`;
     if (made.has(path)) continue;
-    const found = await ask<{ isDirectory(): boolean }>((done) => sftp.stat(path, done)).catch(() => undefined);
-    if (found === undefined) await ask<void>((done) => sftp.mkdir(path, done));
+    const result = await ask<{ isDirectory(): boolean }>((done) => sftp.stat(path, done)).catch(() => undefined);
+    if (result === undefined) await ask<void>((done) => sftp.mkdir(path, done));
     made.add(path);
   }
 }
 
 /** SHA-256 of a file; undefined if there is none, or none that may be read, and `other` for one of another length. */
 async function hashOf(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
-  const found = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);
-  if (found === undefined) return undefined;
-  if (found.size !== bytes) return 'other';
+  const result = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);
+  if (result === undefined) return undefined;
+  if (result.size !== bytes) return 'other';
   const content = await read(sftp, path);
   return content === undefined ? 'other' : createHash('sha256').update(content).digest('hex');
 }

@@ -82,8 +82,8 @@ async function ofMachine({ endpoint }: Of<'machine'>): Promise<Keys> {
   const ask = async (path: string, init: RequestInit): Promise<string> => {
     const { status, text } = await requestText(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
     if (status === 200) return text;
-    const said = status === 404 && path === ROLE_PATH ? 'NoRole' : undefined;
-    throw refusalOf(who, status, said);
+    const message = status === 404 && path === ROLE_PATH ? 'NoRole' : undefined;
+    throw refusalOf(who, status, message);
   };
   const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': String(MACHINE_TOKEN_SECONDS) };
   const token = await ask('/latest/api/token', { method: 'PUT', headers: ttl });

@@ -29,9 +29,9 @@ const opened = new Map<string, CurrentKeys>();
 export function currentKeys(source: KeySource): CurrentKeys {
   if (source.kind === 'given') return { get: async () => source, expired: () => false, fault: () => undefined };
   const name = JSON.stringify(source);
-  const found = opened.get(name) ?? createRenewedKeys(source);
-  opened.set(name, found);
-  return found;
+  const result = opened.get(name) ?? createRenewedKeys(source);
+  opened.set(name, result);
+  return result;
 }
 
 export interface RenewalOptions {

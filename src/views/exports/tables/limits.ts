@@ -39,10 +39,10 @@ export const breaches: Producer<'breaches'> = ({ columns, window, market, by, ke
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   if (from === to) return [];
-  const found = watchedRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
+  const results = watchedRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
     of.map((breach) => ({ rule, ...breach })),
   );
-  const rows = found.toSorted((a, b) => a.begin - b.begin); // Of one date as the rules.
+  const rows = results.toSorted((a, b) => a.begin - b.begin); // Of one date as the rules.
   return inBatches<'breaches'>(
     {
       count: rows.length,

@@ -6,19 +6,19 @@ import { spanOf } from '../span.js';
 
 export const risk: Producer<'risk'> = ({ columns, window }, at) => {
   const { days, level, index } = runLevels(columns);
-  const found = rollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, periodsPerYear(days));
-  const shown = days.subarray(found.from);
+  const result = rollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, periodsPerYear(days));
+  const shown = days.subarray(result.from);
   const { from, to } = spanOf(shown, window);
   return inBatches<'risk'>(
     {
       count: to - from,
       columns: {
         date: shown.subarray(from, to),
-        volatility: found.volatility.subarray(from, to),
-        index_volatility: found.indexVolatility.subarray(from, to),
-        tracking_error: found.trackingError.subarray(from, to),
-        beta: found.beta.subarray(from, to),
-        correlation: found.correlation.subarray(from, to),
+        volatility: result.volatility.subarray(from, to),
+        index_volatility: result.indexVolatility.subarray(from, to),
+        tracking_error: result.trackingError.subarray(from, to),
+        beta: result.beta.subarray(from, to),
+        correlation: result.correlation.subarray(from, to),
       },
     },
     at,

@@ -21,9 +21,9 @@ interface Bars {
 /** Bars with their values printed: upright for years where they fit, lying otherwise. */
 export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
-  const found = BARS[block.source](block, context);
-  if (found === null) return { title: null, sections: [] };
-  const { bars, isTime, note } = found;
+  const result = BARS[block.source](block, context);
+  if (result === null) return { title: null, sections: [] };
+  const { bars, isTime, note } = result;
   const title = titlePart(block.title, width, typesetter);
   const remark = note ?? (bars.length === 0 ? 'No values.' : null);
   const notes: Section[] = remark === null ? [] : [{ head: null, rows: [notePart(remark, width, typesetter)] }];
@@ -154,10 +154,10 @@ function liquidationBars(
   { pack, currency }: RunFigures,
   { limit, aum }: { readonly limit: number; readonly aum: number },
 ): Bars | null {
-  const found = pack(aum);
-  if (found === null) return null;
-  if ('missing' in found) return { bars: [], isTime: true, note: found.missing };
-  const { liquidation, participation, date } = found;
+  const result = pack(aum);
+  if (result === null) return null;
+  if ('missing' in result) return { bars: [], isTime: true, note: result.missing };
+  const { liquidation, participation, date } = result;
   const whole = liquidation.findIndex(({ share }) => share >= 1);
   const shown = liquidation.slice(0, Math.min(limit, whole < 0 ? liquidation.length : Math.max(BARS_MIN, whole + 1)));
   return {

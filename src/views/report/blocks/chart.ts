@@ -127,20 +127,20 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);
   const title = titlePart(block.title, width, typesetter);
-  const found = namesOf(CHART_LINES)
+  const results = namesOf(CHART_LINES)
     .filter((line) => block.lines.includes(line))
     .map((line) => ({
       panel: LINES[line].panel,
       found: LINES[line].find(figures, block),
     }));
   const panels = PANEL_NAMES.flatMap((name): Panel[] => {
-    const series = found.flatMap((line) => (line.panel === name && 'series' in line.found ? line.found.series : []));
+    const series = results.flatMap((line) => (line.panel === name && 'series' in line.found ? line.found.series : []));
     if (series.length === 0) return [];
     return [
       { ...PANELS[name], isLogarithmic: block.log_scale && name === 'levels', hasZero: name !== 'levels', series },
     ];
   });
-  const missing = found.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
+  const missing = results.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
   const isAsked = panels.length === 0 || block.lines.length === missing.length;
   const notes = isAsked ? missing.map((sentence) => notePart(sentence, width, typesetter)) : [];
   const height = Math.min(block.height, pageHeight - (title?.height ?? 0));

@@ -78,9 +78,9 @@ export function breachesTable({ breaches, overview }: RunFigures, limit: number)
 
 /** Dividends in index points, the latest years first; null where nothing was or will be paid. */
 export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: number): Table | null {
-  const found = dividendPoints();
-  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
-  const { years, trailing, announced, level } = found;
+  const result = dividendPoints();
+  if ('missing' in result) return { columns: [], rows: [], note: result.missing };
+  const { years, trailing, announced, level } = result;
   if (years.length === 0 && announced.points === 0) return null;
   const { shown: rows } = rowsWithin(years.toReversed(), limit);
   const fields: Field<(typeof rows)[number]>[] = [
@@ -103,10 +103,10 @@ export function packTable(
   { pack, currency, nameOf }: RunFigures,
   { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,
 ): Table | null {
-  const found = pack(aum);
-  if (found === null) return null;
-  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
-  const { date, participation, account, days, capacity } = found;
+  const result = pack(aum);
+  if (result === null) return null;
+  if ('missing' in result) return { columns: [], rows: [], note: result.missing };
+  const { date, participation, account, days, capacity } = result;
   const { shown: rows, others } = rowsWithin(
     account.trades.toSorted((a, b) => b.value - a.value),
     limit,

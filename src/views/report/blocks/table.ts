@@ -221,9 +221,9 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
 }
 
 function riskTable({ risk, overview, weightDecimals }: RunFigures, limit: number): Table {
-  const found = risk();
-  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
-  const { names, volatility, coveredWeight } = found;
+  const result = risk();
+  if ('missing' in result) return { columns: [], rows: [], note: result.missing };
+  const { names, volatility, coveredWeight } = result;
   const { shown: rows, others } = rowsWithin(names, limit);
   const hasNames = rows.some(({ name }) => name !== null);
   const isCovered = coveredWeight > 1 - 1e-6;

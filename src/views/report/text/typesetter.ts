@@ -77,21 +77,21 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     const cached = runCache.get(key);
     if (cached !== undefined) return cached;
     use(weight);
-    const found = PLAIN.test(text) ? [{ font: weight, text }] : mixedRuns(text, weight);
-    runCache.set(key, found);
-    return found;
+    const result = PLAIN.test(text) ? [{ font: weight, text }] : mixedRuns(text, weight);
+    runCache.set(key, result);
+    return result;
   }
 
   function mixedRuns(text: string, weight: Weight): FontRun[] {
-    const found: { font: FontName; text: string }[] = [];
+    const results: { font: FontName; text: string }[] = [];
     for (const character of text) {
       const font = fontOf(character, weight);
       const printed = font === null ? REPLACEMENT : character;
-      const last = found.at(-1);
+      const last = results.at(-1);
       if (last?.font === (font ?? weight)) last.text += printed;
-      else found.push({ font: font ?? weight, text: printed });
+      else results.push({ font: font ?? weight, text: printed });
     }
-    return found;
+    return results;
   }
 
   function unitWidth(text: string, weight: Weight): number {

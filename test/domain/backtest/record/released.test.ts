@@ -10,10 +10,8 @@ import { buildMarket, weekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
-const RELEASED = JSON.parse(readFileSync('test/golden/record-0.2.0/shape.json', 'utf8')) as {
-  readonly plain: string;
-  readonly rest: string;
-};
+/** Versions whose records are kept as shapes. */
+const VERSIONS = ['0.2.0', '0.4.0'];
 
 /** Members of a shape by name, of a list those of its items; null for what has none. */
 type Shape = { readonly [member: string]: Shape } | null;
@@ -40,36 +38,45 @@ function only(packed: unknown, shape: Shape): unknown {
   );
 }
 
-test('a record with the fields of version 0.2.0 alone is read and served with the members of today', () => {
-  const dates = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
-  const market = buildMarket({
-    dates,
-    close: { A: [10, 11, null, 13], B: [20, 19, 18, 19], MARK: [7, 7, 8, 9] },
-  });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: dates[0],
-    rebalance: { frequency: 'daily' },
-    universe: { kind: 'list', identifiers: ['A', 'B'] },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
-  const benchmark = { id: 'MARK', kind: 'identifier', price_column: 'CLOSE' } as const;
-  const run = runOn(weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } }), market, document, { benchmark });
-  const bytes = runToColumns(run, { contentHash: 's' });
-  const columns = openColumns((start, end) => bytes.slice(start, end));
-  const stored = JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Record<'plain' | 'rest', unknown>;
-  const released = {
-    ...stored,
-    plain: only(stored.plain, shapeOf(RELEASED.plain)),
-    rest: only(stored.rest, shapeOf(RELEASED.rest)),
-  };
-  const record = readRecord({
-    ...columns,
-    u8: (name, ...range) =>
-      name === 'record' ? new TextEncoder().encode(JSON.stringify(released)) : columns.u8(name, ...range),
-  });
-  const served: unknown = JSON.parse(new TextDecoder().decode(recordJson(record, STAMP)));
-  expect(BacktestResultSummary.omit({ stale: true, index_version: true }).safeParse(served).error).toBeUndefined();
-});
+test.each(VERSIONS)(
+  'a record with only the fields of version %s is read and served with the members of today',
+  (version) => {
+    const shapes = JSON.parse(readFileSync(`test/golden/record-${version}/shape.json`, 'utf8')) as {
+      readonly plain: string;
+      readonly rest: string;
+    };
+    const dates = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
+    const market = buildMarket({
+      dates,
+      close: { A: [10, 11, null, 13], B: [20, 19, 18, 19], MARK: [7, 7, 8, 9] },
+    });
+    const document = IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: dates[0],
+      rebalance: { frequency: 'daily' },
+      universe: { kind: 'list', identifiers: ['A', 'B'] },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    const benchmark = { id: 'MARK', kind: 'identifier', price_column: 'CLOSE' } as const;
+    const run = runOn(weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } }), market, document, {
+      benchmark,
+    });
+    const bytes = runToColumns(run, { contentHash: 's' });
+    const columns = openColumns((start, end) => bytes.slice(start, end));
+    const stored = JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Record<'plain' | 'rest', unknown>;
+    const released = {
+      ...stored,
+      plain: only(stored.plain, shapeOf(shapes.plain)),
+      rest: only(stored.rest, shapeOf(shapes.rest)),
+    };
+    const record = readRecord({
+      ...columns,
+      u8: (name, ...range) =>
+        name === 'record' ? new TextEncoder().encode(JSON.stringify(released)) : columns.u8(name, ...range),
+    });
+    const served: unknown = JSON.parse(new TextDecoder().decode(recordJson(record, STAMP)));
+    expect(BacktestResultSummary.omit({ stale: true, index_version: true }).safeParse(served).error).toBeUndefined();
+  },
+);

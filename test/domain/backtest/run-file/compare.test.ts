@@ -56,9 +56,9 @@ describe('the first difference of two runs', () => {
         (block, date, place) => {
           const name = block === 'weights' || block === 'price' ? ['A', 'B', 'C'][place]! : null;
           const element = name === null ? date : date * 3 + place;
-          const found = firstDifference(opened(changed(bytes, block, element)), opened(bytes));
-          expect(found).toMatchObject({ part: block, date: DATES[date], name });
-          expect(found!.stored).toBe((found!.replayed as number) * 1.5 + 1);
+          const result = firstDifference(opened(changed(bytes, block, element)), opened(bytes));
+          expect(result).toMatchObject({ part: block, date: DATES[date], name });
+          expect(result!.stored).toBe((result!.replayed as number) * 1.5 + 1);
         },
       ),
     );
@@ -96,8 +96,8 @@ describe('the first difference of two runs', () => {
   });
 
   test('after a changed price is that price', () => {
-    const found = firstDifference(opened(bytes), opened(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
-    expect(found).toEqual({
+    const result = firstDifference(opened(bytes), opened(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
+    expect(result).toEqual({
       part: 'price',
       date: formatDay(opened(bytes).i32('days')[2]!),
       name: 'B',

@@ -82,8 +82,8 @@ describe('of everything that is stored of a run', () => {
   });
 
   test.each(stored)('a changed element of %s is a difference', (name) => {
-    const found = firstDifference(opened(changed(bytes, name)), opened(bytes));
-    expect(found?.part).toMatch(name === 'snapshots' ? /^rebalances\[/ : new RegExp(`^(${name}|record)`));
+    const result = firstDifference(opened(changed(bytes, name)), opened(bytes));
+    expect(result?.part).toMatch(name === 'snapshots' ? /^rebalances\[/ : new RegExp(`^(${name}|record)`));
   });
 });
 

@@ -54,18 +54,18 @@ function sectionOf({ numbers, texts }: Tables) {
   );
 }
 
-const asked = { session: DECISION, selection: SELECTION, universe: Array.from({ length: NAMES }, (_, i) => i) };
+const request = { session: DECISION, selection: SELECTION, universe: Array.from({ length: NAMES }, (_, i) => i) };
 
 describe('against a plain interpreter', () => {
   test('every number is what the definitions give', () => {
     fc.assert(
       fc.property(tables, expressions(), (given, tree) => {
-        const found = sectionOf(given).numbers(tree, Int32Array.from(SELECTION));
+        const result = sectionOf(given).numbers(tree, Int32Array.from(SELECTION));
         SELECTION.forEach((security, i) => {
-          const meant = interpret(tree, given, { ...asked, security });
+          const meant = interpret(tree, given, { ...request, security });
           const context = `${printExpression(tree)} of ${security}`;
-          if (!Number.isFinite(meant)) expect([context, found[i]]).toEqual([context, NaN]);
-          else expect(Math.abs(found[i]! - meant), context).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(meant)));
+          if (!Number.isFinite(meant)) expect([context, result[i]]).toEqual([context, NaN]);
+          else expect(Math.abs(result[i]! - meant), context).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(meant)));
         });
       }),
       { numRuns: 300 },
@@ -82,7 +82,7 @@ describe('against a plain interpreter', () => {
         ),
         (given, tree) => {
           const found = sectionOf(given).truths(tree, Int32Array.from(SELECTION));
-          const meant = SELECTION.map((security) => truthOf(tree, given, { ...asked, security }));
+          const meant = SELECTION.map((security) => truthOf(tree, given, { ...request, security }));
           expect([...found].map((truth) => (truth === 2 ? null : truth === 1))).toEqual(meant);
         },
       ),

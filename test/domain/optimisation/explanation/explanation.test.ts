@@ -202,10 +202,10 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     };
     expect(Math.abs(slopes.sec)).toBeLessThan(1e-8 * Math.max(1, Math.abs(value)));
     const near = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
-    const listed = sensitivitiesOf(solvers, input, { dependent });
+    const list = sensitivitiesOf(solvers, input, { dependent });
     expect(dependent.size).toBeGreaterThan(1);
-    expect(listed.map(({ id }) => id)).toContain('pos');
-    for (const { id, shadowPrice } of listed)
+    expect(list.map(({ id }) => id)).toContain('pos');
+    for (const { id, shadowPrice } of list)
       if (id !== 'out') expect(near(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
     const priceOf = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
     expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);

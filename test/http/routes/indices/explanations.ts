@@ -98,12 +98,12 @@ export function describeExplanations(): void {
       expect((await service.job('/analytics/RUN-FEW/backtest')).error).toBeNull();
       const { runs } = await service.ok<StoredRuns>('GET', '/analytics/RUN-FEW/runs');
       const run = runs[0]!.run_id;
-      const asked = { as_of: '2024-01-08' };
+      const request = { as_of: '2024-01-08' };
       const told = async (which: { run_id?: string }) => ({
-        ...(await service.ok<PreviewResponse>('POST', '/indices/RUN-FEW/preview', { ...asked, ...which })),
+        ...(await service.ok<PreviewResponse>('POST', '/indices/RUN-FEW/preview', { ...request, ...which })),
         why: await service.ok<IndexExplanation>(
           'GET',
-          `/indices/RUN-FEW/explain/B?${new URLSearchParams({ ...asked, ...which })}`,
+          `/indices/RUN-FEW/explain/B?${new URLSearchParams({ ...request, ...which })}`,
         ),
       });
       const before = await told({});

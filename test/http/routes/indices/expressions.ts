@@ -11,18 +11,18 @@ export function describeExpressions(): void {
       service.ok<DatapointEvaluation>('POST', '/indices/datapoints/evaluate', asked);
 
     test('an editor learns the canonical text, the unit and the values of three securities', async () => {
-      const found = await evaluate({ expression: 'CLOSE*SHARES_OUTSTANDING / sum(MARKET_CAP)', as_of: '2024-01-03' });
+      const result = await evaluate({ expression: 'CLOSE*SHARES_OUTSTANDING / sum(MARKET_CAP)', as_of: '2024-01-03' });
       const caps = Object.keys(CLOSES).map((name) => CLOSES[name]![1]! * SHARES[name]!(1));
       const total = caps.reduce((sum, cap) => sum + cap, 0);
-      expect(found).toMatchObject({
+      expect(result).toMatchObject({
         valid: true,
         text: 'CLOSE * SHARES_OUTSTANDING / sum(MARKET_CAP)',
         unit: 'number',
         as_of: '2024-01-03',
         findings: [],
       });
-      expect(found.values.map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C']);
-      found.values.forEach(({ value }, i) => expect(value).toBeCloseTo(caps[i]! / total, 12));
+      expect(result.values.map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C']);
+      result.values.forEach(({ value }, i) => expect(value).toBeCloseTo(caps[i]! / total, 12));
     });
 
     test('a condition, a text and named datapoints are evaluated too', async () => {
@@ -64,8 +64,8 @@ export function describeExpressions(): void {
     });
 
     test('functions of a decision have no values outside of one', async () => {
-      const found = await evaluate({ expression: '1 + is_constituent()' });
-      expect(found).toMatchObject({ valid: true, values: [], findings: [{ severity: 'info', path: 'expression' }] });
+      const result = await evaluate({ expression: '1 + is_constituent()' });
+      expect(result).toMatchObject({ valid: true, values: [], findings: [{ severity: 'info', path: 'expression' }] });
     });
 
     test('a definition with expressions is stored as trees, previewed, and explained by its text', async () => {

@@ -189,7 +189,7 @@ test('the factor of names that came and went is that of the names', () => {
 });
 
 test('from no name held the way leads to the optimum that is found from all of them', () => {
-  let found = 0;
+  let count = 0;
   for (let seed = 1; seed <= 60; seed++) {
     const random = seeded(seed + 70_000);
     const program = feasibleProgram(seed)!;
@@ -208,8 +208,8 @@ test('from no name held the way leads to the optimum that is found from all of t
     const other = createSolver(plainAlgebra).solve(steep, { warm: coldState(steep) });
     expect(grown.status, `seed ${seed}`).toBe(other.status);
     if (other.status !== 'solved') continue;
-    found++;
+    count++;
     expect(largestDifference(grown.point.x, other.point.x), `seed ${seed}`).toBeLessThan(1e-9);
   }
-  expect(found).toBeGreaterThan(20);
+  expect(count).toBeGreaterThan(20);
 });

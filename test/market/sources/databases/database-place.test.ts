@@ -54,15 +54,15 @@ describe('the places of databases', () => {
 
   test('are the address that was checked, whatever the name means a moment later', async () => {
     const answers = ['192.0.2.1', '198.51.100.7', '169.254.169.254'];
-    let asked = 0;
+    let count = 0;
     const resolveHost = (address = '') =>
       createDatabasePlaces({
         locations: createLocations(['/nowhere']),
         hosts: ['db.example:5432'],
-        resolveHost: async () => (asked++, address),
+        resolveHost: async () => (count++, address),
       }).resolve('postgresql://u:p@db.example/db');
     expect(await resolveHost('10.1.2.3')).toMatchObject({ place: { address: '10.1.2.3', host: 'db.example' } });
-    expect(asked).toBe(1);
+    expect(count).toBe(1);
     for (const address of [
       '169.254.169.254',
       '::ffff:169.254.169.254',

@@ -47,8 +47,8 @@ async function expectedHash(): Promise<string> {
 
 async function read(place: DatabasePlace, tables: TableNames = {}) {
   const problems = createProblems();
-  const found = await readDatabase(place, tables, problems, () => {});
-  return { found, findings: problems.findings(), reported: places(problems.findings()) };
+  const result = await readDatabase(place, tables, problems, () => {});
+  return { found: result, findings: problems.findings(), reported: places(problems.findings()) };
 }
 
 describe('a SQLite file', () => {

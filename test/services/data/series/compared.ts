@@ -30,13 +30,13 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
     beforeAll(async () => {
       const answers = async () => {
         for (const id of ['LISTED', 'FEE']) await run(id);
-        const found = new Map<string, object>();
+        const results = new Map<string, object>();
         for (const path of all) {
           const view = await get(`/analytics/${path}`);
           expect(await get(`/analytics/${path.replace('benchmark=', 'benchmark=identifier:')}`)).toEqual(view);
-          found.set(path, view);
+          results.set(path, view);
         }
-        return found;
+        return results;
       };
       told = { apart: await on('apart', answers), among: await on('among', answers) };
     });

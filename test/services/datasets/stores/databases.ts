@@ -63,11 +63,11 @@ export function describeDatabases(): void {
           location,
           tables: { market },
         });
-        const made = [
+        const results = [
           await service.ask<DataStore>('POST', '/data/stores', create('us', 'us')),
           await service.ask<DataStore>('POST', '/data/stores', create('uk', 'uk')),
         ];
-        expect(made.map(({ status, body }) => [status, body.identifiers])).toEqual([
+        expect(results.map(({ status, body }) => [status, body.identifiers])).toEqual([
           [201, 1],
           [201, 2],
         ]);

@@ -69,24 +69,35 @@ export function describeRefreshing(): void {
       expect(await active()).toBe('turns-bad');
     });
 
-    test('is refused for imported files, and for a folder that is not served', async () => {
+    test('is refused for imported files', async () => {
       await service.ask('POST', '/data/import', { store_id: 'fixed', name: 'x', tables: tables(['A']) });
       expect(await service.refusal('POST', '/data/stores/fixed/refresh')).toMatchObject({
         status: 409,
         code: 'NOTHING_TO_REFRESH',
       });
-      await registered('idle');
-      expect(await service.refusal('POST', '/data/stores/idle/refresh')).toMatchObject({
-        status: 409,
-        code: 'STORE_NOT_SERVED',
-      });
       expect(await service.refusal('POST', '/data/stores/none/refresh')).toMatchObject({
         status: 404,
         code: 'STORE_NOT_FOUND',
       });
-      expect(await service.refusal('POST', '/data/stores/idle/refresh', { until: '2024-02-30' })).toMatchObject({
+      expect(await service.refusal('POST', '/data/stores/fixed/refresh', { until: '2024-02-30' })).toMatchObject({
         status: 422,
       });
+    });
+
+    test('takes later days of a folder that is not active, which stays so', async () => {
+      const before = await active();
+      await registered('idle');
+      const { content_hash: hash } = await store('idle');
+      expect((await service.ask('GET', '/data/prices/A?store_id=idle')).status).toBe(200);
+      await append('idle', 'A,2024-01-09,12\n');
+      await service.ask('POST', '/data/stores/idle/refresh');
+      expect(await service.finished('refresh:idle')).toMatchObject({ status: 'succeeded', result: { dates_added: 1 } });
+      const after = await store('idle');
+      expect([after.active, after.end, after.content_hash === hash]).toEqual([false, '2024-01-09', false]);
+      expect(await active()).toBe(before);
+      const { prices } = (await service.ask<{ prices: { index: string[] } }>('GET', '/data/prices/A?store_id=idle'))
+        .body;
+      expect(prices.index.at(-1)).toBe('2024-01-09');
     });
 
     test('synthetic data is extended with its earlier bars as they were, served or not', async () => {

@@ -65,11 +65,11 @@ export function describeGrowingStore(): void {
       await put(until(414));
       const before = artifacts(); // The earlier content of the store among them.
       expect(await backtest()).toMatchObject({ extended_from: dateAt(412) });
-      const made = artifacts().filter((name) => !before.includes(name));
-      expect(made.length).toBeGreaterThanOrEqual(5);
+      const results = artifacts().filter((name) => !before.includes(name));
+      expect(results.length).toBeGreaterThanOrEqual(5);
       expect((await service.ask('DELETE', '/indices/GROWS')).status).toBeLessThan(300);
       await restart(); // Files that nobody refers to are removed a minute later, or with the service.
-      expect(artifacts().filter((name) => made.includes(name))).toEqual([]);
+      expect(artifacts().filter((name) => results.includes(name))).toEqual([]);
       expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
     });
 
@@ -230,10 +230,10 @@ export function describeGrowingStore(): void {
     test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
       /** The files that a run is written to: the smallest, if it continues others. */
       const columnsSince = (before: readonly string[]): string => {
-        const made = artifacts()
+        const results = artifacts()
           .filter((name) => !before.includes(name))
           .map((name) => join(service.root, 'home', 'artifacts', name));
-        return made
+        return results
           .filter((path) => readFileSync(path, 'latin1').startsWith('DVSRUN'))
           .toSorted((a, b) => statSync(a).size - statSync(b).size)[0]!;
       };

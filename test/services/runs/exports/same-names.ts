@@ -48,8 +48,8 @@ async function tablesOf(id: string): Promise<Named[]> {
 
 /** Rows by what they share of the keys; undefined where several have the same. */
 function byKey({ rows }: Named, keys: readonly string[]): ReadonlyMap<string, Row> | undefined {
-  const found = new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]));
-  return found.size === rows.length ? found : undefined;
+  const results = new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]));
+  return results.size === rows.length ? results : undefined;
 }
 
 export function describeSameNames(): void {

@@ -37,7 +37,7 @@ export function describeViewRows(): void {
         'GET',
         `/analytics/${id}/record`,
       );
-      const listed = frame(portfolio.weights).flatMap(({ date, ...weights }) =>
+      const list = frame(portfolio.weights).flatMap(({ date, ...weights }) =>
         Object.entries(weights).flatMap(([identifier, weight]) => (weight === 0 ? [] : [{ date, identifier, weight }])),
       );
       const since = portfolio.weights.index[0]!;
@@ -46,7 +46,7 @@ export function describeViewRows(): void {
         .map(({ date, identifier, portfolio_weight: weight }) => ({ date, identifier, weight }));
       expectRows(
         held as Row[],
-        listed.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)) as Row[],
+        list.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)) as Row[],
       );
       const early = String(rows[0]!['date']);
       expect(early < since).toBe(id !== 'HEDGED');
@@ -115,7 +115,7 @@ export function describeViewRows(): void {
         >;
       }>('GET', `/analytics/${id}/record`);
       const { columns, data } = portfolio.transactions;
-      const listed = data.map((row) => Object.fromEntries(columns.map((column, c) => [column, row[c]!])));
+      const list = data.map((row) => Object.fromEntries(columns.map((column, c) => [column, row[c]!])));
       const trades = await jsonOf({ id, table: 'trades' });
       expect(
         trades.map(({ date, identifier, side, value, cost, reason }) => ({
@@ -127,7 +127,7 @@ export function describeViewRows(): void {
           reason,
         })),
       ).toEqual(
-        listed.map(({ date, asset_id, side, notional, cost, reason }) => ({
+        list.map(({ date, asset_id, side, notional, cost, reason }) => ({
           date,
           identifier: asset_id,
           side,
@@ -163,9 +163,7 @@ export function describeViewRows(): void {
       expect(rebalances.length).toBeGreaterThan(2);
       for (const [i, row] of rebalances.entries()) {
         const snapshot = snapshots.get(String(row['date']));
-        const costs = listed
-          .filter(({ date }) => date === row['date'])
-          .reduce((sum, { cost }) => sum + Number(cost), 0);
+        const costs = list.filter(({ date }) => date === row['date']).reduce((sum, { cost }) => sum + Number(cost), 0);
         if (row['cost'] !== null) expect(row['cost']).toBeCloseTo(costs, 6);
         if (id === 'LAZY') continue;
         const held = Object.entries(snapshot!.weights).filter(([, weight]) => weight !== 0);
@@ -184,10 +182,10 @@ export function describeViewRows(): void {
         'GET',
         `/analytics/${id}/attribution?${query.slice(1)}`,
       );
-      const listed = view.contributions.map(
+      const list = view.contributions.map(
         ({ asset_id, ...row }) => ({ identifier: asset_id, ...row, part: null }) as Row,
       );
-      expect(rows).toEqual(listed.toSorted((a, b) => (String(a['identifier']) < String(b['identifier']) ? -1 : 1)));
+      expect(rows).toEqual(list.toSorted((a, b) => (String(a['identifier']) < String(b['identifier']) ? -1 : 1)));
       expect(rows.reduce((sum, { contribution }) => sum + Number(contribution), 0)).toBeCloseTo(view.total_return, 10);
       const rolling = await service.ok<{ risk: Parameters<typeof frame>[0] }>('GET', `/analytics/${id}/rolling`);
       expect(await jsonOf({ id, table: 'risk' })).toEqual(frame(rolling.risk));

@@ -1,0 +1,49 @@
+import type { Attempt, JobHandlers, JobKind } from '#jobs/job-kind.js';
+import type { JobSystem } from '#jobs/job-system.js';
+import { marketOfCall, offMarket } from '#market/serving/call-market.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { StoreMarkets } from '#services/datasets/store-markets.js';
+
+/** Payload of a job that is computed on a named store. */
+interface OnStore {
+  readonly on_store?: string | undefined;
+}
+
+/** Wraps the submission of jobs so that a job runs on the store of the call that submits it. */
+export function jobsOfCalls(jobs: JobSystem): JobSystem {
+  return {
+    ...jobs,
+    async submit(submission) {
+      const storeId = marketOfCall()?.identity.datasetId;
+      if (storeId === undefined) return jobs.submit(submission);
+      const { payload, request } = submission;
+      const shown = typeof request === 'object' && request !== null ? { ...request, store_id: storeId } : request;
+      return jobs.submit({ ...submission, payload: { ...payload, on_store: storeId }, request: shown });
+    },
+  };
+}
+
+/** Wraps job kinds so that each attempt reads the market of its store, or the active one without a store. */
+export function onStores(
+  kinds: JobHandlers,
+  { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },
+): JobHandlers {
+  const read = async <T>({ on_store: storeId }: OnStore, work: () => Promise<T>): Promise<T> => {
+    if (storeId === undefined) return offMarket(work);
+    await markets.settled(); // The store may be the one of before a restart.
+    return offMarket(() => stores.within(storeId, work));
+  };
+  const wrap = <P extends OnStore>(kind: JobKind<P>): JobKind<P> => ({
+    ...kind,
+    run: (payload, attempt) => read(payload, () => kind.run(payload, attempt)),
+    ...(kind.runParts && {
+      runParts: (payload: P, parts: readonly number[], attempt: Attempt) =>
+        read(payload, () => kind.runParts!(payload, parts, attempt)),
+    }),
+  });
+  const wrapped = Object.entries(kinds as unknown as Record<string, JobKind<OnStore>>).map(([name, kind]) => [
+    name,
+    wrap(kind),
+  ]);
+  return Object.fromEntries(wrapped) as JobHandlers; // The same kinds under the same names.
+}

@@ -1,0 +1,57 @@
+import type { DivisorClient } from '#clients/typescript/divisor.js';
+import type { Route } from '#contract/route.js';
+
+/** A request of a client, of any operation. */
+interface AnyRequest {
+  readonly query?: object;
+  readonly body?: unknown;
+}
+
+type Send = (operation: string, ...rest: unknown[]) => unknown;
+
+/**
+ * Calls `use` with a client whose requests name a data store wherever their route can. Warns if no request named it.
+ * @cost of loading the contract, if a store is given
+ */
+export async function onStore(
+  storeId: string | undefined,
+  client: DivisorClient,
+  use: (client: DivisorClient) => Promise<number>,
+): Promise<number> {
+  if (storeId === undefined) return use(client);
+  const { API } = await import('#contract/api.js');
+  let isNamed = false;
+
+  function named(operation: string, request: AnyRequest = {}): AnyRequest {
+    const route: Route = API[operation as keyof typeof API]; // An operation of the contract.
+    const { query, body } = request;
+    const isInBody = route.onStore === 'body' && hasMember(route, 'store_id');
+    if (route.onStore === 'query' || isInBody) isNamed = true;
+    if (route.onStore === 'query') return { ...request, query: { ...query, store_id: storeId } };
+    return isInBody ? { ...request, body: { ...(body as object | undefined), store_id: storeId } } : request;
+  }
+
+  const simply =
+    (send: Send): Send =>
+    (operation, request) =>
+      send(operation, named(operation, request as AnyRequest));
+  const typed =
+    (send: Send): Send =>
+    (operation, type, request) =>
+      send(operation, type, named(operation, request as AnyRequest));
+  const own = {
+    ...client,
+    call: simply(client.call as Send),
+    callWithEtag: simply(client.callWithEtag as Send),
+    download: typed(client.download as Send),
+    stream: typed(client.stream as Send),
+  } as unknown as DivisorClient; // Each function sends what it was given, with the store.
+  const status = await use(own);
+  if (!isNamed) process.stderr.write(`warning: --store ${storeId} has no effect: the command names no store itself.\n`);
+  return status;
+}
+
+function hasMember({ body }: Route, member: string): boolean {
+  const { shape } = (body?.schema ?? {}) as { readonly shape?: Readonly<Record<string, unknown>> };
+  return shape !== undefined && member in shape;
+}

@@ -1,0 +1,67 @@
+import type { ClosuresBody } from '#clients/typescript/divisor.js';
+import { jsonFile } from '../command-line.js';
+import { NOTE } from './documents.js';
+import { viewCommand } from './view-command.js';
+
+export const closures = viewCommand({
+  summary: 'List calendars with recorded changes of their sessions.',
+  words: [],
+  flags: {},
+  examples: ['divisor closure list'],
+  ask: (client) => client.call('listClosures', {}),
+  records: ({ calendars }) => calendars.map((one) => ({ ...one, changes: one.changes.length })),
+  columns: ['calendar', 'name', 'version', 'changes', 'updated_at'],
+});
+
+export const showClosures = viewCommand({
+  summary: 'Show the recorded changes of a calendar: closures, half days, late openings, additional sessions.',
+  words: [{ name: 'CODE', help: 'Code of the calendar.' }],
+  flags: {},
+  examples: ['divisor closure show XNYS'],
+  ask: (client, [calendar_code = '']) => client.call('getClosures', { params: { calendar_code } }),
+  records: ({ changes }) => changes,
+  columns: ['date', 'session', 'opens', 'closes', 'reason'],
+});
+
+export const recordClosures = viewCommand({
+  summary: 'Record the changes of a calendar in place of those recorded before, and show what they alter.',
+  words: [
+    { name: 'CODE', help: 'Code of the calendar.' },
+    { name: 'FILE', help: 'Changes as JSON; - is standard input.' },
+  ],
+  flags: {
+    ...NOTE,
+    'dry-run': { type: 'boolean', help: 'Only show what would change.' },
+  },
+  examples: [
+    'divisor closure put XNYS changes.json --dry-run',
+    'divisor closure put XNYS changes.json --note "Notice of the exchange"',
+  ],
+  async ask(client, [calendar_code = '', file = ''], flags) {
+    const document = await jsonFile<ClosuresBody>(file);
+    const body = { ...document, dry_run: flags.isSet('dry-run') ?? false };
+    return client.call('putClosures', { params: { calendar_code }, body, note: flags.text('note') });
+  },
+  records: ({ effect }) =>
+    effect.indices.map(({ index_id, before, after, published, unpublished }) => ({
+      index_id,
+      moved: before.map(({ date }) => date).join(' '),
+      to: after.map(({ date }) => date).join(' '),
+      published: published.join(' '),
+      unpublished: unpublished.join(' '),
+    })),
+  columns: ['index_id', 'moved', 'to', 'published', 'unpublished'],
+  notices: ({ dry_run: isDry, version, effect }) => [
+    isDry ? 'Nothing was stored.' : `Stored as version ${version}.`,
+    ...listed('Sessions lost', effect.removed),
+    ...listed('Sessions added', effect.added),
+    ...listed('Other hours', effect.hours),
+    ...effect.schedules.flatMap(({ schedule_id: id, ended, missing }) => [
+      ...listed(`Days of ${id} that end`, ended),
+      ...listed(`Days of ${id} to backfill`, missing),
+    ]),
+  ],
+});
+
+const listed = (what: string, dates: readonly string[]): string[] =>
+  dates.length === 0 ? [] : [`${what}: ${dates.join(', ')}.`];

@@ -1,0 +1,11 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { UsageError } from '../usage-error.js';
+
+/** Reads a kind of job. @param name of the word or flag @throws UsageError */
+export async function requireKind(name: string, text: string): Promise<JobKindName> {
+  // Loaded on demand: the job kinds import every payload.
+  const { JOB_KINDS } = await import('#domain/jobs/job-kinds.js');
+  const kind = JOB_KINDS.find((each) => each === text.trim());
+  if (kind === undefined) throw new UsageError(`${name} must be one of ${JOB_KINDS.join(', ')}, not ${text}`);
+  return kind;
+}

@@ -1,0 +1,45 @@
+import type { JobKindState } from '#clients/typescript/divisor.js';
+import { requireKind } from './job-kind-word.js';
+import { viewCommand } from './view-command.js';
+
+const KIND = { name: 'KIND', help: 'Kind of job, such as sweep.' };
+
+export const jobKinds = viewCommand({
+  summary: 'List the kinds of job, and which are paused.',
+  words: [],
+  flags: {},
+  examples: ['divisor jobs kinds'],
+  ask: (client) => client.call('listJobKinds'),
+  records: ({ kinds }) => kinds.map(recordOf),
+});
+
+export const pauseKind = viewCommand({
+  summary: 'Start no more jobs of a kind; jobs that run continue.',
+  words: [KIND],
+  flags: { reason: { type: 'string', value: 'TEXT', help: 'Reason, shown with the kind.' } },
+  examples: ['divisor jobs pause sweep --reason "month end"'],
+  ask: async (client, [kind = ''], flags) =>
+    client.call('pauseJobKind', {
+      params: { job_kind: await requireKind('KIND', kind) },
+      body: { reason: flags.text('reason') ?? null },
+    }),
+  records: (state) => [recordOf(state)],
+});
+
+export const resumeKind = viewCommand({
+  summary: 'Start jobs of a paused kind again.',
+  words: [KIND],
+  flags: {},
+  examples: ['divisor jobs resume sweep'],
+  ask: async (client, [kind = '']) =>
+    client.call('resumeJobKind', { params: { job_kind: await requireKind('KIND', kind) } }),
+  records: (state) => [recordOf(state)],
+});
+
+const recordOf = ({ kind, lane, pause }: JobKindState) => ({
+  kind,
+  lane,
+  paused_at: pause?.paused_at ?? null,
+  author: pause?.author ?? null,
+  reason: pause?.reason ?? null,
+});

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { ClosuresDocument, SessionChange } from '#domain/calendars/closures.js';
+import { purgeQuery } from './common.js';
+import { routes } from './route.js';
+
+const dates = z.array(z.string());
+
+export const ClosuresBody = ClosuresDocument.extend({
+  dry_run: z.boolean().default(false).meta({ description: 'Only list what would change.' }),
+}).meta({ id: 'ClosuresBody' });
+export type ClosuresBody = z.infer<typeof ClosuresBody>;
+
+const MovedDate = z
+  .strictObject({
+    date: z.string().meta({ description: 'Effective date.' }),
+    announcement: z.string().meta({ description: 'Session of its announcement; the date itself without a notice.' }),
+  })
+  .meta({ id: 'MovedDate' });
+
+export const ClosureEffect = z
+  .strictObject({
+    added: dates.meta({ description: 'Dates that become sessions.' }),
+    removed: dates.meta({ description: 'Sessions that are lost.' }),
+    hours: dates.meta({ description: 'Sessions whose hours change.' }),
+    indices: z
+      .array(
+        z.strictObject({
+          index_id: z.string(),
+          before: z.array(MovedDate).meta({ description: 'Rebalances and reviews that move or are lost.' }),
+          after: z.array(MovedDate).meta({ description: 'Rebalances and reviews in their place.' }),
+          published: dates.meta({ description: 'Published closes on lost sessions: they stand.' }),
+          unpublished: dates.meta({ description: 'Added sessions before the last published close.' }),
+        }),
+      )
+      .meta({ description: 'Indices whose sessions change. Their runs become stale.' }),
+    schedules: z
+      .array(
+        z.strictObject({
+          schedule_id: z.string(),
+          ended: dates.meta({ description: 'Open days of lost sessions: they end.' }),
+          missing: dates.meta({ description: 'Added sessions in the past without a day: perform them by backfill.' }),
+        }),
+      )
+      .meta({ description: 'Schedules on the calendar with such days.' }),
+  })
+  .meta({ id: 'ClosureEffect', description: 'Differences that recorded changes make.' });
+export type ClosureEffect = z.infer<typeof ClosureEffect>;
+
+export const CalendarClosures = z
+  .strictObject({
+    calendar: z.string().meta({ description: 'Code of the calendar.', example: 'XNYS' }),
+    name: z.string().meta({ description: 'Name of the exchange.' }),
+    version: z.int().min(0).meta({ description: 'Newest version of the changes; 0 if none were ever recorded.' }),
+    updated_at: z.string().nullable().meta({ description: 'Time of the last write.' }),
+    changes: z.array(SessionChange).meta({ description: 'Recorded changes by date.' }),
+  })
+  .meta({ id: 'CalendarClosures' });
+export type CalendarClosures = z.infer<typeof CalendarClosures>;
+
+export const RecordedCalendarClosures = CalendarClosures.extend({
+  dry_run: z.boolean().meta({ description: 'True if nothing was stored.' }),
+  effect: ClosureEffect,
+}).meta({ id: 'RecordedCalendarClosures' });
+export type RecordedCalendarClosures = z.infer<typeof RecordedCalendarClosures>;
+
+const params = z.strictObject({
+  calendar_code: z
+    .string()
+    .min(1)
+    .max(64)
+    .meta({ description: 'Code of the calendar; `24-5` and `24-7` for those with a slash.', example: 'XNYS' }),
+});
+const tag = 'calendars';
+
+/** Versions of the recorded changes of a calendar: their place and their words. */
+export const closuresFamily = {
+  path: '/calendars/{calendar_code}/closures',
+  params: params.shape,
+  tag,
+  word: 'calendar',
+  scope: 'data',
+  missing: 'CALENDAR_NOT_FOUND',
+  saved: CalendarClosures,
+  errors: ['VALIDATION_FAILED'],
+} as const;
+
+export const closureRoutes = routes({
+  listClosures: {
+    method: 'GET',
+    path: '/calendars',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Calendars with recorded changes.',
+    success: {
+      status: 200,
+      description: 'Calendars by code.',
+      schema: z
+        .strictObject({ calendars: z.array(CalendarClosures).meta({ description: 'Calendars by code.' }) })
+        .meta({ id: 'CalendarClosuresCollection' }),
+    },
+    errors: [],
+  },
+  getClosures: {
+    method: 'GET',
+    path: '/calendars/{calendar_code}/closures',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.',
+    params,
+    success: { status: 200, description: 'The changes.', schema: CalendarClosures },
+    errors: ['CALENDAR_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putClosures: {
+    method: 'PUT',
+    path: '/calendars/{calendar_code}/closures',
+    scope: 'data',
+    tag,
+    withoutMarket: true,
+    summary: 'Records the changes of a calendar, in place of those recorded before.',
+    description:
+      'With `dry_run` nothing is stored and the answer lists what would change: sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. Runs made before become stale if they follow the calendar; their numbers stay. A published close stays; publish with an error policy to decide about its difference. A code that trades on the days of another one has separate changes.',
+    versioned: true,
+    params,
+    body: {
+      schema: ClosuresBody,
+      example: {
+        changes: [{ date: '2025-02-14', session: 'closed', reason: 'Storm; notice of the exchange.' }],
+      },
+    },
+    success: { status: 200, description: 'The changes and their effect.', schema: RecordedCalendarClosures },
+    errors: ['CALENDAR_NOT_FOUND', 'PRECONDITION_FAILED', 'VALIDATION_FAILED', 'DOCUMENT_UNREADABLE'],
+  },
+  deleteClosures: {
+    method: 'DELETE',
+    path: '/calendars/{calendar_code}/closures',
+    scope: 'data',
+    tag,
+    withoutMarket: true,
+    summary: 'Deletes the recorded changes of a calendar: only its rules apply.',
+    versioned: true,
+    params,
+    query: purgeQuery,
+    success: { status: 204, description: 'Deleted.' },
+    errors: ['CALENDAR_NOT_FOUND', 'PRECONDITION_FAILED'],
+  },
+});

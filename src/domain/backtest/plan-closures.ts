@@ -1,0 +1,41 @@
+import type { RecordedClosures } from '../calendars/closures.js';
+import type { BacktestPlan } from '../documents/backtest-plan.js';
+import type { MarketData } from '../market/market-data.js';
+import { referenceSpells } from '../market/reference-spells.js';
+
+const exchanges = new WeakMap<MarketData, ReadonlySet<string>>();
+
+/** Returns the exchanges of a market's securities. @cost a pass over the reference data, once per market */
+function exchangesIn(market: MarketData): ReadonlySet<string> {
+  const known = exchanges.get(market);
+  if (known !== undefined) return known;
+  const codes = new Set<string>();
+  for (const spells of referenceSpells(market, 'EXCHANGE'))
+    for (const { value } of spells) if (typeof value === 'string') codes.add(value);
+  exchanges.set(market, codes);
+  return codes;
+}
+
+/**
+ * Returns a plan for comparison with another one: of the recorded changes of calendars, it keeps dates and sessions of
+ * those calendars that a run on the market follows. Default: of all.
+ */
+export function planOnCalendars(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
+  const followed = new Set([
+    ...Object.values(plan.documents).map(({ calendar }) => calendar),
+    ...(market === undefined ? [] : exchangesIn(market)),
+  ]);
+  const effective = (closures: RecordedClosures): RecordedClosures =>
+    Object.fromEntries(
+      Object.entries(closures).flatMap(([code, { changes }]) =>
+        (market !== undefined && !followed.has(code)) || changes.length === 0
+          ? []
+          : [[code, { version: 1, changes: changes.map(({ date, session }) => ({ date, session, reason: '' })) }]],
+      ),
+    );
+  const documents = Object.entries(plan.documents).map(([id, { closures = {}, ...document }]) => {
+    const kept = effective(closures);
+    return [id, Object.keys(kept).length === 0 ? document : { ...document, closures: kept }] as const;
+  });
+  return { ...plan, documents: Object.fromEntries(documents) };
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { IsoDate } from '../schema/shape.js';
+
+/** Maximum number of recorded changes of a calendar: 40 years with one a week. */
+export const CLOSURES_MAX = 2000;
+const REASON_LENGTH_MAX = 500;
+
+const LocalTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'must be a local time HH:MM, such as 13:00' });
+
+/** Recorded change of one day of a calendar. */
+export const SessionChange = z
+  .strictObject({
+    date: IsoDate.meta({ description: 'Day that differs from the rules of the calendar.' }),
+    session: z.enum(['closed', 'open']).meta({
+      description: '`closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.',
+    }),
+    opens: LocalTime.optional().meta({ description: 'Local time of a late opening. Default: the usual one.' }),
+    closes: LocalTime.optional().meta({ description: 'Local time of an early close. Default: the usual one.' }),
+    reason: z.string().min(1).max(REASON_LENGTH_MAX).meta({ description: 'Why, with the source.' }),
+  })
+  .meta({ id: 'SessionChange' });
+export type SessionChange = z.infer<typeof SessionChange>;
+
+/** Recorded changes of a calendar; its code is its key. */
+export const ClosuresDocument = z
+  .strictObject({
+    changes: z.array(SessionChange).max(CLOSURES_MAX).meta({ description: 'Changes, one for each date.' }),
+  })
+  .meta({ id: 'ClosuresDocument' });
+export type ClosuresDocument = z.infer<typeof ClosuresDocument>;
+
+/** Recorded changes with the version of their document. */
+export const VersionedClosures = ClosuresDocument.extend({
+  version: z.int().min(1).meta({ description: 'Version of the recorded changes.' }),
+});
+export type VersionedClosures = z.infer<typeof VersionedClosures>;
+
+/** Recorded changes by the code of the calendar. */
+export const RecordedClosures = z.record(z.string().min(1).max(64), VersionedClosures);
+export type RecordedClosures = z.infer<typeof RecordedClosures>;
+
+interface WithClosures {
+  readonly closures?: RecordedClosures | undefined;
+}
+
+/** Returns the recorded changes of documents; of several versions of one calendar, the newest. */
+export function closuresOf(documents: Readonly<Record<string, WithClosures>>): RecordedClosures {
+  const found: RecordedClosures = {};
+  for (const { closures = {} } of Object.values(documents))
+    for (const [code, recorded] of Object.entries(closures))
+      if ((found[code]?.version ?? 0) < recorded.version) found[code] = recorded;
+  return found;
+}
+
+/** Describes a recorded change, as in `closed: National day of mourning`. */
+export function changeText({ session, opens, closes, reason }: SessionChange): string {
+  const hours = [
+    opens === undefined ? [] : [`opens ${opens}`],
+    closes === undefined ? [] : [`closes ${closes}`],
+  ].flat();
+  const what = session === 'closed' ? 'closed' : hours.length === 0 ? 'additional session' : hours.join(', ');
+  return `${what}: ${reason}`;
+}

@@ -1,0 +1,68 @@
+import { lastAtMost } from '../numbers/search.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import type { ExchangeCalendar, ExchangeCalendars } from './calendars.js';
+import type { RecordedClosures, SessionChange, VersionedClosures } from './closures.js';
+import { closingAt, type TradingHours } from './trading-hours.js';
+
+/** Returns calendars with recorded changes applied. */
+export function correctCalendars(calendars: ExchangeCalendars, closures: RecordedClosures): ExchangeCalendars {
+  const corrected = new Map<string, ExchangeCalendar>();
+  return {
+    list: () => calendars.list(),
+    get(code) {
+      const calendar = calendars.get(code);
+      const recorded = Object.hasOwn(closures, code) ? closures[code] : undefined;
+      if (calendar === undefined || recorded === undefined) return calendar;
+      const known = corrected.get(code) ?? correctCalendar(calendar, recorded);
+      corrected.set(code, known);
+      return known;
+    },
+  };
+}
+
+function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures): ExchangeCalendar {
+  const { from, to } = calendar.coverage;
+  const byDay = new Map<Day, SessionChange>();
+  for (const change of recorded.changes) {
+    const day = dayFrom(change.date);
+    if (day >= from && day <= to) byDay.set(day, change);
+  }
+  const isSession = (day: Day): boolean => {
+    const change = byDay.get(day);
+    return change === undefined ? calendar.isSession(day) : change.session === 'open';
+  };
+  const added = [...byDay.keys()].filter((day) => isSession(day) && !calendar.isSession(day));
+  const sessions = Int32Array.from([...calendar.sessions.filter(isSession), ...added]).toSorted();
+  const earlyCloses = new Map(calendar.earlyCloses);
+  for (const [day, { session, closes }] of byDay) {
+    if (session === 'closed') earlyCloses.delete(day);
+    else if (closes !== undefined) earlyCloses.set(day, closes);
+  }
+  /** Hours by the rules; of an added session those of the session before it. */
+  const usualHours = (day: Day): TradingHours | undefined =>
+    calendar.hoursOn(day) ?? calendar.hoursOn(calendar.sessions[lastAtMost(calendar.sessions, day)] ?? day);
+  return {
+    ...calendar,
+    recorded,
+    sessions,
+    earlyCloses,
+    isSession,
+    hoursOn(day) {
+      const hours = isSession(day) ? usualHours(day) : undefined;
+      const change = byDay.get(day);
+      return hours && change ? changedHours(hours, change) : hours;
+    },
+  };
+}
+
+function changedHours(usual: TradingHours, { opens, closes }: SessionChange): TradingHours {
+  const hours = closes === undefined ? usual : closingAt(usual, closes);
+  if (opens === undefined) return hours;
+  return { ...hours, open: opens, openDay: 0, breaks: hours.breaks.filter(([start]) => start > opens) };
+}
+
+/** Returns sessions that one calendar has and another lacks, YYYY-MM-DD, ascending. */
+export const sessionsOnlyIn = (
+  one: Pick<ExchangeCalendar, 'sessions'>,
+  other: Pick<ExchangeCalendar, 'isSession'>,
+): string[] => [...one.sessions].filter((day) => !other.isSession(day)).map(formatDay);

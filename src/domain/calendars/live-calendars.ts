@@ -1,0 +1,21 @@
+import type { RecordedClosures } from './closures.js';
+import { correctCalendars } from './correct-calendars.js';
+import type { ExchangeCalendars } from './calendars.js';
+
+/** Calendars of the service with the changes recorded last. */
+export interface LiveCalendars extends ExchangeCalendars {
+  /** Calendars without recorded changes. */
+  readonly base: ExchangeCalendars;
+  /** Applies other recorded changes. */
+  record(closures: RecordedClosures): void;
+}
+
+export function createLiveCalendars(base: ExchangeCalendars): LiveCalendars {
+  let current = base;
+  return {
+    base,
+    list: () => base.list(),
+    get: (code) => current.get(code),
+    record: (closures) => void (current = correctCalendars(base, closures)),
+  };
+}

@@ -1,0 +1,54 @@
+import type { Finding } from '../refusals/findings.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
+import type { IndexDocument } from './index-document.js';
+
+type Documents = Readonly<Record<string, IndexDocument>>;
+
+/** Id of a data store with the document or the request that names it. */
+interface Named {
+  readonly storeId: string;
+  readonly by: string;
+}
+
+/** Returns the stores that documents name, each once. */
+function storesNamed(documents: Documents): Named[] {
+  const named = new Map<string, Named>();
+  for (const { id, store_id: storeId } of Object.values(documents))
+    if (storeId != null && !named.has(storeId)) named.set(storeId, { storeId, by: `the index ${id}` });
+  return [...named.values()];
+}
+
+/** Returns a finding if documents that are computed together belong to several stores. */
+export function storeFindings(documents: Documents): Finding[] {
+  return clashOf(storesNamed(documents));
+}
+
+function clashOf([first, other]: readonly Named[]): Finding[] {
+  if (first === undefined || other === undefined) return [];
+  const message = `An index is computed on one data store: ${first.by} names ${first.storeId}, ${other.by} names ${other.storeId}.`;
+  return [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id', message, value: other.storeId }];
+}
+
+/**
+ * Returns the data store that documents are computed on: the one that they or the request name, null for the active one.
+ * @throws Refusal VALIDATION_FAILED if they name several
+ */
+export function storeOfDocuments(documents: Documents, asked: string | null | undefined = null): string | null {
+  const named = storesNamed(documents);
+  if (asked != null && named.every(({ storeId }) => storeId !== asked))
+    named.push({ storeId: asked, by: 'the request' });
+  const clash = clashOf(named);
+  if (clash.length > 0) throw refuseWithFindings('data store', clash);
+  return named[0]?.storeId ?? null;
+}
+
+/** Returns documents without their stores: results depend on contents, and a run records its store. */
+export function withoutStores(documents: Documents): Documents {
+  if (Object.values(documents).every((document) => !('store_id' in document))) return documents;
+  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, withoutStore(document)]));
+}
+
+function withoutStore(document: IndexDocument): IndexDocument {
+  const { store_id: _, ...others } = document;
+  return others;
+}

@@ -1,0 +1,92 @@
+import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import type { DocumentStore } from '#store/port.js';
+import type { Clock } from './clock.js';
+
+/** Stored pause of a kind of job, under the name of the kind. */
+export interface KindPause {
+  readonly paused_at: string;
+  readonly author: string;
+  readonly reason: string | null;
+}
+
+/** Kinds of which no node starts jobs. Jobs that run continue; new ones are accepted and wait. */
+export interface PausedKinds {
+  has(kind: JobKindName): boolean;
+  /** Registers a callback for kinds that start again. */
+  onResumed(call: () => void): void;
+  /** Stored pause; undefined if the kind is not paused. */
+  get(kind: JobKindName): Promise<KindPause | undefined>;
+  /** Pauses a kind; one that is paused stays as it is. */
+  pause(kind: JobKindName, pause: KindPause, by: Authorship): Promise<void>;
+  resume(kind: JobKindName, by: Authorship): Promise<void>;
+}
+
+export interface PausedKindsDependencies {
+  readonly documents: DocumentStore;
+  readonly clock: Pick<Clock, 'after'>;
+  /** True if other processes change them too. */
+  readonly isShared: boolean;
+}
+
+/** Interval between two reads of the stored pauses: events are lost during a long outage of the database. */
+const READ_MS = 30_000;
+
+/** Reads the stored pauses and follows them. */
+export async function createPausedKinds({ documents, clock, isShared }: PausedKindsDependencies): Promise<PausedKinds> {
+  const listeners: (() => void)[] = [];
+  let paused: ReadonlySet<string> = new Set(await documents.ids('paused-kind'));
+
+  function change(now: ReadonlySet<string>): void {
+    const isResumed = [...paused].some((kind) => !now.has(kind));
+    paused = now;
+    if (isResumed) for (const call of listeners) call();
+  }
+
+  function readLater(): void {
+    clock.after(READ_MS, () => {
+      documents
+        .ids('paused-kind')
+        .then((ids) => change(new Set(ids)))
+        .catch(() => {}) // the next read tries again
+        .finally(readLater);
+    });
+  }
+  if (isShared) readLater();
+
+  documents.subscribe('kind-paused', ({ kind, is_paused: isPaused }) => {
+    const others = [...paused].filter((each) => each !== kind);
+    change(new Set(isPaused ? [...others, kind] : others));
+  });
+
+  return {
+    has: (kind) => paused.has(kind),
+    onResumed: (call) => void listeners.push(call),
+    async get(kind) {
+      const stored = await documents.get('paused-kind', kind);
+      // `pause` wrote it and the store checked it.
+      return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as KindPause);
+    },
+    async pause(kind, pause, by) {
+      await documents.transaction(
+        async (tx) => {
+          if ((await tx.get('paused-kind', kind)) !== undefined) return;
+          await tx.put('paused-kind', kind, pause);
+          tx.publish({ type: 'kind-paused', kind, is_paused: true });
+        },
+        { by },
+      );
+    },
+    async resume(kind, by) {
+      await documents.transaction(
+        async (tx) => {
+          if (await tx.delete('paused-kind', kind)) tx.publish({ type: 'kind-paused', kind, is_paused: false });
+        },
+        { by },
+      );
+    },
+  };
+}
+
+/** Returns the kind in the id of a job. */
+export const kindOfJob = (jobId: string): JobKindName => JOB_KINDS.find((kind) => jobId.startsWith(`${kind}:`))!; // every id begins with its kind

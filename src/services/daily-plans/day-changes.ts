@@ -1,0 +1,54 @@
+import type { DocumentStore } from '#store/port.js';
+import { dayId } from './stored-days.js';
+
+/** Changes of days by any process. */
+export interface DayChanges {
+  /** Begins to watch a day: a change from now on is not missed. */
+  watch(scheduleId: string, date: string): DayWatch;
+  close(): void;
+}
+
+export interface DayWatch {
+  /** Resolves at the next change, or after a time. */
+  next(waitMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Longest wait for the notification of a change: an outage of the database may lose one. */
+const NOTIFICATION_MS = 5_000;
+
+export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): DayChanges {
+  const watching = new Map<string, Set<() => void>>();
+  const end = documents.subscribe('day-changed', ({ schedule_id: scheduleId, date }) => {
+    for (const notify of watching.get(dayId(scheduleId, date)) ?? []) notify();
+  });
+  return {
+    close: end,
+    watch(scheduleId, date) {
+      const key = dayId(scheduleId, date);
+      let hasChanged = false;
+      let wake = (): void => {};
+      const notify = (): void => {
+        hasChanged = true;
+        wake();
+      };
+      const others = watching.get(key) ?? new Set();
+      watching.set(key, others.add(notify));
+      return {
+        next: (waitMs, signal) =>
+          new Promise((resolve) => {
+            const timer = setTimeout(finish, Math.max(0, Math.min(waitMs, NOTIFICATION_MS)));
+            function finish(): void {
+              clearTimeout(timer);
+              signal.removeEventListener('abort', finish);
+              others.delete(notify);
+              if (others.size === 0 && watching.get(key) === others) watching.delete(key);
+              resolve();
+            }
+            wake = finish;
+            signal.addEventListener('abort', finish);
+            if (hasChanged || signal.aborted) finish();
+          }),
+      };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { DocumentReader } from '#store/port.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
+import { storeNamed } from '../indices/on-store.js';
+import { requireIndex } from '../stored/stored-indices.js';
+
+export interface PlanMarketRooms {
+  readonly documents: Pick<DocumentReader, 'get'>;
+  readonly markets: Pick<Markets, 'require'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
+}
+
+/** The market of an index of a plan: of its store, else the active one. @throws Refusal as `StoreMarkets.of` */
+export async function marketOfIndex(
+  { documents, markets, stores }: PlanMarketRooms,
+  indexId: string,
+): Promise<ServedMarket> {
+  const storeId = await storeNamed(documents, (await requireIndex(documents, indexId)).document);
+  return storeId === null ? markets.require() : stores.of(storeId);
+}
+
+/** The markets of all indices of a plan, each once. */
+export async function marketsOfPlan(
+  rooms: PlanMarketRooms,
+  waves: readonly (readonly string[])[],
+): Promise<readonly ServedMarket[]> {
+  const found = new Map<string, ServedMarket>();
+  for (const indexId of waves.flat()) {
+    const market = await marketOfIndex(rooms, indexId);
+    found.set(market.identity.datasetId, market);
+  }
+  return [...found.values()];
+}

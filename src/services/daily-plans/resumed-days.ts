@@ -1,0 +1,48 @@
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { DayDocument } from '#domain/daily-plans/day-document.js';
+import { dayFrom } from '#domain/time/days.js';
+import type { DocumentStore } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { ScheduleReader } from './schedules.js';
+import { hasEnded, readDay, type StoredDays } from './stored-days.js';
+
+export interface ResumedDaysDependencies {
+  readonly documents: DocumentStore;
+  readonly schedules: Pick<ScheduleReader, 'ids'>;
+  readonly days: Pick<StoredDays, 'state' | 'changeIn'>;
+  readonly now: () => number;
+}
+
+/** Makes open days due at once. @returns true if there is one */
+export async function resumeDays(
+  { documents, schedules, days, now }: ResumedDaysDependencies,
+  isAwaited: (day: DayDocument) => boolean,
+): Promise<boolean> {
+  let isDue = false;
+  for (const id of await schedules.ids())
+    for (const date of (await days.state(id)).open) {
+      const isWaiting = (day: DayDocument | undefined): day is DayDocument =>
+        day !== undefined && !hasEnded(day) && day.state !== 'running' && isAwaited(day);
+      if (!isWaiting(await readDay(documents, id, date))) continue;
+      isDue = true;
+      await documents.transaction(async (tx) => {
+        const day = await readDay(tx, id, date);
+        if (isWaiting(day)) await days.changeIn(tx, { ...day, next_attempt_at: formatTimestamp(now()) });
+      });
+    }
+  return isDue;
+}
+
+/** Returns a test for days with a step that waits for an approval. */
+export const waitsForApproval =
+  (approvalId: number) =>
+  ({ steps }: DayDocument): boolean =>
+    steps.some(({ items }) =>
+      items.some(({ code, detail }) => code === 'APPROVAL_REQUIRED' && detail?.['approval_id'] === approvalId),
+    );
+
+/** Returns a test for days on which the exchange of their schedule has no session. */
+export const isWithoutSession =
+  (code: string, calendars: Pick<Calendars, 'get'>) =>
+  ({ plan, date }: DayDocument): boolean =>
+    plan.calendar === code && calendars.get(code)?.isSession(dayFrom(date)) === false;

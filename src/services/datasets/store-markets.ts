@@ -1,0 +1,136 @@
+import type { CommitEvents } from '#domain/documents/commit-events.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { mayRead } from '#domain/documents/reach.js';
+import { datasetLoading } from '#domain/market/dataset-loading.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { offMarket, onMarket } from '#market/serving/call-market.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { redeclared, type ServedMarkets } from '#market/serving/served-markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { beyondReach } from '#store/reach/reach-context.js';
+import { currentReach, outside } from '../operations/access.js';
+import { requireDataset } from '../stored/dataset-documents.js';
+
+/** The markets of all data stores: the active one, and others that are loaded at their first use. */
+export interface StoreMarkets {
+  /**
+   * The market of a store as it is now.
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_UNAVAILABLE; VALIDATION_FAILED,
+   *   NOT_SUPPORTED if its source cannot be read
+   */
+  of(datasetId: string): Promise<ServedMarket>;
+  /** Runs work on the market of a store; default: that of the present call. @throws Refusal as `of` */
+  within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
+  /** Keeps a content that a store other than the active one has from now on, if it is in this process. */
+  onContent(event: CommitEvents['store-content']): void;
+  /** Ids of the stores in memory besides the active one, the one used longest ago first. */
+  kept(): readonly string[];
+}
+
+export interface StoreMarketsDependencies {
+  readonly documents: Pick<DocumentStore, 'get'>;
+  /** The active store. */
+  readonly markets: Pick<ServedMarkets, 'served' | 'awaited' | 'hold' | 'find'>;
+  /** Reads the content that the document of a store describes. */
+  readonly load: (document: DatasetDocument) => Promise<ServedMarket>;
+  /** Largest total of the bytes of the panels of kept stores. The one used last is kept in any case. */
+  readonly keptBytesMax: number;
+}
+
+/** Times that a store may change while it is read. */
+const READS_MAX = 3;
+
+export function createStoreMarkets({ documents, markets, load, keptBytesMax }: StoreMarketsDependencies): StoreMarkets {
+  /** By store, the one used longest ago first. */
+  const kept = new Map<string, ServedMarket>();
+  /** Released contents that a call may still hold. */
+  const released = new Map<string, WeakRef<ServedMarket>>();
+  const coming = new Map<string, Promise<ServedMarket>>();
+  /** Stores are read one after the other: each read takes memory and processor time. */
+  let last: Promise<unknown> = Promise.resolve();
+
+  function release(datasetId: string): void {
+    const market = kept.get(datasetId);
+    kept.delete(datasetId);
+    for (const [id, held] of released) if (held.deref() === undefined) released.delete(id);
+    if (market !== undefined) released.set(datasetId, new WeakRef(market));
+  }
+
+  function keep(market: ServedMarket): void {
+    const { datasetId } = market.identity;
+    markets.hold(market);
+    kept.delete(datasetId);
+    released.delete(datasetId);
+    kept.set(datasetId, market);
+    const activeId = markets.served()?.identity.datasetId;
+    if (activeId !== undefined) kept.delete(activeId);
+    let bytes = [...kept.values()].reduce((sum, { handle }) => sum + bytesOf(handle), 0);
+    for (const [id, { handle }] of kept) {
+      if (bytes <= keptBytesMax || kept.size === 1) break; // The one used last stays.
+      bytes -= bytesOf(handle);
+      release(id);
+    }
+  }
+
+  async function requireStored(datasetId: string): Promise<DatasetDocument> {
+    const { document } = await beyondReach(() => requireDataset(documents, datasetId));
+    if (!document.writing && document.content_hash !== null) return document;
+    throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
+  }
+
+  /** The content that a document describes, if it is in memory. */
+  function held(document: DatasetDocument): ServedMarket | undefined {
+    const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
+    const market = kept.get(datasetId) ?? released.get(datasetId)?.deref();
+    if (market?.identity.contentHash === contentHash) return redeclared(market, { adjustment, currency });
+    release(datasetId);
+    released.delete(datasetId);
+    return undefined;
+  }
+
+  async function read(datasetId: string): Promise<ServedMarket> {
+    for (let attempt = 1; ; attempt++) {
+      const document = await requireStored(datasetId);
+      try {
+        return await offMarket(() => beyondReach(() => load(document)));
+      } catch (failure) {
+        const isChanged = (await requireStored(datasetId)).content_hash !== document.content_hash;
+        if (!isChanged || attempt === READS_MAX) throw failure;
+      }
+    }
+  }
+
+  function reading(datasetId: string): Promise<ServedMarket> {
+    const begun = coming.get(datasetId);
+    if (begun !== undefined) return begun;
+    const own = last.then(() => read(datasetId)).finally(() => coming.delete(datasetId));
+    last = own.catch(() => {}); // Reported to those who wait for it.
+    coming.set(datasetId, own);
+    return own;
+  }
+
+  async function of(datasetId: string): Promise<ServedMarket> {
+    const active = markets.served();
+    if (active?.identity.datasetId === datasetId) return active;
+    if (markets.awaited() === datasetId) throw datasetLoading(datasetId);
+    const reach = currentReach();
+    if (reach !== undefined && !mayRead(reach, 'store', datasetId)) throw outside(reach, 'store', datasetId);
+    const market = held(await requireStored(datasetId)) ?? (await reading(datasetId));
+    keep(market);
+    return market;
+  }
+
+  return {
+    of,
+    within: async (datasetId, work) => (datasetId == null ? work() : onMarket(await of(datasetId), work)),
+    onContent({ market }) {
+      const content = markets.find(market);
+      if (content !== undefined) keep(content);
+    },
+    kept: () => [...kept.keys()],
+  };
+}
+
+function bytesOf({ fields }: ServedMarket['handle']): number {
+  return fields.reduce((sum, { values }) => sum + values.byteLength, 0);
+}

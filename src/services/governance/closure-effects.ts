@@ -1,0 +1,134 @@
+import { setImmediate } from 'node:timers/promises';
+import type { ClosureEffect } from '#contract/closures.js';
+import type { ExchangeCalendar } from '#domain/calendars/calendars.js';
+import { sessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { dueDay } from '#domain/daily-plans/due-days.js';
+import { readIndex } from '#domain/checks/validate-index.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { indexDates, type IndexSchedule } from '#domain/schedule/index-schedule.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import { dayId } from '../daily-plans/stored-days.js';
+import { logBatches, logHead } from '#store/publication/log.js';
+import type { DocumentStore } from '#store/port.js';
+
+export interface ClosureEffectsDependencies {
+  readonly documents: DocumentStore;
+  readonly calendars: Calendars;
+  /** Creates the schedules of indices on calendars. @throws Refusal for an index beneath that is gone */
+  readonly schedulesOn: (calendars: Calendars) => (document: IndexDocument) => Promise<IndexSchedule>;
+  readonly now: () => number;
+}
+
+/** Indices compared in a turn of the event loop: some 10 ms. */
+const INDICES_PER_TURN = 32;
+
+/** Creates a comparison of two states of one calendar. @cost reads every index on it, and logs if past sessions change */
+export function createClosureEffects({ documents, calendars, schedulesOn, now }: ClosureEffectsDependencies) {
+  const withCalendar = (calendar: ExchangeCalendar): Calendars => ({
+    list: () => calendars.list(),
+    get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
+  });
+
+  /** Effective dates with their announcements, as text; none for an index whose underlying index is gone. */
+  async function datesOn(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
+    try {
+      const dates = indexDates(await scheduleOf(document));
+      return new Set(dates.map(({ date, announcement }) => `${formatDay(date)} ${formatDay(announcement)}`));
+    } catch (thrown) {
+      if (thrown instanceof Refusal) return new Set<string>();
+      throw thrown;
+    }
+  }
+
+  async function publishedOf(indexId: string, wanted: ReadonlySet<string>) {
+    const head = await logHead(documents, indexId);
+    const found = new Set<string>();
+    let last = '';
+    if (head === undefined) return { found, last };
+    for await (const batch of logBatches(documents, indexId, head)) {
+      for (const { date } of batch) {
+        if (wanted.has(date)) found.add(date);
+        if (date > last) last = date;
+      }
+      await setImmediate();
+    }
+    return { found, last };
+  }
+
+  async function indicesOf(before: ExchangeCalendar, after: ExchangeCalendar, { added, removed }: ChangedSessions) {
+    const { documents: all } = await documents.list('index', readIndex);
+    const [was, is] = [schedulesOn(withCalendar(before)), schedulesOn(withCalendar(after))];
+    const isPast = [...added, ...removed].some((date) => 86_400_000 * dayFrom(date) <= now());
+    const indices: ClosureEffect['indices'] = [];
+    for (const [at, document] of all.entries()) {
+      if (document.calendar !== before.code) continue;
+      const [old, fresh] = [await datesOn(was, document), await datesOn(is, document)];
+      const log = isPast ? await publishedOf(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
+      indices.push({
+        index_id: document.id,
+        before: movedDates(old, fresh),
+        after: movedDates(fresh, old),
+        published: [...log.found].toSorted(),
+        unpublished: added.filter((date) => date < log.last),
+      });
+      if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
+    }
+    return indices;
+  }
+
+  async function schedulesOf(calendar: ExchangeCalendar, { added, removed }: ChangedSessions) {
+    const { documents: all } = await documents.list('schedule', (body, id) => {
+      const plan = ScheduleDocument.safeParse(body).data;
+      return plan && { id, plan };
+    });
+    const schedules: ClosureEffect['schedules'] = [];
+    for (const { id, plan } of all) {
+      if (plan.calendar !== calendar.code) continue;
+      const ended: string[] = [];
+      for (const date of removed)
+        if ((await documents.get('schedule-day', dayId(id, date))) !== undefined) ended.push(date);
+      const missing = added.filter(
+        (date) => date >= plan.starts_on && dueDay(dayFrom(date), plan, calendar).dueMs <= now(),
+      );
+      if (ended.length > 0 || missing.length > 0) schedules.push({ schedule_id: id, ended, missing });
+    }
+    return schedules;
+  }
+
+  return async (before: ExchangeCalendar, after: ExchangeCalendar): Promise<ClosureEffect> => {
+    const changed = { added: sessionsOnlyIn(after, before), removed: sessionsOnlyIn(before, after) };
+    const areSame = changed.added.length === 0 && changed.removed.length === 0;
+    return {
+      ...changed,
+      hours: hoursChanged(before, after),
+      indices: areSame ? [] : await indicesOf(before, after, changed),
+      schedules: areSame ? [] : await schedulesOf(after, changed),
+    };
+  };
+}
+
+interface ChangedSessions {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+/** Dates of one set that another lacks, as text `DATE ANNOUNCEMENT`. */
+const movedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
+  [...one].flatMap((text) => {
+    if (other.has(text)) return [];
+    const [date, announcement] = text.split(' ');
+    return [{ date: date!, announcement: announcement! }];
+  });
+
+/** Sessions of both that have other hours. */
+function hoursChanged(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
+  const changes = [...(before.recorded?.changes ?? []), ...(after.recorded?.changes ?? [])];
+  const days = [...new Set(changes.map(({ date }) => dayFrom(date)))].toSorted((a, b) => a - b);
+  return days
+    .filter((day) => before.isSession(day) && after.isSession(day))
+    .filter((day) => JSON.stringify(before.hoursOn(day)) !== JSON.stringify(after.hoursOn(day)))
+    .map(formatDay);
+}

@@ -1,0 +1,185 @@
+import type { CalendarClosures, ClosureEffect } from '#contract/closures.js';
+import { ClosuresDocument, type RecordedClosures, type SessionChange } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
+import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
+import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { lastVersionOf } from '#store/history/history.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { ALL_CLOSURES, followClosures, recordedClosures } from '../stored/recorded-closures.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+
+export interface StoredClosures {
+  readonly closures: CalendarClosures;
+  /** Null if nothing was ever recorded. */
+  readonly etag: string | null;
+}
+
+/** Recorded changes of calendars: unscheduled closures, half days, late openings, additional sessions. */
+export interface Closures {
+  /** Calendars with recorded changes, by code. */
+  list(): Promise<CalendarClosures[]>;
+  /** @throws Refusal CALENDAR_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(code: string): Promise<StoredClosures>;
+  /** Lists what changes would alter, without storing them. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED */
+  effectOf(code: string, document: ClosuresDocument): Promise<ClosureEffect>;
+  /** Replaces the changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED, PRECONDITION_FAILED */
+  put(
+    code: string,
+    document: ClosuresDocument,
+    ifMatch: Precondition | undefined,
+    by: Authorship,
+  ): Promise<StoredClosures>;
+  /** Deletes the changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, PRECONDITION_FAILED */
+  remove(code: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+}
+
+export interface ClosuresDependencies {
+  readonly documents: DocumentStore;
+  readonly calendars: LiveCalendars;
+  /** Lists the differences between two states of one calendar. */
+  readonly compare: (before: ExchangeCalendar, after: ExchangeCalendar) => Promise<ClosureEffect>;
+}
+
+const KIND = 'closures';
+
+export function createClosures({ documents, calendars, compare }: ClosuresDependencies): Closures {
+  /** @throws Refusal CALENDAR_NOT_FOUND */
+  function requireCalendar(code: string): ExchangeCalendar {
+    const option = calendars.list().find((one) => fileNameOf(one.code) === fileNameOf(code));
+    const calendar = option && calendars.base.get(option.code);
+    if (calendar !== undefined) return calendar;
+    throw new Refusal('CALENDAR_NOT_FOUND', `No calendar has the code ${code}; GET /indices/calendars lists them.`);
+  }
+
+  async function get(code: string): Promise<StoredClosures> {
+    const calendar = requireCalendar(code);
+    const id = fileNameOf(calendar.code);
+    const [stored, version] = await Promise.all([
+      documents.get(KIND, id),
+      lastVersionOf(documents, { kind: KIND, id }),
+    ]);
+    const named = { calendar: calendar.code, name: calendar.name, version };
+    if (stored === undefined) return { closures: { ...named, updated_at: null, changes: [] }, etag: null };
+    const document = 'unreadable' in stored ? undefined : ClosuresDocument.safeParse(stored.body).data;
+    if ('unreadable' in stored || document === undefined)
+      throw new Refusal('DOCUMENT_UNREADABLE', `The changes of ${calendar.code} cannot be read; record them again.`);
+    return { closures: { ...named, updated_at: stored.updatedAt, ...document }, etag: stored.etag };
+  }
+
+  async function list(): Promise<CalendarClosures[]> {
+    const codes = calendars.list().map(({ code }) => code);
+    const ids = new Set(await documents.ids(KIND));
+    const found = codes.filter((code) => ids.has(fileNameOf(code))).toSorted(compareText);
+    return (await Promise.all(found.map(get))).map(({ closures }) => closures);
+  }
+
+  /** Writes the changed sessions of a calendar among those of all calendars, which plans carry. */
+  async function writeSessions(
+    tx: DocumentTransaction,
+    calendar: ExchangeCalendar,
+    { changes: all }: ClosuresDocument,
+  ): Promise<void> {
+    const version = await lastVersionOf(tx, { kind: KIND, id: fileNameOf(calendar.code) });
+    const changes = all.flatMap(({ date, session, reason }) =>
+      calendar.isSession(dayFrom(date)) === (session === 'open') ? [] : [{ date, session, reason }],
+    );
+    const others = (await recordedClosures(tx).catch(() => undefined)) ?? {};
+    const next: RecordedClosures = { ...others, [calendar.code]: { version, changes } };
+    await tx.put('recorded-closures', ALL_CLOSURES, next);
+    tx.publish({ type: 'closures-recorded', calendar: calendar.code });
+  }
+
+  return {
+    list,
+    get,
+    async effectOf(code, document) {
+      const calendar = requireCalendar(code);
+      const { changes } = inOrder(document, calendar);
+      const { code: name } = calendar;
+      const after = correctCalendars(calendars.base, { [name]: { version: 1, changes } }).get(name)!;
+      return compare(calendars.get(name)!, after);
+    },
+    async put(code, document, ifMatch, by) {
+      const calendar = requireCalendar(code);
+      const ordered = inOrder(document, calendar);
+      await documents.transaction(
+        async (tx) => {
+          await assertPrecondition(tx, KIND, fileNameOf(calendar.code), ifMatch);
+          await tx.put(KIND, fileNameOf(calendar.code), ordered);
+          await writeSessions(tx, calendar, ordered);
+        },
+        { by },
+      );
+      await followClosures(documents, calendars);
+      return get(code);
+    },
+    async remove(code, ifMatch, by) {
+      const calendar = requireCalendar(code);
+      const id = fileNameOf(calendar.code);
+      if ((await documents.get(KIND, id)) === undefined)
+        throw new Refusal('CALENDAR_NOT_FOUND', `No changes of ${calendar.code} are recorded.`);
+      await documents.transaction(
+        async (tx) => {
+          await assertPrecondition(tx, KIND, id, ifMatch);
+          await tx.delete(KIND, id);
+          await writeSessions(tx, calendar, { changes: [] });
+        },
+        { by },
+      );
+      await followClosures(documents, calendars);
+    },
+  };
+}
+
+/** Returns changes by date. @throws Refusal VALIDATION_FAILED */
+function inOrder({ changes }: ClosuresDocument, calendar: ExchangeCalendar): ClosuresDocument {
+  const findings = changes.flatMap((change, i) => changeFindings(change, { calendar, i, changes }));
+  if (findings.length > 0) throw refuseWithFindings('changes', findings);
+  return { changes: changes.toSorted((a, b) => compareText(a.date, b.date)) };
+}
+
+interface ChangeAt {
+  readonly calendar: ExchangeCalendar;
+  readonly i: number;
+  readonly changes: readonly SessionChange[];
+}
+
+/** Errors in a change, by the rules of its calendar. */
+function changeFindings(
+  { date, session, opens, closes }: SessionChange,
+  { calendar, i, changes }: ChangeAt,
+): Finding[] {
+  const { code, coverage } = calendar;
+  const day = dayFrom(date);
+  const error = (member: string, message: string): Finding[] => [
+    { severity: 'error', code: 'BAD_DATE', path: `changes[${i}].${member}`, message, value: date },
+  ];
+  if (changes.findIndex((other) => other.date === date) < i) return error('date', `${date} occurs twice.`);
+  if (day < coverage.from || day > coverage.to)
+    return error('date', `${code} covers ${formatDay(coverage.from)} to ${formatDay(coverage.to)}, not ${date}.`);
+  const hasHours = opens !== undefined || closes !== undefined;
+  const isSession = calendar.isSession(day);
+  if (session === 'closed' && !isSession)
+    return error('date', `${date} is no session of ${code}: it is closed anyway.`);
+  if (session === 'closed' && hasHours) return error('session', `A closed day has neither opens nor closes.`);
+  if (session === 'open' && isSession && !hasHours)
+    return error('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
+  const usual = calendar.hoursOn(day);
+  const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
+  if (
+    usual?.openDay !== -1 &&
+    from !== undefined &&
+    to !== undefined &&
+    from >= to &&
+    (usual === undefined || usual.open < usual.close)
+  )
+    return error(
+      closes === undefined ? 'opens' : 'closes',
+      `The session of ${date} would open at ${from} and close at ${to}.`,
+    );
+  return [];
+}

@@ -1,0 +1,100 @@
+import { readIndex } from '#domain/checks/validate-index.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { storeFindings, storeOfDocuments } from '#domain/documents/store-of-documents.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { marketOfCall } from '#market/serving/call-market.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentReader } from '#store/port.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
+import { findIndex } from '../stored/stored-indices.js';
+
+export interface StoreRooms {
+  readonly documents: Pick<DocumentReader, 'get' | 'ids'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
+  readonly markets: Pick<Markets, 'current'>;
+}
+
+/** The rooms that lead from a definition to its store. */
+interface StoreToRunOn {
+  readonly documents: Pick<DocumentReader, 'get'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
+}
+
+/** Members of a definition as a client sent it. */
+type Body = Readonly<Record<string, unknown>>;
+
+/**
+ * Runs work on the store of a definition: the one that it, an index that it refers to, or the request names.
+ * @throws Refusal VALIDATION_FAILED if they name several, and as `StoreMarkets.of`
+ */
+export async function onStoreOf<T>(
+  { documents, stores }: StoreToRunOn,
+  definition: Body | IndexDocument,
+  work: () => Promise<T>,
+): Promise<T> {
+  return stores.within(await storeNamed(documents, definition, marketOfCall()?.identity.datasetId), work);
+}
+
+/**
+ * The store that a definition or an index that it refers to names; null for the active one.
+ * @param asked by the request
+ * @throws Refusal VALIDATION_FAILED if they name several
+ */
+export async function storeNamed(
+  reader: Pick<DocumentReader, 'get'>,
+  definition: Body | IndexDocument,
+  asked?: string,
+): Promise<string | null> {
+  return storeOfDocuments(await documentsOf(reader, definition as Body), asked);
+}
+
+/** The market on which a definition is checked, with findings about its store. */
+export async function marketToCheckOn(
+  { documents, stores, markets }: StoreRooms,
+  definition: Body,
+): Promise<{ readonly market: MarketData | undefined; readonly findings: readonly Finding[] }> {
+  const named = await documentsOf(documents, definition);
+  const findings = storeFindings(named);
+  if (findings.length > 0) return { market: undefined, findings };
+  const storeId = storeOfDocuments(named, null);
+  if (storeId === null) return { market: markets.current()?.market, findings };
+  try {
+    return { market: (await stores.of(storeId)).market, findings };
+  } catch (refusal) {
+    if (!(refusal instanceof Refusal)) throw refusal;
+    return { market: undefined, findings: [unreadStore(storeId, refusal, await documents.ids('store'))] };
+  }
+}
+
+function unreadStore(storeId: string, { code, message }: Refusal, accepted: readonly string[]): Finding {
+  const about = { path: 'store_id', value: storeId };
+  if (code === 'STORE_NOT_FOUND') return { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted, ...about };
+  const unchecked = `The data store ${storeId} cannot be read now, so the definition was not checked on it: ${message}`;
+  return { severity: 'warning', code: 'UNREADABLE_FILE', message: unchecked, ...about };
+}
+
+/** A definition with every index that it reaches; those that are not stored are reported elsewhere. */
+async function documentsOf(
+  reader: Pick<DocumentReader, 'get'>,
+  definition: Body,
+): Promise<Record<string, IndexDocument>> {
+  const own = readIndex(definition);
+  const { id, store_id: storeId } = definition;
+  if (own === undefined) {
+    const named = typeof storeId === 'string' ? { id: String(id), store_id: storeId } : undefined;
+    return named === undefined ? {} : { [named.id]: named as IndexDocument }; // Only its store is read.
+  }
+  const reached = new Map<string, IndexDocument>();
+  const reach = async (at: IndexDocument): Promise<void> => {
+    reached.set(at.id, at);
+    for (const next of referencesOf(at)) {
+      const found = reached.has(next) ? undefined : await findIndex(reader, next);
+      if (found !== undefined) await reach(found);
+    }
+  };
+  await reach(own);
+  return Object.fromEntries(reached);
+}

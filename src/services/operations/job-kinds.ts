@@ -1,0 +1,39 @@
+import type { JobKindState } from '#contract/jobs.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import type { PausedKinds } from '#jobs/paused-kinds.js';
+import { formatTimestamp } from '#store/timestamp.js';
+
+/** Kinds of job, which operators pause and resume. */
+export interface JobKindsService {
+  list(): Promise<JobKindState[]>;
+  /** @throws Refusal STORAGE_FULL */
+  pause(kind: JobKindName, reason: string | null, by: Authorship): Promise<JobKindState>;
+  /** @throws Refusal STORAGE_FULL */
+  resume(kind: JobKindName, by: Authorship): Promise<JobKindState>;
+}
+
+export interface JobKindsDependencies {
+  readonly paused: PausedKinds;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export function createJobKinds({ paused, now }: JobKindsDependencies): JobKindsService {
+  const stateOf = async (kind: JobKindName): Promise<JobKindState> => ({
+    kind,
+    lane: JOB_KIND_CATALOGUE[kind].lane,
+    pause: (await paused.get(kind)) ?? null,
+  });
+  return {
+    list: () => Promise.all(JOB_KINDS.map(stateOf)),
+    async pause(kind, reason, by) {
+      await paused.pause(kind, { paused_at: formatTimestamp(now()), author: by.author, reason }, by);
+      return stateOf(kind);
+    },
+    async resume(kind, by) {
+      await paused.resume(kind, by);
+      return stateOf(kind);
+    },
+  };
+}

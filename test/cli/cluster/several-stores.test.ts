@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { IS_SOAK } from '../../soak.js';
+import { INDEX, MARKET } from '../even-index.js';
+import { openCluster } from './running-cluster.js';
+
+/** Seeds of the stores; `one` is active. */
+const SEEDS: Readonly<Record<string, number>> = IS_SOAK ? { one: 1, two: 2, three: 3 } : { one: 1, two: 2 };
+const STORES = Object.keys(SEEDS);
+
+async function done(service: RunningService, path: string, body: unknown = {}): Promise<void> {
+  const { body: job } = await service.ask<{ job_id: string }>('POST', path, body);
+  expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
+}
+
+const generate = (service: RunningService, store: string, activate: boolean) =>
+  done(service, '/data/synthetic', { ...MARKET, store_id: store, seed: SEEDS[store], activate });
+
+/** Levels and weights with risk, which need the market of the run. */
+async function figuresOf(service: RunningService, id: string): Promise<unknown> {
+  const levels = (await service.ask('GET', `/analytics/${id}/levels`)).body as { levels: unknown; stale: unknown };
+  const { status, body } = await service.ask('GET', `/analytics/${id}/weights?risk=true`);
+  expect([id, status, levels.stale]).toEqual([id, 200, null]);
+  return { levels: levels.levels, weights: { ...body, index_id: '' } };
+}
+
+test.skipIf(!hasPostgresql)(
+  'nodes compute indices of several stores as services of one store do',
+  async () => {
+    const expected = new Map<string, unknown>();
+    for (const store of STORES) {
+      const alone = await runService();
+      await generate(alone, store, true);
+      await alone.ask('PUT', '/indices/EVEN', INDEX);
+      await done(alone, '/analytics/EVEN/backtest');
+      expected.set(store, await figuresOf(alone, 'EVEN'));
+      await alone.close();
+    }
+    const cluster = await openCluster();
+    try {
+      const { front } = cluster;
+      const worker = await cluster.startWorker();
+      for (const store of STORES) {
+        await generate(front, store, store === 'one');
+        await front.ask('PUT', `/indices/${store}`, { ...INDEX, id: store, store_id: store });
+      }
+      // In the soak the worker is killed: the next one computes what it had begun.
+      const begun = await Promise.all(
+        STORES.map(async (id) => (await front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {})).body),
+      );
+      if (IS_SOAK) {
+        worker.child.kill('SIGKILL');
+        await worker.ended;
+        await cluster.startWorker();
+      }
+      for (const { job_id: jobId } of begun) expect(await front.finished(jobId)).toMatchObject({ status: 'succeeded' });
+      const second = await cluster.startFront();
+      for (const [store, figures] of expected) {
+        expect([store, await figuresOf(second, store)]).toEqual([store, figures]);
+        expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
+      }
+      // Another front activates another store: nothing becomes stale.
+      await done(second, '/data/stores/two/activate');
+      for (const [store, figures] of expected) expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
+    } finally {
+      await cluster.close();
+    }
+  },
+  240_000,
+);

@@ -1,0 +1,35 @@
+import { expect, describe, test, vi } from 'vitest';
+import type { RecordedCalendarClosures } from '#contract/closures.js';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { openCluster, prepare } from './running-cluster.js';
+
+if (!hasPostgresql) console.log('skipped: closures on several nodes need PostgreSQL');
+
+describe.skipIf(!hasPostgresql)('closures of a calendar on two nodes', () => {
+  test('both have the same sessions, and a run on either has the version recorded last', async () => {
+    const cluster = await openCluster();
+    try {
+      const { front } = cluster;
+      const other = await cluster.startFront();
+      await cluster.startWorker(); // computes the run, from its plan
+      await prepare(front, ['EVEN']);
+      const scheduleOn = async (node: typeof front) =>
+        (await node.ask<{ recent: string[] }>('GET', '/indices/EVEN/schedule?asof=2024-02-15')).body.recent[0];
+      const before = (await scheduleOn(front))!;
+      expect(await scheduleOn(other)).toBe(before);
+      const changes = [{ date: before, session: 'closed', reason: 'Storm' }];
+      const put = await front.ask<RecordedCalendarClosures>('PUT', '/calendars/XNYS/closures', { changes });
+      const [moved] = put.body.effect.indices[0]!.after;
+      expect(moved!.date).not.toBe(before);
+      expect(await scheduleOn(front)).toBe(moved!.date);
+      await vi.waitFor(async () => expect(await scheduleOn(other)).toBe(moved!.date), { timeout: 30_000 });
+      await other.ask('POST', '/analytics/EVEN/backtest', {});
+      expect((await other.finished('backtest:EVEN')).status).toBe('succeeded');
+      const levels = await front.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
+      expect(levels.body.levels.index).not.toContain(before);
+      expect(levels.body.levels.index).toContain(moved!.date);
+    } finally {
+      await cluster.close();
+    }
+  });
+});

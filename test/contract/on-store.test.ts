@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { queryOf } from '#contract/common-query.js';
+import { errorCodesOf } from '#contract/openapi.js';
+import type { Route } from '#contract/route.js';
+
+const ROUTES = Object.entries(API as Readonly<Record<string, Route>>);
+
+/** Routes whose store is that of each index or run, or the active one by their name. */
+const OF_RUNS = ['replayRun', 'startRerun', 'syncData'];
+
+describe('the data store of a request', () => {
+  test('can be named on every route that needs a market, unless a run names it', () => {
+    const undeclared = ROUTES.filter(
+      ([id, { errors, onStore }]) =>
+        errors.includes('NO_DATA_SOURCE') &&
+        onStore === undefined &&
+        !errors.includes('STORE_MISMATCH') &&
+        !OF_RUNS.includes(id),
+    );
+    expect(undeclared.map(([id]) => id)).toEqual([]);
+  });
+
+  test('is a parameter of the query of declared routes, with the errors of a store that cannot be read', () => {
+    for (const [id, route] of ROUTES.filter(([, { onStore }]) => onStore !== undefined)) {
+      expect([id, 'store_id' in (queryOf(route)?.shape ?? {})]).toEqual([id, route.onStore === 'query']);
+      expect([id, errorCodesOf(route)]).toEqual([id, expect.arrayContaining(['STORE_NOT_FOUND', 'STORE_LOADING'])]);
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { closuresOf, type SessionChange } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
+import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+
+const base = openCalendars();
+const CHANGES: readonly SessionChange[] = [
+  { date: '2024-03-05', session: 'closed', reason: 'Storm' },
+  { date: '2024-03-09', session: 'open', reason: 'Test of the new system' }, // a Saturday
+  { date: '2024-03-12', session: 'open', closes: '13:00', reason: 'Half day' },
+  { date: '2024-03-13', session: 'open', opens: '11:00', reason: 'Late opening' },
+  { date: '2024-11-29', session: 'closed', reason: 'A half day by the rules' },
+];
+const closures = { XNYS: { version: 3, changes: [...CHANGES] } };
+const corrected = correctCalendars(base, closures).get('XNYS')!;
+const rules = base.get('XNYS')!;
+
+test('sessions differ from the rules on exactly the recorded days', () => {
+  const [was, is] = [new Set(rules.sessions), new Set(corrected.sessions)];
+  expect([...was].filter((day) => !is.has(day)).map(formatDay)).toEqual(['2024-03-05', '2024-11-29']);
+  expect([...is].filter((day) => !was.has(day)).map(formatDay)).toEqual(['2024-03-09']);
+  expect([...corrected.sessions]).toEqual([...corrected.sessions].toSorted((a, b) => a - b));
+  for (let day = dayFrom('2024-01-01'); day <= dayFrom('2024-12-31'); day++)
+    expect(corrected.isSession(day), formatDay(day)).toBe(is.has(day));
+});
+
+test('hours are the recorded ones, and the usual ones on an added session', () => {
+  const hours = (date: string) => corrected.hoursOn(dayFrom(date));
+  expect(hours('2024-03-05')).toBeUndefined();
+  expect(hours('2024-03-09')).toMatchObject({ open: '09:30', close: '16:00' });
+  expect(hours('2024-03-12')).toMatchObject({ open: '09:30', close: '13:00' });
+  expect(hours('2024-03-13')).toMatchObject({ open: '11:00', close: '16:00' });
+  expect(hours('2024-03-14')).toEqual(rules.hoursOn(dayFrom('2024-03-14')));
+  expect(corrected.earlyCloses.has(dayFrom('2024-11-29'))).toBe(false);
+});
+
+test('other calendars are the same objects, and documents contribute the newest version', () => {
+  expect(correctCalendars(base, closures).get('XLON')).toBe(base.get('XLON'));
+  const older = { XNYS: { version: 2, changes: [] }, XLON: { version: 1, changes: [] } };
+  const found = closuresOf({ A: { closures: older }, B: { closures }, C: {} });
+  expect([found['XNYS']!.version, found['XLON']!.version]).toEqual([3, 1]);
+});
+
+test('live calendars follow what is recorded last', () => {
+  const live = createLiveCalendars(base);
+  live.record(closures);
+  expect(live.get('XNYS')!.isSession(dayFrom('2024-03-05'))).toBe(false);
+  live.record({});
+  expect(live.get('XNYS')).toBe(rules);
+});

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import type { JobPriority } from '#domain/jobs/priority.js';
+import type { NewJob } from '#jobs/queue.js';
+import { from, job, succeed, type Queues } from './queue-port-world.js';
+
+/** Order of starts by priority, and pauses. */
+export function describeOrder({ joined, joinAs }: Queues): void {
+  describe('the order of starts', () => {
+    test('high priorities start before normal and low ones, of any owner, after a restart and a retry too', async () => {
+      const { queue, claimed, reopen } = await joined();
+      const of = (owner: string, priority: JobPriority): Partial<NewJob> => ({
+        origin: { ...from(owner).origin!, priority },
+      });
+      await queue.submit(job('low', of('a', 'low')));
+      await queue.submit(job('n1', from('a')));
+      await queue.submit(job('n2', from('b')));
+      await queue.submit(job('h1', of('a', 'high')));
+      await queue.submit(job('h2', of('a', 'high')));
+      const failing = await claimed();
+      expect(failing.lease.jobId).toBe('backtest:h1');
+      const error = { code: 'INTERNAL', message: 'as the test wants', detail: null } as const;
+      expect(await queue.complete(failing.lease, { type: 'fail', error })).toBe(true);
+      expect((await queue.retry('backtest:h1')).priority).toBe('high');
+      expect((await queue.lanes()).heavy.waiting).toBe(5);
+      const world = await reopen();
+      const { claim } = await joinAs(world.queue);
+      const order: string[] = [];
+      for (let next = await claim(); next !== undefined; next = await claim()) order.push(next.lease.jobId.slice(9));
+      expect(order).toEqual(['h2', 'h1', 'n1', 'n2', 'low']);
+    });
+
+    test('jobs of a paused kind wait, in their order, until it is resumed', async () => {
+      const { queue, claim, claimed, reopen, paused } = await joined();
+      const by = { author: 'ada', keyId: null, note: null, requestId: '' };
+      const pause = { paused_at: '2024-06-28T00:00:00.000Z', author: 'ada', reason: 'month end' };
+      for (const id of ['b1', 'b2']) await queue.submit(job(id));
+      await paused.pause('backtest', pause, by);
+      await queue.submit(job('o', { jobId: 'optimise:o', kind: 'optimise' }));
+      const other = await claimed();
+      expect(other.lease.jobId).toBe('optimise:o');
+      await queue.complete(other.lease, succeed);
+      expect(await claim()).toBeUndefined();
+      const later = await reopen();
+      const { claim: claimLater } = await joinAs(later.queue);
+      expect(await claimLater()).toBeUndefined();
+      expect(await later.paused.get('backtest')).toEqual(pause);
+      await later.paused.resume('backtest', by);
+      const resumed = [await claimLater(), await claimLater(), await claimLater()];
+      expect(resumed.map((each) => each?.lease.jobId)).toEqual(['backtest:b1', 'backtest:b2', undefined]);
+    });
+  });
+}

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { Engine } from '#kernels/engines/engine.js';
+import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
+import { nativeEngine } from '#kernels/engines/native.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { golden } from '../golden.js';
+import type { CovarianceCase } from '../moments/sample-covariance.test.js';
+import { programOf, trackingCases } from '../optimisation/tracking-cases.js';
+import { randomPanel, randomSymmetric } from './random-matrices.js';
+
+/** Panels of the golden covariances, and one whose products are large enough for every native kernel. */
+const PANELS = [
+  ...golden<CovarianceCase[]>('covariance').map(({ returns, assets }) => ({ returns, assets })),
+  { returns: randomPanel(420, 210), assets: 210 },
+];
+
+const hashOf = (...values: readonly (ArrayLike<number> | number)[]): string => {
+  const hash = createHash('sha256');
+  for (const value of values) hash.update(Float64Array.from(typeof value === 'number' ? [value] : value));
+  return hash.digest('hex');
+};
+
+/** Risk models with their eigenvalues, by shrinkage. */
+function modelsBy(engine: Engine): string[] {
+  return PANELS.map(({ returns, assets }) => {
+    const out = new Float64Array(assets * assets);
+    const terms = {
+      target: 'constant_correlation',
+      intensity: null,
+      method: 'shape',
+      scale: 252,
+      repair: false,
+    } as const;
+    const { smallestEigenvalue, conditionNumber, averageCorrelation } = estimateCovariance(
+      engine,
+      Float64Array.from(returns),
+      assets,
+      terms,
+      out,
+    );
+    const values = new Float64Array(assets);
+    engine.symmetricEigenvalues(out.slice(), assets, values);
+    return hashOf(out, values, smallestEigenvalue, conditionNumber, averageCorrelation);
+  });
+}
+
+/** Golden optimisations with their multipliers. */
+function optimisationsBy(engine: Engine): string[] {
+  return trackingCases.map((problem) => {
+    const { point } = createSolver(engine).solve(programOf(problem).program);
+    return hashOf(point.x, point.rowMultipliers, point.kinkMultipliers, point.normMultipliers);
+  });
+}
+
+/** Every eigenvalue and eigenvector of a matrix. */
+function pairsBy(engine: Engine, n: number): string {
+  const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
+  engine.symmetricEigen(randomSymmetric(n), n, values, vectors);
+  return hashOf(values, vectors);
+}
+
+function setsHere() {
+  try {
+    return nativeSets();
+  } catch (failure) {
+    console.log(`Native kernels are not compared on golden cases: ${(failure as Error).message}`);
+    return [];
+  }
+}
+
+const sets = setsHere();
+
+describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
+  const plain = wasmEngine();
+  const expected = { models: modelsBy(plain), optimisations: optimisationsBy(plain), pairs: pairsBy(plain, 130) };
+
+  test.each(sets)('of %s have the bits of WebAssembly', (set) => {
+    const engine = nativeEngine({ native: openNativeKernels(set) });
+    expect(modelsBy(engine)).toEqual(expected.models);
+    expect(optimisationsBy(engine)).toEqual(expected.optimisations);
+    expect(pairsBy(engine, 130)).toBe(expected.pairs);
+  });
+});

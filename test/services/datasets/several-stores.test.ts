@@ -1,0 +1,237 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { performed } from '../daily-plans/family.js';
+import { equalIndex, SESSIONS, writeWalks } from '../runs/random-walks.js';
+import { runService, type RunningService } from '../running-service.js';
+
+const NAMES = ['A', 'B', 'C', 'D'];
+const SEEDS: Readonly<Record<string, number>> = { desk: 1, east: 2, west: 3 };
+
+/** A service with stores of the same names and different prices; `desk` is active. */
+async function serviceOf(stores: readonly string[], flags: readonly string[] = []): Promise<RunningService> {
+  const service = await runService(flags);
+  for (const store of stores) {
+    const location = writeWalks(join(service.root, store), { names: NAMES, sessions: 80, seed: SEEDS[store]! });
+    const activate = store === 'desk' || stores.length === 1;
+    await answered(service, 'POST', '/data/stores', {
+      store_id: store,
+      name: store,
+      kind: 'folder',
+      location,
+      activate,
+    });
+  }
+  return service;
+}
+
+async function answered<T>(service: RunningService, method: string, path: string, body?: unknown): Promise<T> {
+  const { status, body: answer } = await service.ask<T>(method, path, body);
+  if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+async function result<T = Record<string, unknown>>(
+  service: RunningService,
+  path: string,
+  body: object = {},
+): Promise<T> {
+  const { job_id: jobId } = await answered<{ job_id: string }>(service, 'POST', path, body);
+  const job = await service.finished(jobId);
+  if (job.status !== 'succeeded') throw new Error(`${jobId}: ${JSON.stringify(job.error)}`);
+  return job.result as T;
+}
+
+interface Stale {
+  readonly stale: { readonly data: boolean; readonly reasons: readonly string[] } | null;
+}
+
+const INDICES: readonly (readonly [string, string | null])[] = [
+  ['IN-DESK', 'desk'],
+  ['IN-EAST', 'east'],
+  ['IN-WEST', 'west'],
+  ['ANYWHERE', null],
+];
+
+let service: RunningService;
+/** Figures of services with one store only, by store. */
+const alone = new Map<string, unknown>();
+const ask = <T>(method: string, path: string, body?: unknown) => answered<T>(service, method, path, body);
+const levelsOf = async (id: string, from = service) =>
+  (await answered<{ levels: { data: number[] } }>(from, 'GET', `/analytics/${id}/levels`)).levels.data;
+/** Levels, weights and risk of a run, equal bit for bit where their JSON is. */
+async function figuresOf(id: string, from = service) {
+  const weights = await answered<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
+  const { stale: _, index_version: _version, ...values } = weights;
+  return { levels: await levelsOf(id, from), weights: { ...values, index_id: '' } };
+}
+
+beforeAll(async () => {
+  for (const store of Object.keys(SEEDS)) {
+    const single = await serviceOf([store]);
+    try {
+      await answered(single, 'POST', '/indices', equalIndex('ONE'));
+      await result(single, '/analytics/ONE/backtest');
+      alone.set(store, await figuresOf('ONE', single));
+    } finally {
+      await single.close();
+    }
+  }
+  service = await serviceOf(Object.keys(SEEDS));
+  for (const [id, store_id] of INDICES)
+    await ask('POST', '/indices', equalIndex(id, null, store_id === null ? {} : { store_id }));
+}, 60_000);
+afterAll(() => service.close());
+
+describe('indices of several stores side by side', () => {
+  test('run at the same time with the bits of a service that serves only their store', async () => {
+    const ids = INDICES.map(([id]) => id);
+    await Promise.all(ids.map((id) => result(service, `/analytics/${id}/backtest`)));
+    for (const [id, store] of INDICES) {
+      expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
+      expect(await ask<Stale>('GET', `/analytics/${id}/overview`)).toMatchObject({ stale: null });
+    }
+    expect(await levelsOf('IN-DESK')).toEqual(await levelsOf('ANYWHERE'));
+    expect(await levelsOf('IN-EAST')).not.toEqual(await levelsOf('IN-DESK'));
+  });
+
+  test('are current whatever store is active; only an index without a store follows the active one', async () => {
+    await result(service, '/data/stores/east/activate');
+    for (const [id, store] of INDICES) {
+      const { stale } = await ask<Stale>('GET', `/analytics/${id}/overview`);
+      expect([id, stale?.reasons ?? null]).toEqual([
+        id,
+        store === null ? ['The run was made on the store desk; east is active.'] : null,
+      ]);
+      expect(await figuresOf(id)).toEqual(alone.get(store ?? 'desk'));
+    }
+    await result(service, '/data/stores/desk/activate');
+  });
+
+  test('are previewed, explained and changed on their store', async () => {
+    const previewed = async (path: string, body: object = {}) =>
+      (await ask<{ as_of: string; constituents: unknown }>('POST', path, body)).constituents;
+    const east = await previewed('/indices/IN-EAST/preview');
+    expect(await previewed('/indices/ANYWHERE/preview?store_id=east')).toEqual(east);
+    expect(await previewed('/indices/preview?store_id=east', { document: equalIndex('ANY') })).toEqual(east);
+    expect(await previewed('/indices/preview', { document: equalIndex('ANY', null, { store_id: 'east' }) })).toEqual(
+      east,
+    );
+  });
+
+  test('have a run on another store only if they belong to none', async () => {
+    await result(service, '/analytics/ANYWHERE/backtest', { store_id: 'west' });
+    expect(await figuresOf('ANYWHERE')).toEqual(alone.get('west'));
+    expect(await ask<Stale>('GET', '/analytics/ANYWHERE/overview')).toMatchObject({ stale: null });
+    expect(await service.refusal('POST', '/analytics/IN-EAST/backtest', { store_id: 'west' })).toMatchObject({
+      status: 422,
+      code: 'VALIDATION_FAILED',
+      detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'store_id', value: 'west' }] },
+    });
+    await result(service, '/analytics/ANYWHERE/backtest');
+    expect(await figuresOf('ANYWHERE')).toEqual(alone.get('desk'));
+  });
+
+  test('are refused together, and a store that is not registered is named as a choice', async () => {
+    const overlay = (store_id: string | null) => ({
+      id: 'MIX',
+      name: 'Mix',
+      calendar: 'XNYS',
+      base_date: SESSIONS[0],
+      store_id,
+      universe: {
+        kind: 'union',
+        of: [
+          { kind: 'index', id: 'IN-EAST' },
+          { kind: 'index', id: 'IN-WEST' },
+        ],
+      },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    expect(await service.refusal('POST', '/indices', overlay(null))).toMatchObject({
+      detail: { findings: [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id' }] },
+    });
+    expect(await service.refusal('POST', '/indices', equalIndex('LOST', null, { store_id: 'nowhere' }))).toMatchObject({
+      detail: {
+        findings: [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'store_id', accepted: ['desk', 'east', 'west'] }],
+      },
+    });
+    const inner = equalIndex('INNER', null, { universe: { kind: 'index', id: 'IN-EAST' } });
+    await ask('POST', '/indices', inner);
+    await result(service, '/analytics/INNER/backtest');
+    expect(await levelsOf('INNER')).toEqual(await levelsOf('IN-EAST'));
+  });
+
+  test('share sweeps, models, optimisations, SQL and prices by their store', async () => {
+    const closes = async (path: string) => (await ask<{ prices: { data: unknown } }>('GET', path)).prices.data;
+    expect(await closes('/data/prices/A?store_id=east')).not.toEqual(await closes('/data/prices/A'));
+    const sql = async (query: string) =>
+      ask<{ data: unknown }>('POST', `/sql${query}`, { query: 'select max(CLOSE) as top from prices' });
+    expect((await sql('?store_id=west')).data).not.toEqual((await sql('')).data);
+    const metrics = async (indexId: string) => {
+      const grid = { '/document/rebalance/frequency': ['monthly', 'quarterly'] };
+      await result(service, '/analytics/sweeps', { sweep_id: indexId, index_id: indexId, grid });
+      const { rows } = await ask<{ rows: { metrics: object }[] }>('GET', `/analytics/sweeps/${indexId}/rows?block=0`);
+      expect(rows).toHaveLength(2);
+      return JSON.stringify(rows.map((row) => row.metrics));
+    };
+    expect(await metrics('IN-DESK')).toBe(await metrics('ANYWHERE'));
+    expect(await metrics('IN-EAST')).not.toBe(await metrics('IN-DESK'));
+    expect(
+      await service.refusal('POST', '/analytics/sweeps', {
+        index_id: 'IN-DESK',
+        grid: { '/document/store_id': ['desk', 'east'] },
+      }),
+    ).toMatchObject({ status: 422 });
+    const model = (query: string, body: object) => result(service, `/risk-models/M/estimate${query}`, body);
+    const ofRun = await model('', { index_id: 'IN-EAST' });
+    const ofNames = await model('?store_id=east', { identifiers: NAMES });
+    expect(ofNames['covariance']).toEqual(ofRun['covariance']);
+    expect((await model('', { identifiers: NAMES }))['covariance']).not.toEqual(ofRun['covariance']);
+  });
+
+  test('go on after a restart', async () => {
+    await service.restart();
+    for (const [id, store] of INDICES) expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
+    await result(service, '/analytics/IN-WEST/backtest', { if_stale: false });
+    expect(await figuresOf('IN-WEST')).toEqual(alone.get('west'));
+  });
+
+  test('take later days of their store by a refresh while another is active', async () => {
+    writeWalks(join(service.root, 'east'), { names: NAMES, sessions: 85, seed: SEEDS['east']! });
+    const report = await result<{ dates_added: number }>(service, '/data/stores/east/refresh');
+    expect(report.dates_added).toBe(5);
+    expect(await ask<Stale>('GET', '/analytics/IN-EAST/overview')).toMatchObject({
+      stale: { data: true, reasons: ['The store east holds other content than the run was made on.'] },
+    });
+    expect(await ask<Stale>('GET', '/analytics/IN-WEST/overview')).toMatchObject({ stale: null });
+    await result(service, '/analytics/IN-EAST/backtest');
+    expect(await ask('GET', '/analytics/IN-EAST/overview')).toMatchObject({ stale: null, end: SESSIONS[84] });
+    expect(await ask('GET', '/data/stores/east')).toMatchObject({ active: false, end: SESSIONS[84] });
+  });
+
+  test('are refreshed, run and published by a schedule that names their store', async () => {
+    writeWalks(join(service.root, 'east'), { names: NAMES, sessions: 86, seed: SEEDS['east']! });
+    const steps = [{ type: 'refresh', store_id: 'east' }, { type: 'run' }, { type: 'publish' }];
+    const date = SESSIONS[85]!;
+    const plan = { indices: ['IN-EAST'], calendar: 'XNYS', at: '18:30', starts_on: date, catch_up: 0, enabled: false };
+    await ask('PUT', '/schedules/east', { name: 'East', ...plan, steps });
+    expect(await performed(service, date, {}, 'east')).toMatchObject({ state: 'done', reason: null });
+    expect(await ask('GET', '/analytics/IN-EAST/overview')).toMatchObject({ stale: null, end: date });
+    expect((await service.ask('GET', '/analytics/IN-EAST/published')).status).toBe(200);
+    expect((await service.download('/analytics/IN-EAST/published/bundle')).status).toBe(200);
+  });
+
+  test('say which store cannot be read once it is deleted', async () => {
+    await ask('DELETE', '/data/stores/west');
+    expect(await service.refusal('GET', '/analytics/IN-WEST/weights?risk=true')).toMatchObject({
+      status: 409,
+      code: 'STORE_MISMATCH',
+      detail: { store_id: 'west', served_store_id: 'desk' },
+    });
+    expect((await service.ask('GET', '/analytics/IN-WEST/weights')).status).toBe(200);
+    expect(await service.refusal('POST', '/analytics/IN-WEST/backtest')).toMatchObject({
+      status: 404,
+      code: 'STORE_NOT_FOUND',
+    });
+  });
+});

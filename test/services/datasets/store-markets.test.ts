@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { shareMarket } from '#domain/market/handle.js';
+import { marketOfCall } from '#market/serving/call-market.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { withinReach } from '#services/operations/access.js';
+import { createStoreMarkets } from '#services/datasets/store-markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { datasetDocument } from './dataset-documents.js';
+
+const DAYS = 64;
+const NAMES = ['A', 'B'];
+/** Bytes of the panels of one store. */
+const STORE_BYTES = 8 * DAYS * NAMES.length;
+
+/** A market of constant closes; the first one is the version. */
+function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
+  const market = {
+    datasetId,
+    contentHash: `${datasetId} ${version}`,
+    adjustment: 'none' as const,
+    identifiers: NAMES,
+    dates: Int32Array.from({ length: DAYS }, (_, day) => day),
+    fields: new Map([['CLOSE', new Float64Array(DAYS * NAMES.length).fill(version)]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [],
+  };
+  return servedMarket(shareMarket(market), '2026-01-01T00:00:00+00:00');
+}
+
+/** Stores of which `desk` is active; their contents have versions. */
+async function world(keptBytesMax: number) {
+  const versions = new Map<string, number>();
+  const markets = createServedMarkets();
+  markets.serve(await marketOf('desk', 1));
+  const loads: string[] = [];
+  const documents = {
+    async get(_kind: string, id: string) {
+      const version = versions.get(id) ?? (id === 'gone' ? undefined : 1);
+      if (version === undefined) return undefined;
+      const body = { ...datasetDocument(id, { active: id === 'desk' }), content_hash: `${id} ${version}` };
+      return { id, body, etag: '', updatedAt: '' };
+    },
+  } as unknown as DocumentStore; // Nothing else is asked for.
+  const stores = createStoreMarkets({
+    documents,
+    markets,
+    load: async ({ store_id: id }: DatasetDocument) => {
+      loads.push(id);
+      return marketOf(id, versions.get(id) ?? 1);
+    },
+    keptBytesMax,
+  });
+  return { stores, markets, loads, change: (id: string) => versions.set(id, (versions.get(id) ?? 1) + 1) };
+}
+
+test('stores are loaded at their first use, once for those who ask at the same time; the active one never', async () => {
+  const { stores, markets, loads } = await world(10 * STORE_BYTES);
+  const [first, second] = await Promise.all([stores.of('east'), stores.of('east')]);
+  expect(first).toBe(second);
+  expect(await stores.of('desk')).toBe(markets.served());
+  expect(await stores.of('east')).toBe(first);
+  expect([loads, stores.kept()]).toEqual([['east'], ['east']]);
+  await expect(stores.of('gone')).rejects.toMatchObject({ code: 'STORE_NOT_FOUND' });
+});
+
+test('kept stores stay within their memory: the one used longest ago is released, the one used last never', async () => {
+  const { stores, loads } = await world(2 * STORE_BYTES);
+  for (const id of ['east', 'west', 'east', 'north']) await stores.of(id);
+  expect(stores.kept()).toEqual(['east', 'north']);
+  const small = await world(STORE_BYTES / 2);
+  for (const id of ['east', 'west']) await small.stores.of(id);
+  expect(small.stores.kept()).toEqual(['west']);
+  expect(loads).toEqual(['east', 'west', 'north']);
+});
+
+test('a released content that a call still holds is not read again, and another content is', async () => {
+  const { stores, loads, change } = await world(STORE_BYTES);
+  await stores.within('east', async () => {
+    const held = marketOfCall();
+    await stores.of('west');
+    expect(stores.kept()).toEqual(['west']);
+    expect(await stores.of('east')).toBe(held);
+  });
+  expect(loads).toEqual(['east', 'west']);
+  change('east');
+  expect((await stores.of('east')).identity.contentHash).toBe('east 2');
+  expect(loads).toEqual(['east', 'west', 'east']);
+});
+
+test('a call reads its market to its end, whatever the store has meanwhile, and not after it', async () => {
+  const { stores, change } = await world(10 * STORE_BYTES);
+  let late: Promise<unknown> | undefined;
+  await stores.within('east', async () => {
+    change('east');
+    await stores.of('east');
+    expect(marketOfCall()?.identity.contentHash).toBe('east 1');
+    late = new Promise((resolve) => setTimeout(resolve, 5)).then(marketOfCall);
+    await stores.within(null, async () => expect(marketOfCall()?.identity.datasetId).toBe('east'));
+    await stores.within('desk', async () => expect(marketOfCall()?.identity.datasetId).toBe('desk'));
+  });
+  expect(marketOfCall()).toBeUndefined();
+  await expect(late).rejects.toThrow('after the end of the call');
+});
+
+test('a key that is limited to prefixes reads the active store, its own and those that are shared with it', async () => {
+  const { stores } = await world(10 * STORE_BYTES);
+  const reach = { prefixes: ['alpha-'], shared: new Set(['store/east']), isHidden: false };
+  await withinReach(reach, async () => {
+    for (const id of ['desk', 'alpha-own', 'east']) expect((await stores.of(id)).identity.datasetId).toBe(id);
+    await expect(stores.of('west')).rejects.toMatchObject({ code: 'FORBIDDEN_ID' });
+  });
+});

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CalendarClosures, RecordedCalendarClosures } from '#contract/closures.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import {
+  familyOn,
+  fileOf,
+  performed,
+  publishedDates,
+  putSchedule,
+  SESSIONS,
+  settledDay,
+} from '../daily-plans/family.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of an exchange that is closed without notice: tests follow each other. */
+let service: RunningService;
+let folder: Awaited<ReturnType<typeof familyOn>>;
+const day = (k: number): string => SESSIONS[k]!;
+const CLOSURES = '/calendars/XNYS/closures';
+const POLICY = { materiality_bps: 0.01, correction_window: 1000 };
+const closed = (date: string, reason = 'Storm') => ({ date, session: 'closed', reason });
+
+beforeAll(async () => {
+  service = await runService();
+  folder = await familyOn(service, 30);
+  const publish = { type: 'publish', errors: POLICY };
+  await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
+  await rerun('CORE');
+});
+afterAll(() => service.close());
+
+async function rerun(id: string): Promise<void> {
+  await service.ask('POST', `/analytics/${id}/backtest`, {});
+  expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
+}
+const put = (changes: readonly object[], dry_run = false) =>
+  service.ask<RecordedCalendarClosures>('PUT', CLOSURES, { changes, dry_run });
+const staleOf = async (id: string) =>
+  (await service.ask<{ stale: { reasons: string[] } | null }>('GET', `/analytics/${id}/overview`)).body.stale;
+const levelsOf = async (id: string) =>
+  (await service.ask<{ levels: { index: string[] } }>('GET', `/analytics/${id}/levels`)).body.levels;
+
+/** The last session of June 2023, on which the monthly index is rebalanced. */
+const MONTH_END = '2023-06-30';
+
+test('a dry run lists sessions, rebalances and published closes that would change, and stores nothing', async () => {
+  await service.ask('POST', '/analytics/CORE/publish', {});
+  const { body } = await put([closed(MONTH_END), { ...closed('2023-07-01', 'Catch-up'), session: 'open' }], true);
+  expect(body).toMatchObject({ dry_run: true, version: 0 });
+  const { indices, ...effect } = body.effect;
+  expect(effect).toMatchObject({ added: ['2023-07-01'], removed: [MONTH_END], hours: [] });
+  const core = indices.find(({ index_id: id }) => id === 'CORE')!;
+  expect(core).toMatchObject({ published: [MONTH_END], unpublished: ['2023-07-01'] });
+  expect(core.before.map(({ date }) => date)).toEqual([MONTH_END]);
+  expect(core.after.map(({ date }) => date)).toEqual(['2023-06-29']);
+  expect(indices.map(({ index_id: id }) => id).toSorted()).toEqual(['CORE', 'CORE-FEE', 'EVEN']);
+  const stored = await service.ask<CalendarClosures>('GET', CLOSURES);
+  expect(stored.body).toMatchObject({ version: 0, changes: [], updated_at: null });
+  expect(await staleOf('CORE')).toBeNull();
+});
+
+test.each([
+  ['a day that is closed anyway', [closed('2023-07-04')], 'changes[0].date', 'closed anyway'],
+  ['a date that occurs twice', [closed(day(3)), closed(day(3))], 'changes[1].date', 'occurs twice'],
+  [
+    'a session without other hours',
+    [{ ...closed(day(3)), session: 'open' }],
+    'changes[0].date',
+    'give opens or closes',
+  ],
+  [
+    'a close before the opening',
+    [{ ...closed(day(3)), session: 'open', closes: '09:00' }],
+    'changes[0].closes',
+    '09:30',
+  ],
+  ['a day before the calendar', [closed('1900-01-01')], 'changes[0].date', 'covers'],
+])('%s is refused by its place', async (_, changes, path, text) => {
+  const { status, detail } = await service.refusal('PUT', CLOSURES, { changes });
+  expect(status).toBe(422);
+  const [finding] = (detail as { findings: { path: string; message: string }[] }).findings;
+  expect(finding!.path).toBe(path);
+  expect(finding!.message).toContain(text);
+});
+
+test('a recorded closure makes runs stale, and a new run has no such session; the earlier closes stand', async () => {
+  const before = await levelsOf('CORE');
+  expect((await put([closed(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
+  const stale = (await staleOf('CORE'))!;
+  expect(stale.reasons).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}.`]);
+  expect(await levelsOf('CORE')).toEqual(before); // of the stored run, on its own calendar
+  await rerun('CORE');
+  expect((await levelsOf('CORE')).index).toEqual(before.index.filter((date) => date !== MONTH_END));
+  expect(await staleOf('CORE')).toBeNull();
+  const preview = await service.ask<{ as_of: string }>('POST', '/indices/CORE/preview', { as_of: MONTH_END });
+  expect(JSON.stringify(preview.body)).not.toContain(`"${MONTH_END}T`);
+  const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
+  expect(body.recent[0]).toBe('2023-06-29');
+});
+
+test('a published close on the closed day stands, and the error policy restates the closes after it', async () => {
+  const refused = await service.refusal('POST', '/analytics/CORE/publish', { restate: true, reason: 'Closed' });
+  expect(refused.code).toBe('RESTATEMENT');
+  expect(refused.message).toContain('error policy');
+  const before = await publishedDates(service, 'CORE');
+  const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
+  const later = before.filter((date) => date > MONTH_END);
+  // The rebalance moved to the session before, whose composition differs and whose level does not.
+  const error = { decision: 'restated', first: '2023-06-29', material_from: MONTH_END, restated: later.length };
+  expect(body).toMatchObject({ published: 0, restated: later.length, error });
+  expect(await publishedDates(service, 'CORE')).toEqual([...before, ...later]);
+});
+
+test('hours change no run; a closure of another exchange makes no run stale', async () => {
+  await put([closed(MONTH_END), { date: day(25), session: 'open', closes: '13:00', reason: 'Half day' }]);
+  expect(await staleOf('CORE')).toBeNull();
+  const { body } = await service.ask<RecordedCalendarClosures>('PUT', '/calendars/XTKS/closures', {
+    changes: [closed('2023-07-03')],
+  });
+  expect(body.effect.indices).toEqual([]);
+  expect(await staleOf('CORE')).toBeNull();
+  const { body: found } = await service.ask<{ events: { date: string; kind: string; summary: string }[] }>(
+    'GET',
+    '/events?from=2023-06-01&to=2023-07-31&kinds=closure',
+  );
+  expect(found.events.map(({ date, summary }) => [date, summary])).toEqual([
+    [MONTH_END, 'XNYS: closed: Storm'],
+    [day(25), 'XNYS: closes 13:00: Half day'],
+  ]);
+});
+
+test('versions are listed, compared and restored, also after a restart', async () => {
+  const versions = await service.ask<{ versions: { version: number }[] }>('GET', `${CLOSURES}/versions`);
+  expect(versions.body.versions.map(({ version }) => version)).toEqual([2, 1]);
+  await service.restart();
+  await service.resumed();
+  expect((await service.ask<CalendarClosures>('GET', CLOSURES)).body.version).toBe(2);
+  const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
+  expect(body.recent[0]).toBe('2023-06-29');
+  expect((await service.ask('DELETE', CLOSURES)).status).toBe(204);
+  expect((await staleOf('CORE'))!.reasons.join()).toContain(MONTH_END);
+  expect((await service.ask('POST', `${CLOSURES}/versions/2/restore`)).status).toBe(200);
+  expect(await staleOf('CORE')).toBeNull();
+});
+
+test('an open day of a closed exchange ends with the reason, and the next day publishes with the version used', async () => {
+  const date = day(30);
+  expect((await performed(service, date)).state).toBe('waiting'); // no prices
+  const { body } = await put([closed(MONTH_END), closed(date, 'Day of mourning')]);
+  expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
+  await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
+  const reason = `XNYS was closed: Day of mourning (version ${body.version} of its changes)`;
+  expect(await settledDay(service, date)).toMatchObject({ state: 'skipped', reason });
+  await folder.write(fileOf(day(31)));
+  expect(await performed(service, day(31))).toMatchObject({ state: 'done', reason: null });
+  const { entries } = (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/EVEN/published')).body;
+  expect(entries.map((entry) => entry.date)).not.toContain(date);
+  expect(entries.at(-1)).toMatchObject({ date: day(31), calendar_version: body.version });
+});
+
+test('a published run with a closure is recomputed from its bundle', async () => {
+  const bundle = await service.download('/analytics/EVEN/published/bundle');
+  expect(bundle.status).toBe(200); // after its closes were recomputed from it
+});

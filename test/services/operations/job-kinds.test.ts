@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Scope } from '#contract/route.js';
+import type { JobStatus } from '#jobs/status.js';
+import { issueKey } from '#services/operations/keys.js';
+import { runService, type RunningService } from '../running-service.js';
+
+const given: string[] = [];
+function newKey(name: string, scopes: readonly Scope[]): { readonly 'X-API-Key': string } {
+  const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
+  given.push(`${name}:${record.id}:${record.sha256}:${scopes.join('+')}`);
+  return { 'X-API-Key': key };
+}
+const operator = newKey('operator', ['admin']);
+const desk = newKey('desk', ['read', 'run', 'data']);
+
+let service: RunningService;
+beforeAll(async () => void (service = await runService([], { DIVISOR_API_KEYS: given.join(',') })));
+afterAll(() => service.close());
+
+const generate = (id: string, query: string, key: object) =>
+  service.ask<JobStatus>(
+    'POST',
+    `/data/synthetic${query}`,
+    { store_id: id, assets: 2, start: '2021-01-04', end: '2021-03-31', activate: false },
+    { ...key },
+  );
+
+test('jobs of a paused kind wait, across a restart too, until an operator resumes the kind', async () => {
+  const pausing = await service.ask('POST', '/jobs/kinds/generate/pause', { reason: 'move' }, operator);
+  expect(pausing).toMatchObject({
+    status: 200,
+    body: { lane: 'light', pause: { author: 'operator', reason: 'move' } },
+  });
+  expect((await generate('one', '', desk)).body).toMatchObject({ status: 'pending', priority: 'normal' });
+  const statusOf = async () => (await service.ask<JobStatus>('GET', '/jobs/generate:one', undefined, desk)).body.status;
+  await service.restart();
+  expect(await statusOf()).toBe('pending');
+  expect((await service.ask('GET', '/jobs/kinds', undefined, desk)).body['kinds']).toContainEqual(
+    expect.objectContaining({ kind: 'generate', pause: expect.objectContaining({ reason: 'move' }) }),
+  );
+  expect((await service.ask('POST', '/jobs/kinds/generate/resume', undefined, operator)).body['pause']).toBeNull();
+  expect((await service.finished('generate:one', desk)).status).toBe('succeeded');
+});
+
+test('a key without the scope admin neither pauses a kind nor submits jobs of high priority', async () => {
+  const refused = { status: 403, body: { error: { code: 'FORBIDDEN_SCOPE' } } };
+  expect(await service.ask('POST', '/jobs/kinds/sweep/pause', {}, desk)).toMatchObject(refused);
+  expect(await generate('two', '?priority=high', desk)).toMatchObject(refused);
+  expect(await generate('two', '?priority=low', desk)).toMatchObject({ status: 202, body: { priority: 'low' } });
+  expect(await generate('three', '?priority=high', operator)).toMatchObject({
+    status: 202,
+    body: { priority: 'high' },
+  });
+  expect((await generate('four', '?priority=urgent', desk)).status).toBe(422);
+  for (const id of ['two', 'three']) await service.finished(`generate:${id}`, desk);
+});

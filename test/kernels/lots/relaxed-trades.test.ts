@@ -22,6 +22,6 @@ test('lots are sold from the lowest tax to the highest, equal ones in their orde
 test('lots in an order are traded together where the next one is cheaper', () => {
   const { start, firstLot, endLot } = relaxTrades(ordered, { short: 0.4, long: 0.2 }, Int8Array.of(EITHER));
   const sales = Array.from({ length: start[1]! }, (_, j) => [firstLot[j], endLot[j]]).filter(([first]) => first! >= 0);
-  // Taxes per unit 0.12, 0.04, 0.04, 0.04: the first lot is dearer than all that follow.
+  // Taxes per unit 0.12, 0.04, 0.04, 0.04: the first lot has the highest tax.
   expect(sales).toEqual([[0, 4]]);
 });

@@ -43,6 +43,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const optimise = createOptimisationJob(ofJobs);
   const account = createAccountBacktestJob(ofJobs);
   const batch = createBatchJob({ ...ofJobs, workers: rooms.settings.workers });
+  const ofPersonal = { ...rooms, engineVersion: rooms.version, workers: rooms.settings.workers };
 
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);
@@ -83,15 +84,8 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
       ...strategyHandlers(strategies, removals),
       ...pluginHandlers(plugins, removals),
       ...optimiseHandlers(optimisations, indices, removals),
-      ...batchHandlers(
-        createBatches({
-          ...rooms,
-          kind: batch,
-          engineVersion: rooms.version,
-          workers: rooms.settings.workers,
-        }),
-      ),
-      ...accountBacktestHandlers(createAccountBacktests({ ...rooms, kind: account, engineVersion: rooms.version })),
+      ...batchHandlers(createBatches({ ...ofPersonal, kind: batch })),
+      ...accountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },
   };

@@ -48,6 +48,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     order: { market, outputs: { view: 'v' }, definitionChanged: true, columns },
     located: { columns: '/node/columns+earlier' },
   },
+  'account-backtest': { order: { market, outputs: { view: 'v' }, indexId: 'CORE' }, located: {} },
   'batch-part': {
     order: { market, outputs: { outcomes: 'o' }, accounts: [{ artifact: 'not a reference' }], positions: [0] },
     located: {},

@@ -216,7 +216,7 @@ function valuedAt(run: ReadRun, at: number, file: IndexFile): Float64Array {
 }
 
 /**
- * The same for a run that has weights before trades of its portfolio alone: the value that the closes lack is that of
+ * Prices of a run that has weights before trades of its portfolio alone: the value that the closes lack is that of
  * the securities that leave. Of several on one session, each has its share of it in proportion to its last close.
  */
 function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx }: IndexFile): Float64Array {

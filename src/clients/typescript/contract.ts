@@ -5833,6 +5833,7 @@ export interface Limits {
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes. */
   readonly MAX_TOOL_ANSWER_BYTES: number;
+  /** Answer of the MCP tool waitForJob: the figures of a result; other tools return its series. */
   readonly MAX_TOOL_JOB_BYTES: number;
   /** Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s. */
   readonly MAX_TOOL_WAIT_SECONDS: number;

@@ -6561,6 +6561,7 @@ class Limits(t.TypedDict):
     MAX_COPIED_CONTENT_BYTES: float
     #: Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
     MAX_TOOL_ANSWER_BYTES: float
+    #: Answer of the MCP tool waitForJob: the figures of a result; other tools return its series.
     MAX_TOOL_JOB_BYTES: float
     #: Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.
     MAX_TOOL_WAIT_SECONDS: float

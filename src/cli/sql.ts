@@ -101,7 +101,7 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
 }
 
 /** Lines that end the shells of other databases. */
-const LEAVES = /^\s*(?:[.\\]?(?:exit|quit|q))\s*;?\s*$/i;
+const LEAVES = /^[.\\]?(?:exit|quit|q) ?;?$/i;
 
 /** Reads statements up to a semicolon at the end of a line and prints their results, until the input ends. */
 async function shell(client: DivisorClient): Promise<number> {
@@ -113,7 +113,7 @@ async function shell(client: DivisorClient): Promise<number> {
   lines.setPrompt('divisor> ');
   lines.prompt();
   for await (const line of lines) {
-    if (statement === '' && LEAVES.test(line)) break;
+    if (statement === '' && LEAVES.test(line.trim())) break;
     statement += `${line}\n`;
     if (statement.trim() === '') statement = '';
     if (line.trimEnd().endsWith(';')) {

@@ -136,7 +136,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'store',
     title: 'Data store',
-    help: 'Store on which the index is computed. Indices without one use the active store.',
+    help: 'Store on which the index is computed. Default: the active store.',
     width: 110,
     priority: 2,
     value: ({ index }) => index.store_id ?? 'active store',

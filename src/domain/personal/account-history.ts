@@ -46,6 +46,7 @@ export interface AccountHistory {
   accrued(): number;
   /** Account of the solver on a day. */
   accountOn(account: Account, day: Day): Account;
+  /** Ends the tax year before the day, then books an action. */
   act(day: Day, identifier: string, acted: ActedLots): void;
   trade(day: Day, trades: readonly BookedTrade[], costRate: number): void;
   /** Ends the tax year before a day, if it is a day of a later one, and pays its tax. */
@@ -81,6 +82,21 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
   const taxOfYear = (): number =>
     Math.max(0, taxAt(sides, state.short - state.carried, state.long)) + given.dividendRate * state.dividends;
 
+  function payTaxes(day: Day): void {
+    if (yearOf(day) === state.year) return;
+    const { year, short, long, dividends, carried } = state;
+    const due = taxOfYear();
+    years.push({ year, short_gain: short, long_gain: long, dividends, carried, tax: due });
+    put(day, 'tax', null, -due);
+    Object.assign(state, {
+      year: yearOf(day),
+      short: 0,
+      long: 0,
+      dividends: 0,
+      carried: Math.max(0, carried - short - long),
+    });
+  }
+
   return {
     get lots() {
       return state.lots;
@@ -99,6 +115,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
       tax: { ...tax, carry_forward: state.carried, realised: { short: state.short, long: state.long } },
     }),
     act(day, identifier, acted) {
+      payTaxes(day);
       state.lots = [...acted.lots];
       put(day, 'dividend', identifier, acted.dividends);
       put(day, 'action', identifier, acted.cash);
@@ -130,24 +147,11 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
       put(day, 'cost', null, -notional * costRate);
       const kept = held.filter(({ left }) => left > 0).map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
       state.recent = [...state.recent, ...traded];
-      const terms = { day, days: tax.wash_sale_days, substitutes };
+      const terms = { day, days: tax.wash_sale_days, dayOf: given.dayOf, substitutes };
       state.lots = replaced([...kept, ...bought], moved, terms);
       state.recent = unused(state.recent, moved, terms);
     },
-    payTaxes(day) {
-      if (yearOf(day) === state.year) return;
-      const { year, short, long, dividends, carried } = state;
-      const due = taxOfYear();
-      years.push({ year, short_gain: short, long_gain: long, dividends, carried, tax: due });
-      put(day, 'tax', null, -due);
-      Object.assign(state, {
-        year: yearOf(day),
-        short: 0,
-        long: 0,
-        dividends: 0,
-        carried: Math.max(0, carried - short - long),
-      });
-    },
+    payTaxes,
   };
 }
 
@@ -170,6 +174,7 @@ interface Disallowed {
 interface Window {
   readonly day: Day;
   readonly days: number;
+  readonly dayOf: HistoryTerms['dayOf'];
   readonly substitutes: Account['substitutes'];
 }
 
@@ -197,13 +202,14 @@ function replaced(lots: readonly HeldLot[], moved: readonly Disallowed[], window
   return out;
 }
 
-/** Takes the shares that replaced others off the recent purchases: each replaces once. */
+/** Takes the shares that replaced others off the purchases within the window: each replaces once. */
 function unused(recent: readonly RecentTrade[], moved: readonly Disallowed[], window: Window): readonly RecentTrade[] {
   let out = recent;
   for (const { identifier, shares } of moved) {
     let left = shares;
     out = out.flatMap((trade) => {
-      if (!(trade.shares > 0) || !(left > 0) || !isAlike(window, trade.identifier, identifier)) return [trade];
+      const isLeft = left > 0 && trade.shares > 0 && window.day - window.dayOf(trade.date) <= window.days;
+      if (!isLeft || !isAlike(window, trade.identifier, identifier)) return [trade];
       const taken = Math.min(left, trade.shares);
       left -= taken;
       return taken < trade.shares ? [{ ...trade, shares: trade.shares - taken }] : [];

@@ -76,4 +76,22 @@ describe('the history of an account', () => {
     expect(history.cash).toBeCloseTo(1000 + 200 - 30, 12);
     expect(history.accrued()).toBe(0);
   });
+
+  test('a dividend on the first session of a year belongs to that year', () => {
+    const history = open();
+    history.act(dayFrom('2022-01-03'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
+    history.payTaxes(dayFrom('2022-01-03'));
+    expect(history.years.map(({ year, dividends }) => [year, dividends])).toEqual([[2021, 0]]);
+    expect(history.accrued()).toBeCloseTo(30, 12);
+  });
+
+  test('shares bought before the window replace none that are sold', () => {
+    const history = open();
+    const buy = (shares: number): BookedTrade => ({ identifier: 'X', side: 'buy', shares, price: 100 });
+    history.trade(dayFrom('2021-07-01'), [buy(4)], 0);
+    history.trade(dayFrom('2021-09-01'), [buy(4)], 0);
+    history.trade(dayFrom('2021-09-15'), [sale(1, 4, 80)], 0);
+    const bought = history.accountOn(account, dayFrom('2021-09-20')).recent.filter(({ shares }) => shares > 0);
+    expect(bought).toEqual([]); // Those of September have replaced the four that were sold.
+  });
 });

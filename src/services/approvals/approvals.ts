@@ -30,7 +30,7 @@ export interface Requested {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** Admits changes; an undefined one, and one that nobody else has to agree to, is admitted. */
+/** Admission of changes: a change must be undefined, require no approval or have one. */
 export interface Admission {
   /** Inside the transaction of the change, with which the approval is used up. */
   admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<void>;
@@ -40,7 +40,7 @@ export interface Admission {
 
 /** Holds back changes that need a second person. */
 export interface ApprovalGate {
-  /** Rule of an action; undefined if nobody else has to agree. */
+  /** Rule of an action; undefined if it requires no approval. */
   ruleOf(action: ApprovalAction): ApprovalRules[ApprovalAction];
   /**
    * Performs work whose transaction admits a change. A change without an approval is not made: its request is stored.

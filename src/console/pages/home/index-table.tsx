@@ -136,7 +136,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'store',
     title: 'Data store',
-    help: 'Store on which the index is computed whatever store is served',
+    help: 'Store on which the index is computed, even if another one is served',
     width: 110,
     priority: 2,
     value: ({ index }) => index.store_id,

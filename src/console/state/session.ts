@@ -20,7 +20,7 @@ export async function lookForSession(): Promise<void> {
   session.value = isThere ? ((await response.json()) as SessionView) : null; // the service's own answer
 }
 
-/** Ends the session and shows the page without one. */
+/** Ends the session and shows the page of a signed-out visitor. */
 export async function signOut(): Promise<void> {
   const token = session.value?.csrf_token;
   await fetch('/auth/session', { method: 'DELETE', headers: { 'x-csrf-token': token ?? '' } });

@@ -190,7 +190,9 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
   } catch (error) {
     if (!isFull(error)) throw error;
     if (others.length === 0)
-      throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, { cause: error });
+      throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, {
+        cause: error,
+      });
     await rm(file, { force: true });
     return writeBody(others, body);
   }

@@ -38,7 +38,7 @@ interface Derived {
   readonly terms: Terms;
 }
 
-/** Creates an unstored index: the parent, optimised under the rows from a date on. */
+/** Creates an index without storing it: the parent, optimised under the rows from a date on. */
 export function derivedFrom(parent: IndexDocument, { base, rows, terms }: Derived): IndexDocumentBody {
   const { id, name, calendar, base_value, currency } = parent;
   return {

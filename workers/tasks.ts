@@ -6,6 +6,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./runs/backtest.js')).backtest,
   replay: async () => (await import('./runs/replay.js')).replay,
   'batch-part': async () => (await import('./personal/batch.js')).batchPart,
+  'account-backtest': async () => (await import('./personal/account-backtest.js')).accountBacktest,
   'sum-batch': async () => (await import('./personal/batch.js')).sumBatch,
   'sweep-part': async () => (await import('./runs/sweep.js')).sweepPart,
   'sum-rerun': async () => (await import('./runs/rerun.js')).sumRerun,

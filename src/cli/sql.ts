@@ -100,16 +100,20 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
   return `${table([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
 }
 
+/** Lines that end the shells of other databases. */
+const LEAVES = /^[.\\]?(?:exit|quit|q) ?;?$/i;
+
 /** Reads statements up to a semicolon at the end of a line and prints their results, until the input ends. */
 async function shell(client: DivisorClient): Promise<number> {
   const lines = createInterface({ input: process.stdin, output: process.stdout, historySize: 500 });
   process.stdout.write(
-    `Views: ${Object.keys(SQL_VIEWS).join(', ')}. A statement ends with ; and Ctrl-D ends the shell.\n`,
+    `Views: ${Object.keys(SQL_VIEWS).join(', ')}. A statement ends with ;. Ctrl-D or exit ends the shell.\n`,
   );
   let statement = '';
   lines.setPrompt('divisor> ');
   lines.prompt();
   for await (const line of lines) {
+    if (statement === '' && LEAVES.test(line.trim())) break;
     statement += `${line}\n`;
     if (statement.trim() === '') statement = '';
     if (line.trimEnd().endsWith(';')) {
@@ -119,6 +123,7 @@ async function shell(client: DivisorClient): Promise<number> {
     lines.setPrompt(statement === '' ? 'divisor> ' : '    ...> ');
     lines.prompt();
   }
+  process.stdin.unref(); // After exit a terminal stays open.
   process.stdout.write('\n');
   return EXIT.done;
 }

@@ -34,6 +34,7 @@ import { rerunRoutes } from './reruns.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
+import { accountBacktestRoutes } from './account-backtests.js';
 import { batchRoutes } from './batches.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
@@ -70,6 +71,7 @@ export const API = {
   ...replayRoutes,
   ...sweepRoutes,
   ...batchRoutes,
+  ...accountBacktestRoutes,
   ...rerunRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,

@@ -60,6 +60,7 @@ const RESOLVERS: Resolvers = {
     ...(await onMarket(order, resources)),
     files: await partFiles(files, resources),
   }),
+  'account-backtest': onModels,
   'batch-part': onModels,
   'sum-batch': async ({ files, ...order }, resources) => ({
     ...(await onModels(order, resources)),

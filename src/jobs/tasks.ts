@@ -55,10 +55,17 @@ import type {
   EarlierMarketInput,
 } from './tasks/data-versions.js';
 import type { CompareLevelsInput, CompareLevelsOutput, TotalReturnInput } from './tasks/run-differences.js';
-import type { BatchPartInput, BatchPartOutput, BatchSum, SumBatchInput } from './tasks/personal.js';
+import type {
+  AccountBacktestInput,
+  BatchPartInput,
+  BatchPartOutput,
+  BatchSum,
+  SumBatchInput,
+} from './tasks/personal.js';
 import type { RunViewInput } from './tasks/views.js';
 import type {
   BacktestOrder,
+  AccountBacktestOrder,
   BatchPartOrder,
   SumBatchOrder,
   EstimateRiskModelOrder,
@@ -95,6 +102,8 @@ export interface Tasks {
   'batch-part': { order: BatchPartOrder; input: BatchPartInput; output: BatchPartOutput };
   /** Summarises a batch and joins its accounts. */
   'sum-batch': { order: SumBatchOrder; input: SumBatchInput; output: BatchSum };
+  /** Runs one account over the history of an index: an AccountBacktestView as JSON. */
+  'account-backtest': { order: AccountBacktestOrder; input: AccountBacktestInput; output: WrittenView };
   /** Ranks all variants of a sweep: a SweepView as JSON. */
   'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: ResultInBlocks };
   /** Lists what became of the indices of a rerun: a RerunView as JSON. */

@@ -13,8 +13,11 @@ export interface TerminalRun {
   readonly screen: readonly string[];
 }
 
-/** Runs the command on a terminal of 200 columns to its end. */
-export function onTerminal(words: readonly string[], environment: Record<string, string>): TerminalRun {
+/** Time after which a command that waits for more input is ended. */
+const COMMAND_MS_MAX = 60_000;
+
+/** Runs the command on a terminal of 200 columns to its end. @param input typed by the user */
+export function onTerminal(words: readonly string[], environment: Record<string, string>, input = ''): TerminalRun {
   const command = [DIVISOR_IN_SHELL, ...words.map((word) => `'${word}'`)].join(' ');
   const { status, stdout } = spawnSync(
     'script',
@@ -22,6 +25,8 @@ export function onTerminal(words: readonly string[], environment: Record<string,
     {
       env: { PATH: process.env['PATH'], SHELL: '/bin/sh', TERM: 'xterm', ...environment },
       encoding: 'utf8',
+      input,
+      timeout: COMMAND_MS_MAX,
     },
   );
   const written = stdout.replaceAll('\r\n', '\n');

@@ -183,14 +183,14 @@ print(json.dumps(differing))`);
 
   test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {
     const said = await outputOf(`
-import pandas, divisor.client
+import pandas, divisor.arrow
 d = Divisor()
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 heard = []
 answer = d.transport.answer
 d.transport.answer = lambda *words: (heard.append(words[5]), answer(*words))[1]
 arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
-divisor.client.pyarrow = None
+divisor.arrow.pyarrow = divisor.arrow.polars = None
 plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
 print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow), isinstance(arrow.index, pandas.DatetimeIndex), list(arrow.index) == list(plain.index), bool((arrow["CLOSE"] == plain["CLOSE"]).all()), list(map(str, arrow.dtypes)) == list(map(str, plain.dtypes))]))`);
     expect(said).toEqual([

@@ -7,6 +7,7 @@ const hasTqdm = hasModule('tqdm');
 reportMissing('Python in notebooks', {
   Python: isPythonHere,
   pandas: hasPandas,
+  'pyarrow and polars': hasPandas && hasModule('pyarrow', 'polars'),
   matplotlib: hasPlots,
   tqdm: hasTqdm,
 });
@@ -83,13 +84,25 @@ print(json.dumps(said))`);
     expect(said).toEqual([['succeeded'], true, true, true, [], [true, true, true]]);
   });
 
-  test.skipIf(!hasPandas)('has answers of SQL and exports as frames with dates', async () => {
-    const said = await user.outputOf(`
-frame = d.frames.sql("SELECT date, identifier, weight FROM weights WHERE index_id = 'PY' ORDER BY ALL")
-exported = d.frames.export("PY", "weights")
-print(json.dumps([str(frame["date"].dtype)[:10], str(frame["weight"].dtype), len(frame) > 0, len(exported) == len(frame)]))`);
-    expect(said).toEqual(['datetime64', 'float64', true, true]);
-  });
+  test.skipIf(!hasPandas)(
+    'has the same frames of SQL and exports from JSON, and from Arrow by each reader',
+    async () => {
+      const said = await user.outputOf(`
+import divisor.arrow, pandas
+readers = {name: getattr(divisor.arrow, name) for name in ("pyarrow", "polars")}
+query = "SELECT date, identifier, weight, CASE WHEN weight > 0.1 THEN NULL ELSE date END AS day, CASE WHEN weight > 0.1 THEN NULL ELSE identifier END AS name FROM weights WHERE index_id = 'PY' ORDER BY ALL"
+def frames_by(reader):
+    for name, module in readers.items():
+        setattr(divisor.arrow, name, module if name == reader else None)
+    return d.frames.sql(query), d.frames.export("PY", "weights")
+frame, exported = frames_by(None)
+for reader in [name for name, module in readers.items() if module is not None]:
+    for own, plain in zip(frames_by(reader), (frame, exported)):
+        pandas.testing.assert_frame_equal(own, plain)
+print(json.dumps([str(frame["day"].dtype), str(frame["weight"].dtype), bool(frame["day"].isna().any()), len(exported) == len(frame) > 0]))`);
+      expect(said).toEqual(['datetime64[ns]', 'float64', true, true]);
+    },
+  );
 
   test.skipIf(!hasPlots)('draws what its frames contain', async () => {
     const said = await user.outputOf(`

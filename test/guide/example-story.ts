@@ -117,6 +117,16 @@ export function createTeller(service: LiveService): Teller {
       const estimator = { index_id: 'LARGE-100', estimator: 'statistical', factors: 5, start: '2024-09-02' };
       await finish(await service.ok<JobStatus>('POST', '/risk-models/factors/estimate', estimator));
     },
+    backtestAccount: async () => {
+      const window = {
+        index_id: 'LARGE-100',
+        estimator: 'statistical',
+        factors: 5,
+        start: '2024-09-02',
+        end: '2024-11-29',
+      };
+      await finish(await service.ok<JobStatus>('POST', '/risk-models/early-factors/estimate', window));
+    },
     diffRuns: listRuns,
     ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, deliveredDay])),
     decideApproval: requestRestatement,

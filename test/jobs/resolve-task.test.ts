@@ -48,6 +48,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     order: { market, outputs: { view: 'v' }, definitionChanged: true, columns },
     located: { columns: '/node/columns+earlier' },
   },
+  'account-backtest': { order: { market, outputs: { view: 'v' }, indexId: 'CORE' }, located: {} },
   'batch-part': {
     order: { market, outputs: { outcomes: 'o' }, accounts: [{ artifact: 'not a reference' }], positions: [0] },
     located: {},
@@ -121,18 +122,23 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
   },
   render: {
     order: {
-      market,
       outputs: { pdf: 'p' },
       runs: [
-        { indexId: 'I', overview: { plan: { artifact: 'plan', sha256: 'ab' } }, columns },
-        { indexId: 'J', overview: { stored: { artifact: 'overview', sha256: 'cd' } }, columns },
+        { indexId: 'I', market, overview: { plan: { artifact: 'plan', sha256: 'ab' } }, columns },
+        { indexId: 'J', market: null, overview: { stored: { artifact: 'overview', sha256: 'cd' } }, columns },
       ],
     },
     located: {
       runs: [
-        { indexId: 'I', overview: { plan: { path: '/node/plan', sha256: 'ab' } }, columns: '/node/columns+earlier' },
+        {
+          indexId: 'I',
+          market: handle,
+          overview: { plan: { path: '/node/plan', sha256: 'ab' } },
+          columns: '/node/columns+earlier',
+        },
         {
           indexId: 'J',
+          market: null,
           overview: { stored: { path: '/node/overview', sha256: 'cd' } },
           columns: '/node/columns+earlier',
         },
@@ -160,10 +166,22 @@ describe.each(names)('an order of %s', (name) => {
   });
 });
 
-test.each(['simulate-part', 'render'] as const)('%s without a market requests no market', async (name) => {
-  const order = { ...ORDERS[name].order, market: null } as TaskInput<typeof name>;
-  const refuse = async () => Promise.reject(new Error('asked for a market'));
-  expect(await resolveTask(name, order, { ...resources, market: refuse })).toMatchObject({ market: null });
+const refuse = async () => Promise.reject(new Error('asked for a market'));
+
+test('simulate-part without a market requests no market', async () => {
+  const order = { ...ORDERS['simulate-part'].order, market: null } as TaskInput<'simulate-part'>;
+  expect(await resolveTask('simulate-part', order, { ...resources, market: refuse })).toMatchObject({ market: null });
+});
+
+test('render requests the market of each run that has one', async () => {
+  const { order } = ORDERS.render as { readonly order: TaskInput<'render'> };
+  const { runs } = await resolveTask('render', order, resources);
+  expect(runs.map(({ market: own }) => own)).toEqual([handle, null]);
+  expect(runs[0]!.market).toBe(handle);
+  const without = { ...order, runs: order.runs.map((run) => ({ ...run, market: null })) };
+  expect(await resolveTask('render', without, { ...resources, market: refuse })).toMatchObject({
+    runs: [{ market: null }, { market: null }],
+  });
 });
 
 test('a task of one process is given its input unchanged', async () => {

@@ -128,7 +128,7 @@ function rowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefi
     return undefined;
   }
   if (!columns.includes('date') && date === null) {
-    const message = 'The file has no column date; set the query parameter date.';
+    const message = 'The file has no column date: state its date (`date` in the query, --date of divisor import-risk).';
     problems.error({ code: 'REQUIRED', path: 'date', message });
     return undefined;
   }

@@ -18,7 +18,9 @@ import { createIndices } from '#services/indices/indices.js';
 import { requireIndex } from '#services/stored/stored-indices.js';
 import { createStrategies } from '#services/indices/strategies.js';
 import { createBatchJob } from '#services/personal/batch-job.js';
+import { createAccountBacktestJob, createAccountBacktests } from '#services/personal/account-backtests.js';
 import { createBatches } from '#services/personal/batches.js';
+import { accountBacktestHandlers } from '#http/routes/account-backtests.js';
 import { batchHandlers } from '#http/routes/batches.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
@@ -39,7 +41,9 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const risk = createRiskModelJob(ofJobs);
   const validate = createRiskValidationJob(ofJobs);
   const optimise = createOptimisationJob(ofJobs);
+  const account = createAccountBacktestJob(ofJobs);
   const batch = createBatchJob({ ...ofJobs, workers: rooms.settings.workers });
+  const ofPersonal = { ...rooms, engineVersion: rooms.version, workers: rooms.settings.workers };
 
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);
@@ -61,7 +65,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     indices,
     strategies,
     optimisations,
-    kinds: { risk, validate, optimise, batch },
+    kinds: { risk, validate, optimise, batch, account },
     riskModels,
     plugins,
     calendarViews,
@@ -80,14 +84,8 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
       ...strategyHandlers(strategies, removals),
       ...pluginHandlers(plugins, removals),
       ...optimiseHandlers(optimisations, indices, removals),
-      ...batchHandlers(
-        createBatches({
-          ...rooms,
-          kind: batch,
-          engineVersion: rooms.version,
-          workers: rooms.settings.workers,
-        }),
-      ),
+      ...batchHandlers(createBatches({ ...ofPersonal, kind: batch })),
+      ...accountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },
   };

@@ -1,4 +1,5 @@
 import type { JobCommand } from '../job-command.js';
+import { account } from './account.js';
 import { backtest } from './backtest.js';
 import { batch } from './batch.js';
 import { backtests } from './backtests.js';
@@ -21,6 +22,7 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   rerun,
   sweep,
   batch,
+  account,
   optimise,
   risk,
   'import-risk': importRisk,

@@ -1,5 +1,209 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
+export interface AccountBacktestJobStatus {
+  /** {kind}:{id}, for example backtest:LARGE-100. */
+  readonly job_id: string;
+  readonly kind: 'account';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  readonly progress: number;
+  /** Current step. */
+  readonly message: string;
+  /** Set only if the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Time of the last heartbeat of the running attempt. */
+  readonly heartbeat_at: string | null;
+  /** Number of starts; written before the work starts. */
+  readonly attempt: number;
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  readonly attempts: readonly JobAttempt[];
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of all inputs except the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  readonly request_id: string | null;
+  /** Trace of the submission, from its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are notified of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  readonly result: AccountBacktestView | null;
+}
+
+export interface AccountBacktestRequest {
+  /** Default: a generated id. */
+  readonly backtest_id?: string | null | undefined;
+  /** The account as it is before the first session. */
+  readonly account: PersonalAccount;
+  /** Stored factor model. */
+  readonly risk_model: string;
+  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  readonly objective?: BatchObjective | undefined;
+  /** Constraint rows; without rows the weights are long only and sum to 1. */
+  readonly constraints?: readonly BatchRow[] | undefined;
+  /** Trades are whole shares. */
+  readonly whole_shares?: boolean | undefined;
+  /** Maximum number of branches per account where rounding leaves a gap; 0 searches none. */
+  readonly search_nodes?: number | undefined;
+  /** First day; the lots are those held on it. */
+  readonly start: string;
+  /** Default: the last session of the data. */
+  readonly end?: string | null | undefined;
+  /** The account trades on its first session, and on the first of each month, quarter or year. */
+  readonly rebalance?: 'monthly' | 'quarterly' | 'yearly' | undefined;
+  /** Tax rate of dividends. */
+  readonly dividend_rate?: number | undefined;
+}
+
+export interface AccountBacktestView {
+  /** The backtest. */
+  readonly backtest_id: string;
+  /** Index that the account follows. */
+  readonly index_id: string;
+  /** The account. */
+  readonly account_id: string;
+  /** First session. */
+  readonly start: string;
+  /** Last session. */
+  readonly end: string;
+  /** Value on the last session. */
+  readonly final_value: number;
+  /** Value less the tax of the year that is not yet paid. */
+  readonly final_value_after_tax: number;
+  /** Annual return of the value after tax. */
+  readonly annual_return_after_tax: number;
+  /** Taxes paid. */
+  readonly tax_paid: number;
+  /** Trading costs. */
+  readonly costs: number;
+  /** Dividends received. */
+  readonly dividends: number;
+  /** Largest gap of a certificate, in shares of the value. */
+  readonly largest_gap: number | null;
+  /** Account by session. */
+  readonly sessions: readonly {
+    /** The date. */
+    readonly date: string;
+    /** Cash and holdings at the close. */
+    readonly value: number;
+    /** Cash at the close: that of the session before and the entries of this one. */
+    readonly cash: number;
+    /** Tax of the year so far that is not yet paid. */
+    readonly accrued_tax: number;
+  }[];
+  /** Rebalances of the account. */
+  readonly rebalances: readonly {
+    /** The date. */
+    readonly date: string;
+    /** Status of the solution; an infeasible one trades nothing. */
+    readonly status: string;
+    /** Number of trades. */
+    readonly trades: number;
+    /** One-way, as a fraction of the value. */
+    readonly turnover: number;
+    /** Annual, after the trades. */
+    readonly tracking_error: number;
+    /** Gap of the certificate. */
+    readonly gap: number;
+    /** Trades that the wash sale rule prevented. */
+    readonly avoided_wash_sales: number;
+  }[];
+  /** Every movement of cash. */
+  readonly entries: readonly ({
+    /** The date. */
+    readonly date: string;
+    /** Reason of the movement. */
+    readonly kind: 'buy' | 'sell' | 'cost' | 'dividend' | 'action' | 'tax';
+    /** Security; null for costs and taxes. */
+    readonly identifier: string | null;
+    /** Shares bought; negative for a sale. */
+    readonly shares: number;
+    /** Cash received; negative if paid. */
+    readonly amount: number;
+  })[];
+  /** Tax years that have ended. */
+  readonly years: readonly {
+    /** Calendar year. */
+    readonly year: number;
+    /** Net short-term gains. */
+    readonly short_gain: number;
+    /** Net long-term gains. */
+    readonly long_gain: number;
+    /** Dividends. */
+    readonly dividends: number;
+    /** Losses carried forward from the year before. */
+    readonly carried: number;
+    /** Tax, paid on the first session of the next year. */
+    readonly tax: number;
+  }[];
+  /** Lots on the last session. */
+  readonly lots: readonly {
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Shares of the lot. */
+    readonly shares: number;
+    /** Basis per share. */
+    readonly cost: number;
+    /** Start of the holding period. */
+    readonly acquired: string;
+  }[];
+  /** SHA-256 of the store content that was read. */
+  readonly store_content_hash: string;
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
+}
+
+export interface AccountLot {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Shares of the lot. */
+  readonly shares: number;
+  /** Cost basis per share, in the currency of the index. */
+  readonly cost: number;
+  /** Day of the purchase. */
+  readonly acquired: string;
+}
+
+export interface AccountTax {
+  /** Tax rate of short-term gains. */
+  readonly short_rate?: number | undefined;
+  /** Rate of gains after more than one year. */
+  readonly long_rate?: number | undefined;
+  /** Losses carried forward, in money. */
+  readonly carry_forward?: number | undefined;
+  /** Net gains realised this year before this trade, in money. */
+  readonly realised?: {
+    /** Short-term. */
+    readonly short?: number | undefined;
+    /** Long-term. */
+    readonly long?: number | undefined;
+  } | undefined;
+  /** Days before and after a sale at a loss. */
+  readonly wash_sale_days?: number | undefined;
+  /** Losses within the window are disallowed and added to the basis, or not realised. */
+  readonly wash_sales?: 'disallow' | 'forbid' | undefined;
+  /** Order in which lots of a security are sold: lowest tax, highest cost, or oldest first. */
+  readonly lot_method?: 'specific' | 'hifo' | 'fifo' | undefined;
+  /** Short-term and long-term gains offset each other, or each only itself. */
+  readonly netting?: 'us' | 'separate' | undefined;
+  /** Weight of taxes in the objective. */
+  readonly weight?: number | undefined;
+  /** Value of a net loss carried forward, per unit; at most the long-term rate. */
+  readonly loss_value?: number | undefined;
+  /** Maximum net gains of the year less losses carried forward, in money. */
+  readonly budget?: number | null | undefined;
+}
+
 export interface ActionChoice {
   /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
@@ -5342,7 +5546,7 @@ export interface JobKindPause {
 /** A kind of job. */
 export interface JobKindState {
   /** Kind of the object. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** Jobs of the light lane run while those of the heavy one do. */
   readonly lane: 'heavy' | 'light';
   /** Null while jobs of the kind start. */
@@ -5374,7 +5578,7 @@ export interface JobRetries {
 
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
-  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
   /** Only those of these jobs that failed. Default: all jobs. */
   readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
@@ -5388,7 +5592,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** Kind of the object. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** Order in which waiting jobs start. */
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -5629,6 +5833,8 @@ export interface Limits {
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes. */
   readonly MAX_TOOL_ANSWER_BYTES: number;
+  /** Answer of the MCP tool waitForJob: the figures of a result; other tools return its series. */
+  readonly MAX_TOOL_JOB_BYTES: number;
   /** Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s. */
   readonly MAX_TOOL_WAIT_SECONDS: number;
   /** Concurrent MCP requests of one key. Same limit as for event streams. */
@@ -7094,6 +7300,29 @@ export interface PerformanceView {
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
 
+export interface PersonalAccount {
+  /** Id of the account, for its result. */
+  readonly account_id: string;
+  /** Cash, in the currency of the index. */
+  readonly cash?: number | undefined;
+  /** Lots held. */
+  readonly lots?: readonly AccountLot[] | undefined;
+  /** Securities that are sold and not bought. */
+  readonly exclusions?: readonly string[] | undefined;
+  /** Weights added to those of the parent, by security. */
+  readonly tilts?: Readonly<Record<string, number>> | undefined;
+  /** Maximum annual tracking error. */
+  readonly tracking_error_limit?: number | null | undefined;
+  /** Minimum trade, in money. */
+  readonly minimum_trade?: number | undefined;
+  /** Trades before `as_of`. */
+  readonly recent?: readonly RecentTrade[] | undefined;
+  /** Groups of securities that count as the same for wash sales. */
+  readonly substitutes?: readonly (readonly string[])[] | undefined;
+  /** Rates, and rules of the tax. */
+  readonly tax?: AccountTax | undefined;
+}
+
 export interface PhaseIn {
   /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
   readonly field: string | Datapoint | ExpressionNode;
@@ -8133,6 +8362,19 @@ export interface ReceivedShares {
   readonly ratio: number;
   /** In addition to the previous holding of that security. */
   readonly weight: number;
+}
+
+export interface RecentTrade {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** The date. */
+  readonly date: string;
+  /** Shares bought; negative for a sale. */
+  readonly shares: number;
+  /** Price per share. */
+  readonly price: number;
+  /** Cost basis per share of a sale; a sale without it counts as a sale at a loss. */
+  readonly cost?: number | undefined;
 }
 
 export interface ReconciledAccount {
@@ -12085,7 +12327,7 @@ export interface Operations {
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -12100,12 +12342,12 @@ export interface Operations {
   };
   /** Starts no more jobs of a kind. */
   pauseJobKind: {
-    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
     answer: JobKindState;
   };
   /** Starts jobs of a kind again. */
   resumeJobKind: {
-    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff' } };
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff' } };
     answer: JobKindState;
   };
   /** Status of a job, with its result after success. */
@@ -12523,6 +12765,11 @@ export interface Operations {
   getBatchCommon: {
     request: { readonly params: { readonly batch_id: string } };
     answer: BatchCommonData;
+  };
+  /** Run one account with tax lots over the history of an index, after tax. */
+  backtestAccount: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: AccountBacktestRequest };
+    answer: AccountBacktestJobStatus;
   };
   /** Repeat every stale run of indices and strategies, as one job. */
   startRerun: {
@@ -13325,6 +13572,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   startBatch: 'POST /optimise/batches',
   getBatchAccounts: 'GET /optimise/batches/{batch_id}/accounts',
   getBatchCommon: 'GET /optimise/batches/{batch_id}/common',
+  backtestAccount: 'POST /analytics/{index_id}/accounts/backtest',
   startRerun: 'POST /analytics/reruns',
   getRerunRows: 'GET /analytics/reruns/{rerun_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',

@@ -18,6 +18,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   replay: 'Replay',
   diff: 'Comparison of runs',
   batch: 'Batch of accounts',
+  account: 'Backtest of an account',
 };
 
 export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
@@ -55,6 +56,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'sweep':
       return `/console/sweeps/${ident}`;
     case 'batch':
+    case 'account':
       return '/console/jobs';
     case 'render':
       return `/console/reports?render=${ident}`;

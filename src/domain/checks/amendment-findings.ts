@@ -22,7 +22,11 @@ import { error, isObject, type Raw } from './index-context.js';
 export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Finding[]): Finding[] {
   const { amendments, ...first } = body;
   if (!Array.isArray(amendments) || !amendments.every(isAmendment)) return [];
-  const findings = [...orderFindings(amendments, first), ...amendments.flatMap(memberFindings)];
+  const findings = [
+    ...orderFindings(amendments, first),
+    ...amendments.flatMap(announcementFindings),
+    ...amendments.flatMap(memberFindings),
+  ];
   if (findings.length > 0) return findings;
   let text: Raw = first;
   const reported = new Set(check(first).map(keyOf));
@@ -32,8 +36,15 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
     for (const finding of matches) reported.add(keyOf(finding)); // later versions have it as well
-    return matches.map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
+    return matches.map((finding) => inChanges(finding, k));
   });
+}
+
+/** Returns a finding of an amended document at the path in the amendment, which its message names too. */
+function inChanges({ path, message, ...finding }: Finding, k: number): Finding {
+  const sent = `amendments[${k}].changes.${path}`;
+  const isNamed = message.startsWith(`${path} `);
+  return { ...finding, path: sent, message: isNamed ? `${sent}${message.slice(path.length)}` : message };
 }
 
 const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
@@ -55,6 +66,7 @@ const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
 
 interface Sent {
   readonly effective_from: string;
+  readonly announced?: unknown;
   readonly changes: Raw;
 }
 
@@ -68,6 +80,14 @@ function orderFindings(amendments: readonly Sent[], { base_date: base }: Raw): F
     const path = `amendments[${k}].effective_from`;
     return [error('INVALID_RANGE', path, `${path} is ${date}; it must be after ${what}, ${before}.`, { value: date })];
   });
+}
+
+/** Finds an amendment that is announced after its effect. */
+function announcementFindings({ announced, effective_from: date }: Sent, k: number): Finding[] {
+  if (typeof announced !== 'string' || announced <= date) return [];
+  const path = `amendments[${k}].announced`;
+  const message = `${path} is ${announced}; it must be on or before effective_from, ${date}.`;
+  return [error('INVALID_RANGE', path, message, { value: announced })];
 }
 
 function memberFindings({ changes }: Sent, k: number): Finding[] {

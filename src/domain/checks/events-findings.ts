@@ -35,6 +35,7 @@ export function idleEvents(document: IndexDocument, market: MarketData | undefin
   const { weighting, treatment } = document.pipeline;
   const isCounted = countedShares(weighting) !== null;
   const isEffective = events.share_changes === 'effective';
+  const { threshold } = EventsSpec.parse({});
   const { rules } = bindPipeline(document);
   return [
     ...(isEffective && !isCounted
@@ -42,6 +43,9 @@ export function idleEvents(document: IndexDocument, market: MarketData | undefin
       : []),
     ...(isEffective && isCounted && market !== undefined && !isSharesHeld(market)
       ? [idle('events.share_changes', 'the store has no SHARES_OUTSTANDING', 'effective')]
+      : []),
+    ...(!isEffective && events.threshold !== threshold
+      ? [idle('events.threshold', 'events.share_changes is review', events.threshold)]
       : []),
     ...(events.replacement === 'next_ranked' && rules.every(({ rule }) => rule.ranks !== true)
       ? [idle('events.replacement', 'no selection rule ranks securities', 'next_ranked')]
@@ -55,7 +59,7 @@ export function idleEvents(document: IndexDocument, market: MarketData | undefin
   ];
 }
 
-function idle(path: string, why: string, value?: string): Finding {
+function idle(path: string, why: string, value?: string | number): Finding {
   return {
     severity: 'warning',
     code: 'NO_EFFECT',

@@ -7,6 +7,7 @@ import type { MarketData } from '../market/market-data.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import { unknownGroups } from '../constraints/groups-on-market.js';
+import { EventsSpec } from '../documents/events-spec.js';
 import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../documents/index-document.js';
 import type { ReviewSpec } from '../documents/review-spec.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
@@ -29,12 +30,13 @@ interface ListedName extends NamedAsset {
  * computed.
  */
 export function unknownNames(document: IndexDocument, market: MarketData): Finding[] {
-  const { universe, pipeline, derivation, reviews = [] } = document;
+  const { universe, pipeline, derivation, events, reviews = [] } = document;
   const names = strangers(
     [
       ...listValues({ params: UniverseSpec }, universe, { path: 'universe' }),
       ...(pipeline === null ? [] : pipelineNames(pipeline, 'pipeline')),
       ...reviews.flatMap((review, i) => pipelineNames(review, `reviews[${i}]`)),
+      ...listValues({ params: EventsSpec }, events, { path: 'events' }),
       ...(derivation === null ? [] : derivationNames(derivation)),
     ],
     market,

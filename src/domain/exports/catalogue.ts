@@ -24,7 +24,9 @@ export const EXPORTS = {
       price: points('The index as a price return, from its base value; null if prices include dividends.'),
       total: points('The index as a total return.'),
       net: points('The index as a net total return; null if prices include dividends.'),
-      divisor: number('Divisor of the index, common to all return variants if it reinvests dividends in itself.'),
+      divisor: number(
+        'Divisor of the index after the close, with its trades and exits: that of the next opening. Common to all return variants if it reinvests dividends in itself.',
+      ),
       dividend_points: points(
         'Ordinary dividends of the session in points of the price return; null if they buy more of the paying security.',
       ),
@@ -48,6 +50,7 @@ export const EXPORTS = {
   constituents: {
     help: 'Holdings at the last close at or before `end`. Default: the last close of the run.',
     row: 'a holding, by identifier',
+    isOfSession: true,
     readsMarket: true,
     columns: {
       identifier: text('Identifier of the security.'),

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import {
+  AccountBacktestPayload,
   BacktestPayload,
   BatchPayload,
   GeneratePayload,
@@ -111,6 +112,13 @@ export const JOB_KIND_CATALOGUE = {
     key: ({ batch_id }) => batch_id,
     sharedMemory: null,
     inParts: true,
+  }),
+  account: entry({
+    lane: 'heavy',
+    subject: { of: 'index', named: 'request', onDeletion: 'forget' },
+    payload: AccountBacktestPayload,
+    key: ({ backtest_id }) => backtest_id,
+    sharedMemory: null,
   }),
   rerun: entry({
     lane: 'heavy',

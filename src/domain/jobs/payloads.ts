@@ -12,6 +12,7 @@ import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
 import type { BatchTerms } from '../personal/account-request.js';
+import type { AccountBacktestRequest } from '../personal/backtest-request.js';
 import type { SimulationRequest } from '../simulation/simulation.js';
 import type { SweepFolds } from '../sweeps/fold-terms.js';
 import type { RankingName } from '../sweeps/rankings.js';
@@ -137,6 +138,18 @@ export const BatchPayload = z.object({
   engine_version: z.string(),
 });
 export type BatchPayload = Readonly<z.infer<typeof BatchPayload>>;
+
+export const AccountBacktestPayload = z.object({
+  backtest_id: z.string(),
+  index_id: z.string(),
+  request: accept<Omit<AccountBacktestRequest, 'backtest_id'>>(),
+  /** The parent and every document that it refers to. */
+  documents,
+  models: accept<PlannedModels>(),
+  ...dataVersion,
+  engine_version: z.string(),
+});
+export type AccountBacktestPayload = Readonly<z.infer<typeof AccountBacktestPayload>>;
 
 export const RiskModelPayload = z.object({
   ...dataVersion,

@@ -84,8 +84,9 @@ export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoi
   let rest = steps === 0 ? undefined : factorRest(algebra, metric, split);
   let answer = rest && relax(split, first.shares, TURNS_STEP);
   let length = 1;
-  for (let step = 0; step < steps && rest !== undefined && answer !== undefined; step++) {
-    const weight = ((BARRIER * Math.abs(answer.bound)) / n) * DECREASE ** step;
+  let barrier = BARRIER;
+  for (let step = 0; step < steps && rest !== undefined && answer !== undefined; step++, barrier *= DECREASE) {
+    const weight = (barrier * Math.abs(answer.bound)) / n;
     const direction = newtonStep(algebra, { answer, split, rest, weight });
     const value = answer.bound + weight * rest.logDeterminant;
     let found: typeof best | undefined;

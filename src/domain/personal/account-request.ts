@@ -32,7 +32,10 @@ export const AccountTax = z
     long_rate: z.number().min(0).max(1).default(0.2).meta({ description: 'Rate of gains after more than one year.' }),
     carry_forward: amount('Losses carried forward, in money.').default(0),
     realised: z
-      .strictObject({ short: z.number().default(0), long: z.number().default(0) })
+      .strictObject({
+        short: z.number().default(0).meta({ description: 'Short-term.' }),
+        long: z.number().default(0).meta({ description: 'Long-term.' }),
+      })
       .prefault({})
       .meta({ description: 'Net gains realised this year before this trade, in money.' }),
     wash_sale_days: z
@@ -66,9 +69,9 @@ export type AccountTax = z.infer<typeof AccountTax>;
 
 export const Account = z
   .strictObject({
-    account_id: Id,
+    account_id: Id.meta({ description: 'Id of the account, for its result.' }),
     cash: amount('Cash, in the currency of the index.').default(0),
-    lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]),
+    lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]).meta({ description: 'Lots held.' }),
     exclusions: z
       .array(AssetIdentifier)
       .max(5000)
@@ -85,7 +88,7 @@ export const Account = z
     substitutes: z.array(z.array(AssetIdentifier).min(2).max(100)).max(5000).default([]).meta({
       description: 'Groups of securities that count as the same for wash sales.',
     }),
-    tax: AccountTax.prefault({}),
+    tax: AccountTax.prefault({}).meta({ description: 'Rates, and rules of the tax.' }),
   })
   .meta({ id: 'PersonalAccount' });
 export type Account = z.infer<typeof Account>;

@@ -59,6 +59,10 @@ export const LIMIT_SPECS = {
     value: 50_000,
     help: 'Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.',
   },
+  MAX_TOOL_JOB_BYTES: {
+    value: 20_000,
+    help: 'Answer of the MCP tool waitForJob: the figures of a result; other tools return its series.',
+  },
   MAX_TOOL_WAIT_SECONDS: {
     value: 50,
     help: 'Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.',

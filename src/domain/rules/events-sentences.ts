@@ -33,7 +33,7 @@ export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
     ...(exit === undefined
       ? []
       : [
-          `Constituents ranked below ${exit.rank} by ${exit.field} leave between reviews, each replaced by the best-ranked security outside the index. ${rebalanceSentences(exit.schedule).join(' ')}`,
+          `Constituents ranked below ${exit.rank} by ${exit.field} leave between reviews, each replaced by the best-ranked security outside the index. ${rebalanceSentences(exit.schedule, 'these exits').join(' ')}`,
         ]),
     ...(entry === undefined
       ? []

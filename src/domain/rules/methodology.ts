@@ -35,6 +35,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
     `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
+    ...marketValueSentences(document),
     ...(isRuleDocument(document) ? ruleSentences(document) : []),
     ...(isDerivedDocument(document)
       ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
@@ -44,9 +45,35 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
     ...(isRuleDocument(document)
       ? treatmentSentences(document, adjustment)
       : inheritedSentences(adjustment, isOverlayDocument(document) ? 'underlying index' : 'parent index')),
+    ...roundingSentences(document),
     ...amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
   ];
 }
+
+function marketValueSentences(document: IndexDocument): string[] {
+  const { base_market_value: value, currency } = document;
+  if (value === undefined || isOverlayDocument(document)) return [];
+  return [
+    `Its market value at that close is ${numberText(value)} ${currency}; its first divisor is this value over its level.`,
+  ];
+}
+
+/** Describes the decimals of an index. */
+function roundingSentences({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
+  const { level, weights, shares, divisor } = rounding;
+  const published = rounded([level, 'levels'], [weights, 'weights']);
+  const computed = rounded([shares, 'index shares'], [divisor, 'the divisor']);
+  return [
+    ...(published === '' ? [] : [`Published values are rounded half away from zero: ${published}.`]),
+    ...(computed === '' ? [] : [`Values of the calculation are rounded half away from zero: ${computed}.`]),
+  ];
+}
+
+const rounded = (...members: readonly (readonly [decimals: number | undefined, name: string])[]): string =>
+  members
+    .filter(([decimals]) => decimals !== undefined)
+    .map(([decimals, name]) => `${name} to ${decimals} ${decimals === 1 ? 'decimal' : 'decimals'}`)
+    .join(' and ');
 
 /** Describes each datapoint that a document defines. */
 function datapointSentences(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {

@@ -27,9 +27,13 @@ const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
   annual: [12],
 };
 
-/** Describes when an index is rebalanced, and how its weights take effect. */
-export function rebalanceSentences(rebalance: RebalanceSpec): string[] {
-  return [`It is ${whenText(rebalance)}.`, ...dateSentences(rebalance)];
+/**
+ * Describes when an index is rebalanced, and how its weights take effect.
+ * @param cause Cause of these rebalances, which the first sentence names
+ */
+export function rebalanceSentences(rebalance: RebalanceSpec, cause?: string): string[] {
+  const subject = cause === undefined ? 'It is' : `For ${cause} it is`;
+  return [`${subject} ${whenText(rebalance)}.`, ...dateSentences(rebalance)];
 }
 
 /**
@@ -51,10 +55,14 @@ function dateSentences(rebalance: RebalanceSpec): string[] {
   return [
     ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]),
     referenceSentence(rebalance),
-    ...(rebalance.announcement ? [`It is announced on ${ruleText(rebalance.announcement)}.`] : []),
+    ...(rebalance.announcement ? [announcementSentence(rebalance.announcement)] : []),
     ...(rebalance.effective_lag === 0 && !rebalance.reference ? [] : [asShares]),
     ...(rebalance.phase ? [phaseSentence(rebalance.phase)] : []),
   ];
+}
+
+function announcementSentence(rule: DateRule): string {
+  return `It is announced ${rule.rule === 'sessions_before' ? '' : 'on '}${ruleText(rule)}.`;
 }
 
 function referenceSentence({ effective_lag: lag, reference }: RebalanceSpec): string {

@@ -25,16 +25,16 @@ interface Held {
 /**
  * @throws Refusal NO_DATA_IN_RANGE for a range that ends before the first date of the data, or begins after the last
  */
-export function assertMeets({ start, end }: DateRange, { first, last, of }: Held): void {
+export function assertMeets({ start, end }: DateRange, { first, last, of }: Held, [from, to] = NAMES): void {
   const request = { start: start ?? null, end: end ?? null, first, last };
   if (start != null && start > last)
-    throw new Refusal('NO_DATA_IN_RANGE', `start ${start} is after the last date of ${of}, ${last}.`, {
-      path: 'start',
+    throw new Refusal('NO_DATA_IN_RANGE', `${from} ${start} is after the last date of ${of}, ${last}.`, {
+      path: from,
       ...request,
     });
   if (end != null && end < first)
-    throw new Refusal('NO_DATA_IN_RANGE', `end ${end} is before the first date of ${of}, ${first}.`, {
-      path: 'end',
+    throw new Refusal('NO_DATA_IN_RANGE', `${to} ${end} is before the first date of ${of}, ${first}.`, {
+      path: to,
       ...request,
     });
 }

@@ -26,8 +26,12 @@ const NOTICE_BYTES = 2000;
 /** Size limit for parsing a response on the event loop: 4 MB take 30 ms. */
 const PARSED_BYTES_MAX = 4_194_304;
 
-/** Converts a response to a tool result, shortened if it is long, with a link to the whole. */
-export async function toolResult(answer: Answer, address: Pick<Request, 'method' | 'url'>): Promise<ToolResult> {
+/** Converts a response to a tool result, shortened if it is longer than `bytesMax`, with a link to the whole. */
+export async function toolResult(
+  answer: Answer,
+  address: Pick<Request, 'method' | 'url'>,
+  bytesMax: number = LIMITS.MAX_TOOL_ANSWER_BYTES,
+): Promise<ToolResult> {
   const type = typeOf(answer);
   const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
   if (!isText) return linkOnly(answer, type, address);
@@ -36,10 +40,10 @@ export async function toolResult(answer: Answer, address: Pick<Request, 'method'
   const text = Buffer.from(bytes).toString('utf8');
   if (answer.status >= 400) return errorResult(answer, text);
   if (text === '') return { content: [{ type: 'text', text: `Done (${answer.status}).` }] };
-  const most = LIMITS.MAX_TOOL_ANSWER_BYTES - NOTICE_BYTES;
+  const most = bytesMax - NOTICE_BYTES;
   if (bytes.byteLength <= most) return { content: [{ type: 'text', text }] };
   const shortened = type.startsWith('application/json') ? shortenJson(JSON.parse(text), most) : shortenText(text, most);
-  return { content: [{ type: 'text', text: shortened.text }, ...noticeOf(shortened.cuts, type, address)] };
+  return { content: [{ type: 'text', text: shortened.text }, ...noticeOf(shortened.cuts, type, address, bytesMax)] };
 }
 
 function shortenText(text: string, bytesMax: number): ReturnType<typeof shortenJson> {
@@ -50,9 +54,14 @@ function shortenText(text: string, bytesMax: number): ReturnType<typeof shortenJ
   };
 }
 
-function noticeOf(cuts: readonly Cut[], type: string, address: Pick<Request, 'method' | 'url'>): Content[] {
+function noticeOf(
+  cuts: readonly Cut[],
+  type: string,
+  address: Pick<Request, 'method' | 'url'>,
+  bytesMax: number,
+): Content[] {
   const places = cuts.map(({ path, total, unit }) => `${path || 'the response'} has ${total} ${unit}`).join('; ');
-  const notice = `Shortened to ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes; the first and last are shown: ${places}. Narrow the request (dates, identifiers, limit), or read all of it: ${whole(address)}.`;
+  const notice = `Shortened to ${bytesMax} bytes; the first and last are shown: ${places}. Narrow the request (dates, identifiers, limit), or read all of it: ${whole(address)}.`;
   return [{ type: 'text', text: notice }, ...linkTo(type, address)];
 }
 

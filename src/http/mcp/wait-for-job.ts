@@ -28,7 +28,7 @@ export function waitTool(): ListedTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(WaitArguments, { io: 'input' });
   return {
     name: WAIT_TOOL,
-    description: `Waits until a job has ended, or for \`seconds\`, and returns its status with its result. Reports the progress from 0 to 1. A job that still runs is returned as it is: call the tool again. Cancelling the call cancels the job.\nUnits: seconds; progress is a fraction.\nLimits: waits at most ${LIMITS.MAX_TOOL_WAIT_SECONDS} seconds; needs the scope read, and run to cancel.`,
+    description: `Waits until a job has ended, or for \`seconds\`, and returns its status with its result. Reports the progress from 0 to 1. A job that still runs is returned as it is: call the tool again. Cancelling the call cancels the job.\nUnits: seconds; progress is a fraction.\nLimits: waits at most ${LIMITS.MAX_TOOL_WAIT_SECONDS} seconds; answer ${LIMITS.MAX_TOOL_JOB_BYTES} bytes, then its series are shortened; needs the scope read, and run to cancel.`,
     inputSchema: { ...inputSchema, type: 'object' },
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   };
@@ -65,7 +65,8 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
       status.status === 'succeeded' ||
       status.status === 'failed' ||
       status.status === 'cancelled';
-    if (isOver || left <= 0 || signal.aborted) return toolResult(answer, { method: 'GET', url: path });
+    if (isOver || left <= 0 || signal.aborted)
+      return toolResult(answer, { method: 'GET', url: path }, LIMITS.MAX_TOOL_JOB_BYTES);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { BatchCommon } from '#domain/personal/batch-common.js';
+import type { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
 import type { BatchSummary } from '#domain/personal/batch-view.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -47,4 +48,13 @@ export interface BatchSum {
   readonly view: ArtifactRef;
   readonly rows: RowsInBlocks;
   readonly summary: BatchSummary;
+}
+
+/** A backtest of one account. */
+export interface AccountBacktestInput extends Omit<BatchInput, 'terms'> {
+  readonly indexId: string;
+  readonly backtestId: string;
+  readonly request: Omit<AccountBacktestRequest, 'backtest_id'>;
+  readonly engineVersion: string;
+  readonly outputs: TaskOutputs<'view'>;
 }

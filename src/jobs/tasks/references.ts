@@ -9,7 +9,7 @@ import type {
   ValidateRiskModelInput,
 } from './indices.js';
 import type { KnownFiles, WithOutputNames } from './files.js';
-import type { AccountsFile, BatchPartInput, SumBatchInput } from './personal.js';
+import type { AccountBacktestInput, AccountsFile, BatchPartInput, SumBatchInput } from './personal.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
 import type {
   BacktestInput,
@@ -81,6 +81,8 @@ export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> 
 export type SumSweepOrder = OnMarket<Omit<SumSweepInput, 'files'>> & {
   readonly files: readonly (Omit<OutcomesFile, 'path'> & ArtifactReference)[];
 };
+
+export type AccountBacktestOrder = OnMarket<Omit<AccountBacktestInput, 'models'>> & WithModels;
 
 export type BatchPartOrder = OnMarket<Omit<BatchPartInput, 'models'>> & WithModels;
 

@@ -147,7 +147,7 @@ function leadsElsewhere({ identifier, type, exDay, value, related }: Merged, pat
   problems.error({
     code: related === null ? 'REQUIRED' : 'NOT_IN_CHOICES',
     path: path(),
-    message: `The MERGER of ${identifier}${when} gives ${value} shares for one and ${related === null ? 'names no related identifier' : 'names itself as related'}; the name that the shares are of is needed. One that is paid in cash alone is an ACQUISITION.`,
+    message: `The MERGER of ${identifier}${when} ${value === undefined ? '' : `gives ${value} shares for one and `}${related === null ? 'names no related identifier' : 'names itself as related'}; the name that the shares are of is needed. One that is paid in cash alone is an ACQUISITION.`,
   });
   return false;
 }

@@ -147,7 +147,7 @@ function parseLine(text: string, line: number): { readonly value: unknown } | { 
 }
 
 /** `{yyyymmddThhmmss}-{8 hex}`. */
-function newBatchId(now: number): string {
+export function newBatchId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;
 }

@@ -199,8 +199,10 @@ export function createExports({
       const { start = null, end = date ?? null } = request;
       const subject = await subjectOf(name, request.as_known_on);
       const { run } = subject;
-      assertOrder({ start, end });
-      assertMeets({ start, end }, { first: run.start, last: run.end, of: 'the run' });
+      const names = ['start', date === undefined || request.end !== undefined ? 'end' : 'date'] as const;
+      if (date !== undefined) assertOneSession(table, date);
+      assertOrder({ start, end }, names);
+      assertMeets({ start, end }, { first: run.start, last: run.end, of: 'the run' }, names);
       const served = await marketOf(run, request, subject.known);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await stateOf(states, run);
@@ -230,17 +232,19 @@ function bodyWithHead(head: StateHead, body: ExportBody): ExportBody {
 /** @throws Refusal VALIDATION_FAILED for a table without groups, and for a column that the market does not have */
 function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
   if (exportTable(table).isGrouped === undefined)
-    throw refuseWithFindings('query', [
-      {
-        severity: 'error',
-        code: 'UNKNOWN_FIELD',
-        message: `The rows of ${table} are not grouped: by does not apply to them.`,
-        path: 'by',
-        value: by,
-      },
-    ]);
+    throw unsuitable('by', by, `The rows of ${table} are not grouped: by does not apply to them.`);
   if (market !== null && by !== OWN_GROUPS) assertReferenceColumn(market, by);
 }
+
+/** @throws Refusal VALIDATION_FAILED for a table of several sessions */
+function assertOneSession(table: ExportTableName, date: string): void {
+  if (exportTable(table).isOfSession === true) return;
+  const message = `The rows of ${table} are of many sessions: date does not apply to them, start and end do.`;
+  throw unsuitable('date', date, message);
+}
+
+const unsuitable = (path: string, value: string, message: string): Refusal =>
+  refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path, value }]);
 
 /**
  * The definition of a run, for tables that are decided again.

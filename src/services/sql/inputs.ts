@@ -94,22 +94,38 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     columns: async (): Promise<SqlOrder['columns']> => columnsOf(markets.current()?.market),
     open(signal: AbortSignal): OpenInputs {
       const all: HeldFile[] = [];
+
+      async function runFiles(wanted: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
+        const paths: string[] = [];
+        for (const { view, indexId } of wanted) {
+          if (!allowed.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
+          const held = await runFile(view, indexId, signal);
+          all.push(held);
+          paths.push(held.path);
+        }
+        return paths;
+      }
+
+      async function marketFiles(wanted: SqlNeeds['market']): Promise<SqlInputs['market']> {
+        const found: SqlInputs['market'][number][] = [];
+        for (const need of wanted) {
+          const { held, columns } = await marketFile(need, signal);
+          all.push(held);
+          found.push({ file: held.path, columns });
+        }
+        return found;
+      }
+
       return {
         async read(needs, allowed) {
-          const runs: string[] = [];
-          for (const { view, indexId } of needs.runs) {
-            if (!allowed.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
-            const held = await runFile(view, indexId, signal);
-            all.push(held);
-            runs.push(held.path);
-          }
-          const market: SqlInputs['market'][number][] = [];
-          for (const need of needs.market) {
-            const { held, columns } = await marketFile(need, signal);
-            all.push(held);
-            market.push({ file: held.path, columns });
-          }
-          return { runs, market, lists: await Promise.all(needs.lists.map((list) => lists[list]())) };
+          const runs = runFiles(needs.runs, allowed);
+          const market = marketFiles(needs.market);
+          await Promise.allSettled([runs, market]); // After an error, too: no file may be held after the release.
+          return {
+            runs: await runs,
+            market: await market,
+            lists: await Promise.all(needs.lists.map((list) => lists[list]())),
+          };
         },
         release: () => all.forEach((held) => held.release()),
       };

@@ -198,10 +198,12 @@ function childrenOf(
 }
 
 /** Prices at which a session values the holdings: for leaving securities, their proceeds. */
-function valuedAt(run: ReadRun, at: number, { shares, divisor, price, fx }: IndexFile): Float64Array {
+function valuedAt(run: ReadRun, at: number, file: IndexFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
-  const event = header.has_index_weights ? -1 : columns.i32('eventAt').indexOf(at);
+  if (header.has_index_weights) return settledAt(run, at, file);
+  const { shares, divisor, price, fx } = file;
+  const event = columns.i32('eventAt').indexOf(at);
   if (event < 0) return price;
   const H = header.names.length;
   const before = columns.f64('before', event * H, (event + 1) * H);
@@ -211,6 +213,27 @@ function valuedAt(run: ReadRun, at: number, { shares, divisor, price, fx }: Inde
     const implied = (before[i]! * money) / (shares[i]! * fx[i]!);
     return Math.abs(implied / close - 1) > OTHER_PRICE ? implied : close;
   });
+}
+
+/**
+ * Prices of a run that has weights before trades of its portfolio alone: the value that the closes lack is that of
+ * the securities that leave. Of several on one session, each has its share of it in proportion to its last close.
+ */
+function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx }: IndexFile): Float64Array {
+  const money = run.level[at]! * divisor;
+  const lacking = money - worth(shares, price, fx);
+  if (!(Math.abs(lacking / money) > OTHER_PRICE)) return price;
+  const closes = run.columns.f64('price', at * shares.length, (at + 1) * shares.length);
+  const after = sharesAfter(run, at);
+  const isLeft = shares.map((held, i) => (held !== 0 && after[i] === 0 ? 1 : 0));
+  const isEnded = isLeft.map((left, i) => (Number.isNaN(closes[i]!) ? left : 0));
+  const isPaid = isEnded.includes(1) ? isEnded : isLeft; // A review can sell others at the same close.
+  const value = worth(
+    shares.map((held, i) => held * isPaid[i]!),
+    price,
+    fx,
+  );
+  return value === 0 ? price : price.map((close, i) => (isPaid[i] === 1 ? close * (1 + lacking / value) : close));
 }
 
 /** Relative difference from a close beyond which a security is valued at another price. */

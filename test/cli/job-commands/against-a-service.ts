@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Run, divisor, DIVISOR_IN_SHELL, finishedHere, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
 import { testRetries } from './retries.js';
+import { testSqlShell } from './sql-shell.js';
 import { testFilesAndData } from './files-and-data.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
 
@@ -315,11 +316,9 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
     });
 
     describe.skipIf(!hasPseudoTerminal)('on a terminal', () => {
+      const environment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
       test('one line redraws itself with the progress, and the result is a table', () => {
-        const { status, screen, written } = onTerminal(['sweep', file('grid.json'), '--index', 'EVEN'], {
-          DIVISOR_URL: service.url,
-          DIVISOR_API_KEY: key,
-        });
+        const { status, screen, written } = onTerminal(['sweep', file('grid.json'), '--index', 'EVEN'], environment());
         expect(status).toBe(0);
         expect(written).toContain('\r\u001b[2K');
         expect(written).not.toContain('{"event"');
@@ -331,18 +330,13 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       });
 
       test('an error is on its own line', () => {
-        const { status, screen } = onTerminal(['backtest', 'NOBODY'], {
-          DIVISOR_URL: service.url,
-          DIVISOR_API_KEY: key,
-        });
+        const { status, screen } = onTerminal(['backtest', 'NOBODY'], environment());
         expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
       });
 
+      testSqlShell(environment);
       test('--json says the same as on a pipe', () => {
-        const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], {
-          DIVISOR_URL: service.url,
-          DIVISOR_API_KEY: key,
-        });
+        const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], environment());
         expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });
     });

@@ -134,7 +134,7 @@ export function describeOnAHome(): void {
         { result: { model_id: 'outside', assets: 2, imported: { units: 'daily', dates: [{ date: '2020-12-31' }] } } },
       ]);
       const undated = await onHome(outside);
-      expect([undated.status, undated.err]).toMatchObject([2, expect.stringContaining('set the query parameter date')]);
+      expect([undated.status, undated.err]).toMatchObject([2, expect.stringContaining('state its date')]);
       const words = ['validate-risk', 'clean', '--sessions', '60', '--horizon', '10', '--random', '3'];
       const validated = await onHome([...words, '--eigenportfolios', '2']);
       expect([validated.status, linesOf(validated.out).at(-1)]).toMatchObject([

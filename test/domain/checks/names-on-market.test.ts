@@ -37,6 +37,7 @@ test('every class that lists assets says by its schema which parameter does', ()
 test('a misspelt identifier is reported with its path and the similar identifier, in every list of a document', () => {
   const findings = [
     ...unknownNames(rules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
+    ...unknownNames(rules({ events: { replacement: 'reserve', reserve: ['AAPL', 'MFST'] } }), MARKET),
     ...unknownNames(
       rules({
         pipeline: {
@@ -68,6 +69,7 @@ test('a misspelt identifier is reported with its path and the similar identifier
   expect(findings.map(({ severity, code, path, row_id, message }) => [severity, code, path, row_id, message])).toEqual(
     [
       ['universe.identifiers[1]', null, 'The store has no MSTF. Did you mean MSFT?'],
+      ['events.reserve[1]', null, 'The store has no MFST. Did you mean MSFT?'],
       ['pipeline.selection[0].params.identifiers[0]', 'in', 'The store has no aapl. Did you mean AAPL?'],
       ['pipeline.selection[1].params.identifiers[1]', 'out', 'The store has no ZZZZZZ.'],
       ['pipeline.weighting.params.weights.NVDIA', null, 'The store has no NVDIA. Did you mean NVDA?'],

@@ -139,15 +139,26 @@ test('a run stays that of its definition while amendments take effect after its 
 
 describe('amendments that cannot be followed are refused', () => {
   const found = (...amendments: object[]) => foundIn({ amendments });
-  const foundIn = (members: object) =>
-    validateIndex({ ...body, ...members }, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never)
-      .findings.filter(({ severity }) => severity === 'error')
-      .map(({ code, path }) => `${code} ${path}`);
+  const errorsIn = (members: object) =>
+    validateIndex({ ...body, ...members }, {
+      calendars: [...CALENDARS.list()],
+      indexOf: () => undefined,
+    } as never).findings.filter(({ severity }) => severity === 'error');
+  const foundIn = (members: object) => errorsIn(members).map(({ code, path }) => `${code} ${path}`);
+
+  test('the message names the member of the amendment', () => {
+    const amendments = [amendment('2024-03-20', { pipeline: { weighting: { type: 'EqualWeight', cap: 7 } } })];
+    expect(errorsIn({ amendments }).map(({ message }) => message)).toEqual([
+      'amendments[0].changes.pipeline.weighting.cap is 7; at most 1 is accepted.',
+    ]);
+  });
 
   test.each([
     [[amendment('2024-03-20', toCap)], []],
     [[amendment('2024-04-02', toCap), amendment('2024-03-20', onlyA)], ['INVALID_RANGE amendments[1].effective_from']],
     [[amendment(DAYS[0]!, toCap)], ['INVALID_RANGE amendments[0].effective_from']],
+    [[amendment('2024-03-20', toCap, { announced: '2024-03-20' })], []],
+    [[amendment('2024-03-20', toCap, { announced: '2024-03-21' })], ['INVALID_RANGE amendments[0].announced']],
     [[amendment('2024-03-20', { currency: 'EUR' })], ['UNKNOWN_FIELD amendments[0].changes.currency']],
     [[amendment('2024-03-20', { treatment: {} })], ['UNKNOWN_FIELD amendments[0].changes.treatment']],
     [[amendment('2024-03-20', toCap, { note: 'x' })], ['UNKNOWN_FIELD amendments[0].note']],

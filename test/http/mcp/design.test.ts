@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { liveService, type LiveService } from '../../real/live.js';
 import { agentAt, errorOf, textOf, type Agent } from './agent.js';
 
@@ -117,6 +118,13 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
     'application/pdf',
     '%PDF-',
   ]);
+});
+
+test('a job that was waited for has its figures, and its series are shortened', async () => {
+  const { result } = await agent.ok<Job>('waitForJob', { job_id: 'backtest:TWENTY' });
+  expect(JSON.stringify(result).length).toBeLessThanOrEqual(LIMITS.MAX_TOOL_JOB_BYTES);
+  const { metrics } = await agent.ok<Job['result']>('getOverview', { index_id: 'TWENTY' });
+  expect(result['metrics']).toEqual(metrics);
 });
 
 /** By its definition: the largest fall from a level to a later one. */

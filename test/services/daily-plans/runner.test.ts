@@ -33,6 +33,36 @@ test('a day begins at its time, in its order, and once', async () => {
   expect(await world.days.state('close')).toMatchObject({ through: MONDAY, open: [] });
 });
 
+test('a family of 200 indices is performed in one plan, each index after those that it is made from', async () => {
+  const idOf = (k: number): string => `I${String(k).padStart(3, '0')}`;
+  const common = { calendar: 'XNYS', base_date: '2020-01-02' };
+  const rule = { pipeline: { weighting: { type: 'EqualWeight' } } };
+  const overlay = (source: number) => ({
+    kind: 'overlay',
+    source_index_id: idOf(source),
+    overlay: { type: 'decrement', percent: 0.05 },
+  });
+  // A hundred rules, and two overlays on top of each of the first fifty.
+  const family = Array.from({ length: 200 }, (_, k) => ({
+    id: idOf(k),
+    name: idOf(k),
+    ...common,
+    ...(k < 100 ? rule : overlay(k < 150 ? k - 100 : k - 50)),
+  }));
+  await world.documents.transaction(async (tx) => {
+    for (const document of family) await tx.put('index', document.id, document);
+  });
+  await world.put({ indices: family.map(({ id }) => id).toReversed(), steps: [{ type: 'run' }] });
+  minutes(1);
+  await world.runner().tick();
+  expect(await world.day(MONDAY)).toMatchObject({ state: 'done', held: [] });
+  const at = new Map(world.done.map((entry, place) => [entry.split(' ')[1]!, place]));
+  expect(at.size).toBe(200);
+  expect(world.done.length).toBe(200);
+  for (const { id, ...document } of family)
+    if ('source_index_id' in document) expect(at.get(id)!, id).toBeGreaterThan(at.get(document.source_index_id)!);
+});
+
 test('sessions of an outage are caught up in their order, those before them are recorded as missed', async () => {
   await world.put({ catch_up: 1 });
   world.now = Date.parse('2026-12-01T12:00:00Z');

@@ -122,6 +122,11 @@ test('a merger into no other name is refused', async () => {
       { error: { detail: { findings: [{ severity: 'error', code, path: 'corporate_actions[row 1].related' }] } } },
     ]);
   }
+  const merger = ['A', 'MERGER', -1, DAYS[30], null, null, null];
+  const { body } = await service.ask('POST', '/data/import', importOf(tablesWith([merger])));
+  const text = JSON.stringify(body);
+  expect(text).toContain(`The MERGER of A on ${DAYS[30]!} names no related identifier; the name`);
+  expect(text).toContain('The value of a MERGER is -1');
 });
 
 test('endings and splits of one security on one day are a finding that states the applied one; an offer with an election is none', async () => {

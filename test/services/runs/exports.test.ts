@@ -69,6 +69,17 @@ describe.each(WRITTEN)('every table of %s', (id) => {
     await expect(ask('&start=2031-01-01')).rejects.toThrow(new RegExp(`start 2031-01-01 is after .* ${LAST}`));
     await expect(ask('&end=2001-01-01')).rejects.toThrow(/end 2001-01-01 is before .* 20\d\d-\d\d-\d\d/);
   });
+
+  test('a date selects the session of a table of one session, and is refused for any other', async () => {
+    await expect(jsonOf({ id, table: 'closing', query: '&date=2001-01-01' })).rejects.toThrow(
+      /date 2001-01-01 is before .* 20\d\d-\d\d-\d\d/,
+    );
+    await expect(jsonOf({ id, table: 'levels', query: '&date=2020-11-06' })).rejects.toThrow(
+      /The rows of levels are of many sessions: date does not apply to them, start and end do\./,
+    );
+    const rows = await jsonOf({ id, table: 'closing', query: '&date=2020-11-06' });
+    expect(new Set(rows.map(({ date }) => date))).toEqual(new Set(['2020-11-06']));
+  });
 });
 
 describeViewRows();

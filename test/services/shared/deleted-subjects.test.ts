@@ -8,6 +8,7 @@ const SUBJECTS = {
   backtest: 'index',
   optimise: null,
   batch: null, // A run of the optimiser is a separate document.
+  account: 'index',
   render: null,
   risk: null,
   validate: null,

@@ -72,6 +72,26 @@ test('two securities through a split, a special dividend and a rebalance, by han
   expectNear(third!.closing.divisor, third!.opening!.divisor);
 });
 
+test('a security that leaves is at its proceeds while the portfolio waits for the price of another', () => {
+  const run = runIndexCase({
+    close: {
+      A: DAYS.map((_, t) => 100 + t),
+      B: DAYS.map((_, t) => (t > 2 && t < 14 ? null : 50)),
+      C: DAYS.map((_, t) => (t < 12 ? 80 : null)),
+    },
+    actions: [{ name: 'C', type: 'ACQUISITION', value: 60, ex: DAYS[12]! }],
+    rebalance: { frequency: 'weekly' },
+  });
+  const columns = columnsOf(run);
+  expect(columns.header.has_index_weights).toBe(true);
+  const { names } = columns.header;
+  const { price, shares } = closingFile(columns, DAYS[12]!, run.index.book.sm.market);
+  expect(shares[names.indexOf('C')]).toBeGreaterThan(0);
+  expectNear(price[names.indexOf('C')]!, 60);
+  const levels = levelsIn(run, 'price');
+  filesOf(run).forEach(({ closing: { money, divisor } }, t) => expectNear(money / divisor, levels[t]!));
+});
+
 test('a change of a share count is in the opening file of its date, by hand', () => {
   const run = runIndexCase({
     close: { A: [100, 100, 110], B: [100, 100, 100] },

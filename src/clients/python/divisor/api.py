@@ -90,7 +90,7 @@ class Operations:
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -111,14 +111,14 @@ class Operations:
         """Kinds of job, and which are paused."""
         return cast("c.JobKindList", self._transport.json("GET", "/jobs/kinds"))
 
-    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
+    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
         """Starts no more jobs of a kind.
 
         :param job_kind: Kind of job.
         """
         return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/pause", body=body))
 
-    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]) -> c.JobKindState:
+    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]) -> c.JobKindState:
         """Starts jobs of a kind again.
 
         :param job_kind: Kind of job.
@@ -939,6 +939,14 @@ class Operations:
         :param batch_id: Id of the batch.
         """
         return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
+
+    def backtest_account(self, index_id: str, body: c.AccountBacktestRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.AccountBacktestView]:
+        """Run one account with tax lots over the history of an index, after tax.
+
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/accounts/backtest", body=body, query={"callback": callback, "priority": priority}))
 
     def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RerunView]:
         """Repeat every stale run of indices and strategies, as one job.

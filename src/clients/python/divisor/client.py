@@ -28,18 +28,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from .api import Operations
+from .arrow import can_read, frame_of
 from .display import Rows, Run
 from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
-from .frames import HAS_PANDAS, as_frame, dated, assert_long, check, is_large, ready, split, warn_of_adjusted
+from .frames import HAS_PANDAS, as_frame, dated, assert_long, check, is_large, ready, split, warn_of_adjusted, with_dates
 from .jobs import Job, Progress
 from .optional import package
-from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
+from .transport import ARROW, JSON, LOST, PARQUET, Transport, as_json, word
 
 if TYPE_CHECKING:
     from .views import Frames
 
 pandas = package("pandas")  # without it, tables are dictionaries
-pyarrow = package("pyarrow")  # without it, tables are sent as JSON
 tqdm = package("tqdm.auto") if package("tqdm") is not None else None
 
 
@@ -234,12 +234,11 @@ class Divisor:
         path = f"/data/prices/{word(identifier)}"
         if not self._frames:
             return self.request("GET", path, query=query)["prices"]
-        if pyarrow is None:
+        if not can_read():
             frame = self.request("GET", path, query=query)["prices"]
             # JSON writes 100.0 as 100, which would make a column of integers.
             return frame.astype({name: "float64" for name in frame.select_dtypes("integer").columns})
-        table, _ = self._arrow(path, query)
-        frame = table.to_pandas()
+        frame = frame_of(self.transport.content("GET", path, query=query, accept=ARROW))
         return dated(frame.set_index(frame.columns[0]))
 
     def reference(self, identifiers: Iterable[str], fields: Optional[Iterable[str]] = None, as_of: Union[str, date, None] = None) -> Mapping[str, Any]:
@@ -332,16 +331,13 @@ class Divisor:
         route = f"/analytics/{word(index_id)}/exports/{word(table)}"
         if path is not None:
             return self._download(route, query, path)
-        if self._frames and pyarrow is not None:
-            frame = self._arrow(route, query)[0].to_pandas()
-        else:
-            answer = self.transport.json("GET", route, query=query)
-            if not self._frames:
-                return [dict(zip(answer["columns"], row)) for row in answer["data"]]
-            frame = pandas.DataFrame(answer["data"], columns=answer["columns"])
-        for column in frame.columns.intersection(["date", "decision_date"]):
-            frame[column] = pandas.to_datetime(frame[column])
-        return frame
+        if self._frames and can_read():
+            return frame_of(self.transport.content("GET", route, query=query, accept=ARROW))
+        answer = self.transport.json("GET", route, query=query)
+        if not self._frames:
+            return [dict(zip(answer["columns"], row)) for row in answer["data"]]
+        frame = pandas.DataFrame(answer["data"], columns=answer["columns"])
+        return with_dates(frame, frame.columns.intersection(["date", "decision_date"]))
 
     def sql(self, query: str, path: Union[str, Path, None] = None) -> Any:
         """Result of one SELECT statement over levels, weights, trades, rebalances, attribution, events, prices,
@@ -354,19 +350,21 @@ class Divisor:
         if path is not None:
             format = Path(path).suffix.lstrip(".").lower()
             return self._written("POST", "/sql", path, {"query": query, "format": format}, None)
-        answer = self.transport.json("POST", "/sql", {"query": query})
+        as_arrow = self._frames and can_read()
+        content, headers = self.transport.answer("POST", "/sql", {"query": query}, accept=ARROW if as_arrow else JSON)
+        if headers["X-Truncated"] == "true":
+            warnings.warn(f"The result is truncated after {headers['X-Rows']} rows.", UserWarning, stacklevel=2)
+        if as_arrow:
+            return frame_of(content)
+        answer = json.loads(content)
         names = [column["name"] for column in answer["columns"]]
-        if answer["truncated"]:
-            warnings.warn(f"The result is truncated after {answer['rows']} rows.", UserWarning, stacklevel=2)
         if not self._frames:
             return [dict(zip(names, row)) for row in answer["data"]]
         frame = pandas.DataFrame(answer["data"], columns=names)
         for column in answer["columns"]:
-            if column["type"] == "date":
-                frame[column["name"]] = pandas.to_datetime(frame[column["name"]])
-            elif column["type"] == "number":
+            if column["type"] == "number":
                 frame[column["name"]] = frame[column["name"]].astype("float64")
-        return frame
+        return with_dates(frame, [column["name"] for column in answer["columns"] if column["type"] == "date"])
 
     def compare(self, *index_ids: str, **query: Any) -> Any:
         """Compares runs on their common dates. Query: benchmark, start, end."""
@@ -430,12 +428,6 @@ class Divisor:
         finally:
             part.unlink(missing_ok=True)
         return path
-
-    def _arrow(self, path: str, query: Optional[Mapping[str, Any]]) -> Tuple[Any, Any]:
-        """Returns an Arrow table and the fields of its metadata."""
-        content = self.transport.content("GET", path, query=query, accept=ARROW)
-        table = pyarrow.ipc.open_stream(content).read_all()
-        return table, json.loads((table.schema.metadata or {}).get(b"body", b"{}"))
 
 
 #: Kinds of files to import.

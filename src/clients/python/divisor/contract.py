@@ -9,6 +9,225 @@ import typing as t
 #: A date to send: of Python, or YYYY-MM-DD.
 Date = t.Union[str, datetime.date]
 
+class AccountBacktestJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:LARGE-100.
+    job_id: str
+    kind: t.Literal["account"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    progress: float
+    #: Current step.
+    message: str
+    #: Set only if the job failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: t.Optional[str]
+    #: Time of the last heartbeat of the running attempt.
+    heartbeat_at: t.Optional[str]
+    #: Number of starts; written before the work starts.
+    attempt: int
+    #: Attempts in order, at most the last eleven; the last one is the current one.
+    attempts: t.Sequence[JobAttempt]
+    #: The body as accepted.
+    request: t.Any
+    #: SHA-256 of all inputs except the market.
+    input_hash: str
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    request_id: t.Optional[str]
+    #: Trace of the submission, from its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are notified of its end.
+    callbacks: t.Sequence[JobCallback]
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    result: t.Optional[AccountBacktestView]
+
+
+class _AccountBacktestRequest(t.TypedDict):
+    #: The account as it is before the first session.
+    account: PersonalAccount
+    #: Stored factor model.
+    risk_model: str
+    #: First day; the lots are those held on it.
+    start: Date
+
+
+class AccountBacktestRequest(_AccountBacktestRequest, total=False):
+    #: Default: a generated id.
+    backtest_id: t.Optional[str]
+    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    objective: BatchObjective
+    #: Constraint rows; without rows the weights are long only and sum to 1.
+    constraints: t.Sequence[BatchRow]
+    #: Trades are whole shares.
+    whole_shares: bool
+    #: Maximum number of branches per account where rounding leaves a gap; 0 searches none.
+    search_nodes: int
+    #: Default: the last session of the data.
+    end: t.Optional[Date]
+    #: The account trades on its first session, and on the first of each month, quarter or year.
+    rebalance: t.Literal["monthly", "quarterly", "yearly"]
+    #: Tax rate of dividends.
+    dividend_rate: float
+
+
+class AccountBacktestViewSessions(t.TypedDict):
+    #: The date.
+    date: str
+    #: Cash and holdings at the close.
+    value: float
+    #: Cash at the close: that of the session before and the entries of this one.
+    cash: float
+    #: Tax of the year so far that is not yet paid.
+    accrued_tax: float
+
+
+class AccountBacktestViewRebalances(t.TypedDict):
+    #: The date.
+    date: str
+    #: Status of the solution; an infeasible one trades nothing.
+    status: str
+    #: Number of trades.
+    trades: int
+    #: One-way, as a fraction of the value.
+    turnover: float
+    #: Annual, after the trades.
+    tracking_error: float
+    #: Gap of the certificate.
+    gap: float
+    #: Trades that the wash sale rule prevented.
+    avoided_wash_sales: int
+
+
+class AccountBacktestViewEntriesBuy(t.TypedDict):
+    #: The date.
+    date: str
+    #: Reason of the movement.
+    kind: t.Literal["buy", "sell", "cost", "dividend", "action", "tax"]
+    #: Security; null for costs and taxes.
+    identifier: t.Optional[str]
+    #: Shares bought; negative for a sale.
+    shares: float
+    #: Cash received; negative if paid.
+    amount: float
+
+
+class AccountBacktestViewYears(t.TypedDict):
+    #: Calendar year.
+    year: int
+    #: Net short-term gains.
+    short_gain: float
+    #: Net long-term gains.
+    long_gain: float
+    #: Dividends.
+    dividends: float
+    #: Losses carried forward from the year before.
+    carried: float
+    #: Tax, paid on the first session of the next year.
+    tax: float
+
+
+class AccountBacktestViewLots(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Shares of the lot.
+    shares: float
+    #: Basis per share.
+    cost: float
+    #: Start of the holding period.
+    acquired: str
+
+
+class AccountBacktestView(t.TypedDict):
+    #: The backtest.
+    backtest_id: str
+    #: Index that the account follows.
+    index_id: str
+    #: The account.
+    account_id: str
+    #: First session.
+    start: str
+    #: Last session.
+    end: str
+    #: Value on the last session.
+    final_value: float
+    #: Value less the tax of the year that is not yet paid.
+    final_value_after_tax: float
+    #: Annual return of the value after tax.
+    annual_return_after_tax: float
+    #: Taxes paid.
+    tax_paid: float
+    #: Trading costs.
+    costs: float
+    #: Dividends received.
+    dividends: float
+    #: Largest gap of a certificate, in shares of the value.
+    largest_gap: t.Optional[float]
+    #: Account by session.
+    sessions: t.Sequence[AccountBacktestViewSessions]
+    #: Rebalances of the account.
+    rebalances: t.Sequence[AccountBacktestViewRebalances]
+    #: Every movement of cash.
+    entries: t.Sequence[AccountBacktestViewEntriesBuy]
+    #: Tax years that have ended.
+    years: t.Sequence[AccountBacktestViewYears]
+    #: Lots on the last session.
+    lots: t.Sequence[AccountBacktestViewLots]
+    #: SHA-256 of the store content that was read.
+    store_content_hash: str
+    #: Version of the engine that computed it.
+    engine_version: str
+
+
+class AccountLot(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Shares of the lot.
+    shares: float
+    #: Cost basis per share, in the currency of the index.
+    cost: float
+    #: Day of the purchase.
+    acquired: Date
+
+
+class AccountTaxRealised(t.TypedDict, total=False):
+    #: Short-term.
+    short: float
+    #: Long-term.
+    long: float
+
+
+class AccountTax(t.TypedDict, total=False):
+    #: Tax rate of short-term gains.
+    short_rate: float
+    #: Rate of gains after more than one year.
+    long_rate: float
+    #: Losses carried forward, in money.
+    carry_forward: float
+    #: Net gains realised this year before this trade, in money.
+    realised: AccountTaxRealised
+    #: Days before and after a sale at a loss.
+    wash_sale_days: int
+    #: Losses within the window are disallowed and added to the basis, or not realised.
+    wash_sales: t.Literal["disallow", "forbid"]
+    #: Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.
+    lot_method: t.Literal["specific", "hifo", "fifo"]
+    #: Short-term and long-term gains offset each other, or each only itself.
+    netting: t.Literal["us", "separate"]
+    #: Weight of taxes in the objective.
+    weight: float
+    #: Value of a net loss carried forward, per unit; at most the long-term rate.
+    loss_value: float
+    #: Maximum net gains of the year less losses carried forward, in money.
+    budget: t.Optional[float]
+
+
 class ActionChoice(t.TypedDict):
     #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
@@ -6045,7 +6264,7 @@ class JobKindState(t.TypedDict):
     """A kind of job."""
 
     #: Kind of the object.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]
     #: Jobs of the light lane run while those of the heavy one do.
     lane: t.Literal["heavy", "light"]
     #: Null while jobs of the kind start.
@@ -6072,7 +6291,7 @@ class JobRetries(t.TypedDict):
 
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
-    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]
+    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]]
     #: Only those of these jobs that failed. Default: all jobs.
     job_ids: t.Sequence[str]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
@@ -6087,7 +6306,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Kind of the object.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]
     #: Order in which waiting jobs start.
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -6342,6 +6561,8 @@ class Limits(t.TypedDict):
     MAX_COPIED_CONTENT_BYTES: float
     #: Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
     MAX_TOOL_ANSWER_BYTES: float
+    #: Answer of the MCP tool waitForJob: the figures of a result; other tools return its series.
+    MAX_TOOL_JOB_BYTES: float
     #: Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.
     MAX_TOOL_WAIT_SECONDS: float
     #: Concurrent MCP requests of one key. Same limit as for event streams.
@@ -7957,6 +8178,32 @@ class PerformanceView(t.TypedDict):
     monthly_returns: t.Mapping[str, float]
 
 
+class _PersonalAccount(t.TypedDict):
+    #: Id of the account, for its result.
+    account_id: str
+
+
+class PersonalAccount(_PersonalAccount, total=False):
+    #: Cash, in the currency of the index.
+    cash: float
+    #: Lots held.
+    lots: t.Sequence[AccountLot]
+    #: Securities that are sold and not bought.
+    exclusions: t.Sequence[str]
+    #: Weights added to those of the parent, by security.
+    tilts: t.Mapping[str, float]
+    #: Maximum annual tracking error.
+    tracking_error_limit: t.Optional[float]
+    #: Minimum trade, in money.
+    minimum_trade: float
+    #: Trades before `as_of`.
+    recent: t.Sequence[RecentTrade]
+    #: Groups of securities that count as the same for wash sales.
+    substitutes: t.Sequence[t.Sequence[str]]
+    #: Rates, and rules of the tax.
+    tax: AccountTax
+
+
 class PhaseIn(t.TypedDict):
     #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
     field: t.Union[str, Datapoint, ExpressionNode]
@@ -9100,6 +9347,22 @@ class ReceivedShares(t.TypedDict):
     ratio: float
     #: In addition to the previous holding of that security.
     weight: float
+
+
+class _RecentTrade(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: The date.
+    date: Date
+    #: Shares bought; negative for a sale.
+    shares: float
+    #: Price per share.
+    price: float
+
+
+class RecentTrade(_RecentTrade, total=False):
+    #: Cost basis per share of a sale; a sale without it counts as a sale at a loss.
+    cost: float
 
 
 class ReconciledAccount(t.TypedDict):

@@ -197,6 +197,13 @@ def _is_day(label: Any) -> bool:
 dated = _dated
 
 
+def with_dates(frame: Any, columns: Iterable[str]) -> Any:
+    """Converts columns of dates to datetime64[ns], the type of an index of dates."""
+    for name in columns:
+        frame[name] = pandas.to_datetime(frame[name]).astype("datetime64[ns]")
+    return frame
+
+
 #: Number of cells from which a frame is sent as Parquet: as JSON they are a megabyte or two.
 LARGE_CELLS = 100_000
 

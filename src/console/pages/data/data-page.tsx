@@ -27,7 +27,7 @@ export function DataPage() {
   return (
     <Page
       title="Data"
-      subtitle="One store is served at a time. Every computation reads the served store."
+      subtitle="An index uses the store that it names, otherwise the active store."
       actions={
         <>
           <LinkButton href="/console/watchlists">Watchlists</LinkButton>

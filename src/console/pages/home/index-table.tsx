@@ -136,10 +136,10 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'store',
     title: 'Data store',
-    help: 'Store on which the index is computed, even if another one is served',
+    help: 'Store on which the index is computed. Default: the active store.',
     width: 110,
     priority: 2,
-    value: ({ index }) => index.store_id,
+    value: ({ index }) => index.store_id ?? 'active store',
   },
   {
     id: 'trace',

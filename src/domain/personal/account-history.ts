@@ -1,0 +1,213 @@
+import { taxAt } from '#kernels/lots/account-program.js';
+import { formatDay, type Day } from '../time/days.js';
+import type { Account } from './account-request.js';
+import type { AccountTrade } from './account-result.js';
+import type { ActedLots, HeldLot, RealisedGain } from './lot-actions.js';
+import { taxSides } from './tax-sides.js';
+import { isLongTerm } from './wash-sales.js';
+
+type RecentTrade = Account['recent'][number];
+
+/** Movement of cash on a session, in money: positive into the account. */
+export interface CashEntry {
+  readonly date: string;
+  readonly kind: 'buy' | 'sell' | 'cost' | 'dividend' | 'action' | 'tax';
+  readonly identifier: string | null;
+  readonly shares: number;
+  readonly amount: number;
+}
+
+/** Taxes of a calendar year. */
+export interface TaxYear {
+  readonly year: number;
+  readonly short_gain: number;
+  readonly long_gain: number;
+  readonly dividends: number;
+  /** Losses carried forward from the year before. */
+  readonly carried: number;
+  readonly tax: number;
+}
+
+/** Trade of a rebalance as it enters the books. */
+export type BookedTrade = Pick<AccountTrade, 'identifier' | 'side' | 'shares' | 'price'> & {
+  /** Position in the lots before the trades. */
+  readonly lot?: number;
+  /** Loss that the wash sale rule disallows. */
+  readonly disallowed_loss?: number;
+};
+
+/** Lots, cash and taxes of an account from session to session. */
+export interface AccountHistory {
+  readonly lots: readonly HeldLot[];
+  readonly cash: number;
+  readonly entries: readonly CashEntry[];
+  readonly years: readonly TaxYear[];
+  /** Tax of the year so far that is not yet paid. */
+  accrued(): number;
+  /** Account of the solver on a day. */
+  accountOn(account: Account, day: Day): Account;
+  act(day: Day, identifier: string, acted: ActedLots): void;
+  trade(day: Day, trades: readonly BookedTrade[], costRate: number): void;
+  /** Ends the tax year before a day, if it is a day of a later one, and pays its tax. */
+  payTaxes(day: Day): void;
+}
+
+export function createHistory({ lots, cash, tax, substitutes, recent }: Account, given: HistoryTerms): AccountHistory {
+  const state = {
+    lots: lots.map((lot): HeldLot => ({ ...lot, acquired: given.dayOf(lot.acquired) })),
+    cash,
+    recent: [...recent] as readonly RecentTrade[],
+    year: yearOf(given.start),
+    short: tax.realised.short,
+    long: tax.realised.long,
+    dividends: 0,
+    carried: tax.carry_forward,
+  };
+  const entries: CashEntry[] = [];
+  const years: TaxYear[] = [];
+  const sides = taxSides({ ...tax, loss_value: 0 });
+
+  function put(day: Day, kind: CashEntry['kind'], identifier: string | null, amount: number, shares = 0): void {
+    if (amount === 0 && shares === 0) return;
+    entries.push({ date: formatDay(day), kind, identifier, shares, amount });
+    state.cash += amount;
+  }
+
+  function realise(day: Day, { amount, acquired }: RealisedGain): void {
+    if (isLongTerm(formatDay(acquired), day)) state.long += amount;
+    else state.short += amount;
+  }
+
+  const taxOfYear = (): number =>
+    Math.max(0, taxAt(sides, state.short - state.carried, state.long)) + given.dividendRate * state.dividends;
+
+  return {
+    get lots() {
+      return state.lots;
+    },
+    get cash() {
+      return state.cash;
+    },
+    entries,
+    years,
+    accrued: taxOfYear,
+    accountOn: (account, day) => ({
+      ...account,
+      cash: state.cash,
+      lots: state.lots.map(({ acquired, ...lot }) => ({ ...lot, acquired: formatDay(acquired) })),
+      recent: state.recent.filter(({ date }) => day - given.dayOf(date) <= tax.wash_sale_days),
+      tax: { ...tax, carry_forward: state.carried, realised: { short: state.short, long: state.long } },
+    }),
+    act(day, identifier, acted) {
+      state.lots = [...acted.lots];
+      put(day, 'dividend', identifier, acted.dividends);
+      put(day, 'action', identifier, acted.cash);
+      state.dividends += acted.dividends;
+      for (const gain of acted.gains) realise(day, gain);
+    },
+    trade(day, trades, costRate) {
+      const held: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
+      const bought: HeldLot[] = [];
+      const moved: Disallowed[] = [];
+      const traded: RecentTrade[] = [];
+      let notional = 0;
+      for (const { identifier, side, shares, price, lot: at, disallowed_loss: loss = 0 } of trades) {
+        notional += shares * price;
+        if (side === 'buy') {
+          put(day, 'buy', identifier, -shares * price, shares);
+          bought.push({ identifier, shares, cost: price, acquired: day });
+          traded.push({ identifier, date: formatDay(day), shares, price });
+          continue;
+        }
+        const own = held[at!]!;
+        const sold = Math.min(shares, own.left);
+        own.left = own.left - sold < own.shares * 1e-12 ? 0 : own.left - sold;
+        put(day, 'sell', identifier, sold * price, -sold);
+        realise(day, { amount: sold * (price - own.cost) + loss, acquired: own.acquired });
+        if (loss > 0) moved.push({ identifier, shares: sold, loss, held: day - own.acquired });
+        traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: own.cost });
+      }
+      put(day, 'cost', null, -notional * costRate);
+      const kept = held.filter(({ left }) => left > 0).map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
+      state.recent = [...state.recent, ...traded];
+      const terms = { day, days: tax.wash_sale_days, substitutes };
+      state.lots = replaced([...kept, ...bought], moved, terms);
+      state.recent = unused(state.recent, moved, terms);
+    },
+    payTaxes(day) {
+      if (yearOf(day) === state.year) return;
+      const { year, short, long, dividends, carried } = state;
+      const due = taxOfYear();
+      years.push({ year, short_gain: short, long_gain: long, dividends, carried, tax: due });
+      put(day, 'tax', null, -due);
+      Object.assign(state, {
+        year: yearOf(day),
+        short: 0,
+        long: 0,
+        dividends: 0,
+        carried: Math.max(0, carried - short - long),
+      });
+    },
+  };
+}
+
+export interface HistoryTerms {
+  readonly start: Day;
+  readonly dividendRate: number;
+  readonly dayOf: (date: string) => Day;
+}
+
+const yearOf = (day: Day): number => Number(formatDay(day).slice(0, 4));
+
+interface Disallowed {
+  readonly identifier: string;
+  readonly shares: number;
+  readonly loss: number;
+  /** Days for which the sold shares were held. */
+  readonly held: number;
+}
+
+interface Window {
+  readonly day: Day;
+  readonly days: number;
+  readonly substitutes: Account['substitutes'];
+}
+
+const isAlike = ({ substitutes }: Window, a: string, b: string): boolean =>
+  a === b || substitutes.some((group) => group.includes(a) && group.includes(b));
+
+/**
+ * Adds disallowed losses to the basis of the shares bought within the window, the oldest purchase first, with the holding
+ * period of the shares sold.
+ * @source 26 U.S.C. 1091(d), 1223(3)
+ */
+function replaced(lots: readonly HeldLot[], moved: readonly Disallowed[], window: Window): HeldLot[] {
+  const out = [...lots];
+  for (const { identifier, shares, loss, held } of moved) {
+    let left = shares;
+    for (let at = 0; at < out.length && left > 0; at++) {
+      const lot = out[at]!;
+      if (window.day - lot.acquired > window.days || !isAlike(window, lot.identifier, identifier)) continue;
+      const taken = Math.min(left, lot.shares);
+      const raised = { ...lot, shares: taken, cost: lot.cost + loss / shares, acquired: lot.acquired - held };
+      out.splice(at, 1, raised, ...(taken < lot.shares ? [{ ...lot, shares: lot.shares - taken }] : []));
+      left -= taken;
+    }
+  }
+  return out;
+}
+
+/** Takes the shares that replaced others off the recent purchases: each replaces once. */
+function unused(recent: readonly RecentTrade[], moved: readonly Disallowed[], window: Window): readonly RecentTrade[] {
+  let out = recent;
+  for (const { identifier, shares } of moved) {
+    let left = shares;
+    out = out.flatMap((trade) => {
+      if (!(trade.shares > 0) || !(left > 0) || !isAlike(window, trade.identifier, identifier)) return [trade];
+      const taken = Math.min(left, trade.shares);
+      left -= taken;
+      return taken < trade.shares ? [{ ...trade, shares: trade.shares - taken }] : [];
+    });
+  }
+  return out;
+}

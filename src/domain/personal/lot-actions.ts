@@ -1,0 +1,125 @@
+import type { Adjustment, CorporateAction } from '../market/market-data.js';
+import type { Day } from '../time/days.js';
+
+/** Lot that an account holds during a backtest. */
+export interface HeldLot {
+  readonly identifier: string;
+  readonly shares: number;
+  /** Basis per share. */
+  readonly cost: number;
+  readonly acquired: Day;
+}
+
+/** Gain that an action realises. */
+export interface RealisedGain {
+  readonly amount: number;
+  /** Start of the holding period. */
+  readonly acquired: Day;
+}
+
+export interface ActedLots {
+  readonly lots: readonly HeldLot[];
+  /** Cash received, without dividends. */
+  readonly cash: number;
+  /** Dividends received. */
+  readonly dividends: number;
+  readonly gains: readonly RealisedGain[];
+}
+
+/** Prices per share at the close of the session of an action; NaN if there is none. */
+export type PriceOf = (identifier: string) => number;
+
+/**
+ * Passes the lots of an account through a corporate action of a security.
+ *
+ * Splits and stock dividends spread the basis over the new shares. A spin-off allocates it by the values of both securities at
+ * the close. A merger for shares keeps it; with cash in addition, a gain is realised up to the cash, and no loss. Returns of
+ * capital reduce it, and are gains below zero. Holding periods continue in every new share.
+ *
+ * @source 26 U.S.C. 301(c), 305, 307, 354-358, 1223
+ */
+export function actOnLots(
+  lots: readonly HeldLot[],
+  action: CorporateAction,
+  { adjustment, priceOf }: { readonly adjustment: Adjustment; readonly priceOf: PriceOf },
+): ActedLots {
+  const out = { lots: [] as HeldLot[], cash: 0, dividends: 0, gains: [] as RealisedGain[] };
+  for (const lot of lots) {
+    if (lot.identifier === action.identifier) act(lot, action, { adjustment, priceOf, out });
+    else out.lots.push(lot);
+  }
+  return out;
+}
+
+interface Acting {
+  readonly adjustment: Adjustment;
+  readonly priceOf: PriceOf;
+  readonly out: { lots: HeldLot[]; cash: number; dividends: number; gains: RealisedGain[] };
+}
+
+function act(lot: HeldLot, action: CorporateAction, acting: Acting): void {
+  const { out, adjustment } = acting;
+  const { value } = action;
+  switch (action.type) {
+    case 'DIVIDEND':
+    case 'SPECIAL_DIVIDEND':
+      out.dividends += lot.shares * value;
+      break;
+    case 'RETURN_OF_CAPITAL': {
+      const gain = Math.max(0, value - lot.cost);
+      out.cash += lot.shares * value;
+      if (gain > 0) out.gains.push({ amount: lot.shares * gain, acquired: lot.acquired });
+      out.lots.push({ ...lot, cost: Math.max(0, lot.cost - value) });
+      return;
+    }
+    case 'SPLIT':
+    case 'STOCK_DIVIDEND':
+    case 'BONUS_ISSUE':
+      // Prices that are divided by later splits count shares on their last basis.
+      if (adjustment === 'none') out.lots.push({ ...lot, shares: lot.shares * value, cost: lot.cost / value });
+      else out.lots.push(lot);
+      return;
+    case 'SPIN_OFF':
+      return spinOff(lot, action, acting);
+    case 'MERGER':
+      return merge(lot, action, acting);
+    case 'ACQUISITION':
+    case 'DELISTING':
+      return sell(lot, value > 0 || action.type === 'DELISTING' ? value : acting.priceOf(lot.identifier), out);
+    case 'TICKER_CHANGE':
+      out.lots.push(action.related === null ? lot : { ...lot, identifier: action.related });
+      return;
+    case 'RIGHTS_ISSUE':
+      break; // The rights lapse: prices do not show what they would sell for.
+  }
+  out.lots.push(lot);
+}
+
+function sell(lot: HeldLot, price: number, out: Acting['out']): void {
+  out.cash += lot.shares * price;
+  out.gains.push({ amount: lot.shares * (price - lot.cost), acquired: lot.acquired });
+}
+
+function spinOff(lot: HeldLot, { related, value }: CorporateAction, { priceOf, out }: Acting): void {
+  const [parent, child] = [priceOf(lot.identifier), related === null ? Number.NaN : value * priceOf(related)];
+  if (!(child > 0) || !(parent > 0)) return void out.lots.push(lot);
+  const share = child / (parent + child);
+  out.lots.push(
+    { ...lot, cost: lot.cost * (1 - share) },
+    { ...lot, identifier: related!, shares: lot.shares * value, cost: (lot.cost * share) / value },
+  );
+}
+
+function merge(lot: HeldLot, { related, value, cash = 0 }: CorporateAction, { priceOf, out }: Acting): void {
+  const price = related === null ? Number.NaN : priceOf(related);
+  if (!(value > 0) || !(price > 0)) return sell(lot, cash > 0 ? cash : priceOf(lot.identifier), out);
+  const gain = Math.min(cash, Math.max(0, value * price + cash - lot.cost));
+  out.cash += lot.shares * cash;
+  if (gain > 0) out.gains.push({ amount: lot.shares * gain, acquired: lot.acquired });
+  out.lots.push({
+    ...lot,
+    identifier: related!,
+    shares: lot.shares * value,
+    cost: (lot.cost - cash + gain) / value,
+  });
+}

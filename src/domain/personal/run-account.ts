@@ -1,0 +1,241 @@
+import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
+import { exchangeRates } from '../market/exchange-rates.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { Composer } from '../books/compositions.js';
+import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import {
+  createHistory,
+  type AccountHistory,
+  type BookedTrade,
+  type CashEntry,
+  type TaxYear,
+} from './account-history.js';
+import { accountResult } from './account-result.js';
+import type { AccountBacktestRequest } from './backtest-request.js';
+import { placesIn, type BatchCommon } from './batch-common.js';
+import { buildAccount } from './build-account.js';
+import { composeCommon } from './compose-common.js';
+import { actOnLots } from './lot-actions.js';
+import { readAccount } from './read-account.js';
+import { solveOne } from './solve-one.js';
+
+/** Account at the close of a session, in money. */
+export interface AccountSession {
+  readonly date: string;
+  readonly value: number;
+  readonly cash: number;
+  /** Tax of the year so far that is not yet paid. */
+  readonly accrued_tax: number;
+}
+
+/** Rebalance of an account. */
+export interface AccountRebalance {
+  readonly date: string;
+  readonly status: string;
+  readonly trades: number;
+  readonly turnover: number;
+  readonly tracking_error: number;
+  readonly gap: number;
+  readonly avoided_wash_sales: number;
+}
+
+export interface AccountBacktest {
+  readonly sessions: readonly AccountSession[];
+  readonly rebalances: readonly AccountRebalance[];
+  readonly entries: readonly CashEntry[];
+  readonly years: readonly TaxYear[];
+  readonly lots: readonly { identifier: string; shares: number; cost: number; acquired: string }[];
+}
+
+export interface AccountRunInput {
+  readonly composer: Composer;
+  readonly parent: string;
+  readonly request: Omit<AccountBacktestRequest, 'backtest_id'>;
+  readonly report: (fraction: number) => void;
+}
+
+/**
+ * Runs an account over the history of its parent, after tax. Every decision uses data up to the close at which it trades.
+ * Taxes of a year are paid before the first session of the next one trades.
+ * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED
+ */
+export function runAccount({ composer, parent, request, report }: AccountRunInput): AccountBacktest {
+  const sm = composer.market(parent);
+  const [first, last] = rangeOf(sm, request);
+  const rates = exchangeRates(sm, composer.document(parent).currency);
+  const priceAt = (session: number, identifier: string): number => {
+    const column = sm.columnOf(identifier);
+    if (column < 0) return Number.NaN;
+    return sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
+  };
+  const history = createHistory(request.account, {
+    start: sm.sessions[first]!,
+    dividendRate: request.dividend_rate,
+    dayOf: dayFrom,
+  });
+  const sessions: AccountSession[] = [];
+  const rebalances: AccountRebalance[] = [];
+  const due = dueSessions(sm.sessions, { first, last, every: request.rebalance });
+  for (let session = first; session <= last; session++) {
+    report((session - first) / (last - first + 1));
+    const day = sm.sessions[session]!;
+    if (session > first)
+      actOn(history, {
+        sm,
+        session,
+        priceAt,
+        rateAt: (column) => (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
+      });
+    history.payTaxes(day);
+    if (due.has(session))
+      rebalances.push(
+        rebalance(history, { composer, parent, request, day, priceOf: (identifier) => priceAt(session, identifier) }),
+      );
+    let value = history.cash;
+    for (const { identifier, shares, cost } of history.lots) {
+      const price = priceAt(session, identifier);
+      value += shares * (price > 0 ? price : cost);
+    }
+    sessions.push({ date: formatDay(day), value, cash: history.cash, accrued_tax: history.accrued() });
+  }
+  return {
+    sessions,
+    rebalances,
+    entries: history.entries,
+    years: history.years,
+    lots: history.lots.map((lot) => ({ ...lot, acquired: formatDay(lot.acquired) })),
+  };
+}
+
+function rangeOf(sm: SessionMarket, { start, end, account }: AccountRunInput['request']): [number, number] {
+  if (sm.market.adjustment === 'total')
+    throw new Refusal(
+      'NO_DATA_AT_DATE',
+      'The prices of the store contain dividends; a backtest after tax needs prices without them.',
+    );
+  const first = sm.sessionAt(dayFrom(start) - 1) + 1;
+  const last = end === null ? sm.sessions.length - 1 : sm.sessionAt(dayFrom(end));
+  if (first > last)
+    throw new Refusal('NO_DATA_AT_DATE', `The data have no session from ${start} to ${end ?? 'their last date'}.`);
+  const late = account.lots.findIndex(({ acquired }) => dayFrom(acquired) > sm.sessions[first]!);
+  if (late >= 0) {
+    const path = `account.lots[${late}].acquired`;
+    const value = account.lots[late]!.acquired;
+    const message = `${path}: ${value} is after the first session, ${formatDay(sm.sessions[first]!)}.`;
+    throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path, message, value }]);
+  }
+  return [first, last];
+}
+
+const MONTHS_OF = { monthly: 1, quarterly: 3, yearly: 12 } as const;
+
+/** Returns the first session, and the first of each period. */
+function dueSessions(
+  sessions: Int32Array,
+  { first, last, every }: { readonly first: number; readonly last: number; readonly every: keyof typeof MONTHS_OF },
+): ReadonlySet<number> {
+  const periodOf = (session: number): number => {
+    const [year, month] = formatDay(sessions[session]!).split('-').map(Number) as [number, number];
+    return year * 12 + Math.floor((month - 1) / MONTHS_OF[every]) * MONTHS_OF[every];
+  };
+  const due = new Set([first]);
+  for (let session = first + 1; session <= last; session++)
+    if (periodOf(session) !== periodOf(session - 1)) due.add(session);
+  return due;
+}
+
+interface SessionTerms {
+  readonly sm: SessionMarket;
+  readonly session: number;
+  readonly priceAt: (session: number, identifier: string) => number;
+  readonly rateAt: (column: number) => number;
+}
+
+function actOn(history: AccountHistory, { sm, session, priceAt, rateAt }: SessionTerms): void {
+  const { all, starts } = sm.actions;
+  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
+    const { column, action } = all[a]!;
+    if (!history.lots.some(({ identifier }) => identifier === action.identifier)) continue;
+    const acted = actOnLots(history.lots, inCurrency(action, rateAt(column)), {
+      adjustment: sm.market.adjustment,
+      priceOf: (identifier) => priceAt(session, identifier),
+    });
+    history.act(sm.sessions[session]!, action.identifier, acted);
+  }
+}
+
+/** Converts amounts of money of an action. */
+function inCurrency(action: CorporateAction, rate: number): CorporateAction {
+  const isMoney = ACTION_KINDS[action.type] === 'cash' || action.type === 'ACQUISITION' || action.type === 'DELISTING';
+  return {
+    ...action,
+    ...(isMoney && { value: action.value * rate }),
+    ...(action.cash !== undefined && { cash: action.cash * rate }),
+  };
+}
+
+interface RebalanceTerms extends Pick<AccountRunInput, 'composer' | 'parent' | 'request'> {
+  readonly day: Day;
+  readonly priceOf: (identifier: string) => number;
+}
+
+/** Sells what the risk model does not cover, then trades as the solver decides. */
+function rebalance(
+  history: AccountHistory,
+  { composer, parent, request, day, priceOf }: RebalanceTerms,
+): AccountRebalance {
+  const { account: asked, risk_model, objective, constraints, whole_shares, search_nodes } = request;
+  const terms = { parent, risk_model, objective, constraints, whole_shares, search_nodes, as_of: formatDay(day) };
+  const common = composeCommon(composer, terms);
+  const costRate = objective.cost_bps / 10_000;
+  sellUncovered(history, { common, day, costRate, priceOf });
+  const { account, positions } = knownTo(common, history.accountOn(asked, day));
+  const { findings } = readAccount(common, { ...account, cash: Math.max(0, account.cash) }, 'account');
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+  const built = buildAccount(common, account);
+  const result = accountResult(common, built, solveOne(common, built));
+  if (result.status === 'infeasible') return shown(formatDay(day), result, 0);
+  const trades = result.trades.map((trade) => ({
+    ...trade,
+    ...(trade.lot !== undefined && { lot: positions[trade.lot]! }),
+  }));
+  history.trade(day, trades, costRate);
+  return shown(formatDay(day), result, result.trades.reduce((sum, { value }) => sum + value, 0) / 2 / result.value);
+}
+
+function shown(date: string, result: ReturnType<typeof accountResult>, turnover: number): AccountRebalance {
+  return {
+    date,
+    status: result.status,
+    trades: result.status === 'infeasible' ? 0 : result.trades.length,
+    turnover,
+    tracking_error: result.status === 'infeasible' ? result.tracking_error_before : result.tracking_error,
+    gap: result.certificate.gap,
+    avoided_wash_sales: result.avoided_wash_sales.length,
+  };
+}
+
+interface Uncovered {
+  readonly common: BatchCommon;
+  readonly day: Day;
+  readonly costRate: number;
+  readonly priceOf: (identifier: string) => number;
+}
+
+function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf }: Uncovered): void {
+  const places = placesIn(common);
+  const trades = history.lots.flatMap(({ identifier, shares }, lot): BookedTrade[] => {
+    const price = priceOf(identifier);
+    return places.has(identifier) || !(price > 0) ? [] : [{ identifier, side: 'sell', shares, price, lot }];
+  });
+  if (trades.length > 0) history.trade(day, trades, costRate);
+}
+
+/** Leaves out names that the risk model does not cover on a day. @returns also the positions of the lots that stay */
+function knownTo(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
+  const places = placesIn(common);
+  const positions = account.lots.flatMap(({ identifier }, at) => (places.has(identifier) ? [at] : []));
+  const tilts = Object.fromEntries(Object.entries(account.tilts).filter(([name]) => places.has(name)));
+  return { account: { ...account, lots: positions.map((at) => account.lots[at]!), tilts }, positions };
+}

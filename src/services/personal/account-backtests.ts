@@ -1,0 +1,81 @@
+import { plannedModel } from '#domain/documents/used-models.js';
+import type { AccountBacktestPayload } from '#domain/jobs/payloads.js';
+import type { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
+import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { DocumentStore } from '#store/port.js';
+import { reachedBy } from '../indices/index-questions.js';
+import { assertOwnName, ownName } from '../operations/access.js';
+import { requireIndex } from '../stored/stored-indices.js';
+import { optimisedModels, plannedModels, requireModel } from '../stored/used-models.js';
+import type { BatchJobDependencies } from './batch-job.js';
+import { newBatchId, type BatchesDependencies } from './batches.js';
+
+/** The kind of job that runs one account over the history of an index. */
+export function createAccountBacktestJob({
+  documents: stored,
+  artifacts,
+  markets,
+  dataVersions,
+}: Omit<BatchJobDependencies, 'workers'>): JobKind<AccountBacktestPayload> {
+  return jobKind('account', async (payload, attempt) => {
+    await markets.settled();
+    const { served } = await dataVersions.at(payload.data_version);
+    const { view } = await attempt.compute('account-backtest', {
+      market: served.identity,
+      documents: payload.documents,
+      ...(await optimisedModels(stored, artifacts, payload.models)),
+      indexId: payload.index_id,
+      backtestId: payload.backtest_id,
+      request: payload.request,
+      engineVersion: payload.engine_version,
+      outputs: attempt.outputs(['view']),
+    });
+    return { result: { artifact: view } };
+  });
+}
+
+export interface AccountBacktestsDependencies extends Pick<BatchesDependencies, 'markets' | 'engineVersion' | 'now'> {
+  readonly documents: DocumentStore;
+  readonly jobs: Jobs;
+  readonly kind: JobKind<AccountBacktestPayload>;
+}
+
+export interface AccountBacktests {
+  /** Queues a backtest. @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
+  start(indexId: string, request: AccountBacktestRequest, origin: Origin | null): Promise<JobStatus>;
+}
+
+/** Memory of a backtest: common data of a rebalance, and entries of ten years. */
+const BACKTEST_BYTES = 128 * 2 ** 20;
+
+export function createAccountBacktests(dependencies: AccountBacktestsDependencies): AccountBacktests {
+  const { documents, jobs, markets, kind, engineVersion, now } = dependencies;
+  return {
+    async start(indexId, { backtest_id: asked, ...request }, origin) {
+      const { document } = await requireIndex(documents, indexId);
+      const { document: model } = await requireModel(documents, request.risk_model);
+      markets.require();
+      const reached = await reachedBy(documents, document);
+      const used = (await plannedModels(documents, reached)).models ?? {};
+      if (asked !== null) assertOwnName(asked);
+      const backtestId = asked ?? ownName(newBatchId(now()));
+      return jobs.submit({
+        kind,
+        payload: {
+          backtest_id: backtestId,
+          index_id: indexId,
+          request,
+          documents: reached,
+          models: { ...used, [request.risk_model]: plannedModel(model) },
+          engine_version: engineVersion,
+        },
+        request: { index_id: indexId, account_id: request.account.account_id, start: request.start, end: request.end },
+        estimatedBytes: BACKTEST_BYTES,
+        message: 'waiting for a worker',
+        origin,
+      });
+    },
+  };
+}

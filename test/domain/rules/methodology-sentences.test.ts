@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { idleEvents } from '#domain/checks/events-findings.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+
+const documentOf = (members: object): IndexDocument =>
+  IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'XNYS',
+    base_date: '2024-01-02',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    ...members,
+  });
+const sentencesOf = (members: object): readonly string[] => methodologyOf(documentOf(members));
+
+test('decimals and the first market value are sentences of the methodology', () => {
+  const plain = sentencesOf({});
+  const base_market_value = 5_000_000;
+  const added = sentencesOf({ base_market_value, rounding: { level: 2, weights: 4, shares: 0, divisor: 1 } }).filter(
+    (sentence) => !plain.includes(sentence),
+  );
+  expect(added).toEqual([
+    'Its market value at that close is 5,000,000 USD; its first divisor is this value over its level.',
+    'Published values are rounded half away from zero: levels to 2 decimals and weights to 4 decimals.',
+    'Values of the calculation are rounded half away from zero: index shares to 0 decimals and the divisor to 1 decimal.',
+  ]);
+  expect(sentencesOf({ rounding: { level: 2 } }).filter((sentence) => !plain.includes(sentence))).toEqual([
+    'Published values are rounded half away from zero: levels to 2 decimals.',
+  ]);
+});
+
+test('an announcement some sessions before the effective date is a sentence without a preposition', () => {
+  const announcement = { rule: 'sessions_before', sessions: 1 };
+  expect(sentencesOf({ rebalance: { effective_lag: 3, announcement } })).toContain(
+    'It is announced 1 session before the effective date.',
+  );
+});
+
+test('the methodology separates the schedule of exits from that of the reviews', () => {
+  const text = sentencesOf({ events: { fast_exit: { rank: 60 } } }).join(' ');
+  expect(text).toContain('For these exits it is rebalanced (monthly) on the last session of every month.');
+});
+
+test('a threshold has no effect while changes of counts wait for the review', () => {
+  const pathsOf = (events: object): string[] => idleEvents(documentOf({ events }), undefined).map(({ path }) => path);
+  expect(pathsOf({ threshold: 0.1 })).toEqual(['events.threshold']);
+  expect(pathsOf({ threshold: 0.05 })).toEqual([]);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { EITHER, relaxTrades, saleOrder } from '#kernels/lots/relaxed-trades.js';
+import { randomAccount } from './random-account.js';
+
+const base = randomAccount({ seed: 1, n: 1, k: 1, lotsOf: 1 });
+/** One security with four lots of equal size: gains of 0.3 short-term, 0.2 long-term, 0.1 short-term, 0.2 long-term. */
+const program = {
+  ...base,
+  lotStart: Int32Array.of(0, 4),
+  lotSize: Float64Array.of(0.1, 0.1, 0.1, 0.1),
+  lotShort: Float64Array.of(0.3, 0, 0.1, 0),
+  lotLong: Float64Array.of(0, 0.2, 0, 0.2),
+};
+const ordered = { ...program, isOrdered: Uint8Array.of(1) };
+
+test('lots are sold from the lowest tax to the highest, equal ones in their order', () => {
+  expect([...saleOrder(program, 0, { short: 0.4, long: 0.2 })]).toEqual([1, 2, 3, 0]);
+  expect([...saleOrder(program, 0, { short: 0.1, long: 0.3 })]).toEqual([2, 0, 1, 3]);
+  expect([...saleOrder(ordered, 0, { short: 0.1, long: 0.3 })]).toEqual([0, 1, 2, 3]);
+});
+
+test('lots in an order are traded together where the next one is cheaper', () => {
+  const { start, firstLot, endLot } = relaxTrades(ordered, { short: 0.4, long: 0.2 }, Int8Array.of(EITHER));
+  const sales = Array.from({ length: start[1]! }, (_, j) => [firstLot[j], endLot[j]]).filter(([first]) => first! >= 0);
+  // Taxes per unit 0.12, 0.04, 0.04, 0.04: the first lot has the highest tax.
+  expect(sales).toEqual([[0, 4]]);
+});

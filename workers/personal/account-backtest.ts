@@ -1,0 +1,60 @@
+import { powerOf } from '#kernels/power.js';
+import { runAccount, type AccountBacktest } from '#domain/personal/run-account.js';
+import { dayFrom } from '#domain/time/days.js';
+import type { Task } from '#jobs/tasks.js';
+import type { AccountBacktestInput } from '#jobs/tasks/personal.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+import { outputContent, writeOutputs } from '../output/task-outputs.js';
+
+/** Days of a year in annual returns. */
+const YEAR_DAYS = 365.25;
+
+/** Runs one account over the history of an index: an AccountBacktestView as JSON. */
+export const accountBacktest: Task<'account-backtest'> = async (input, control) => {
+  const { documents, models, indexId, request } = input;
+  const market = openedMarket(input.market);
+  const until = request.end === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.end);
+  const made = await onEngine((engine) =>
+    runAccount({
+      composer: composerFor({ market, documents, models, until, engine }, { report: () => control.report(0) }),
+      parent: indexId,
+      request,
+      report: (fraction) => control.report(fraction),
+    }),
+  );
+  const view = outputContent(JSON.stringify(viewOf(input, made, market.contentHash)));
+  return writeOutputs(input.outputs, { view });
+};
+
+function viewOf(
+  { indexId, backtestId, request, engineVersion }: AccountBacktestInput,
+  made: AccountBacktest,
+  hash: string,
+) {
+  const [first, last] = [made.sessions[0]!, made.sessions.at(-1)!];
+  const sum = (kind: string): number =>
+    made.entries.reduce((total, entry) => (entry.kind === kind ? total + entry.amount : total), 0);
+  const after = last.value - last.accrued_tax;
+  const years = (dayFrom(last.date) - dayFrom(first.date)) / YEAR_DAYS;
+  const paid = made.entries.filter(({ kind, date }) => kind === 'cost' && date === first.date);
+  const begin = first.value - paid.reduce((total, { amount }) => total + amount, 0);
+  return {
+    backtest_id: backtestId,
+    index_id: indexId,
+    account_id: request.account.account_id,
+    start: first.date,
+    end: last.date,
+    final_value: last.value,
+    final_value_after_tax: after,
+    annual_return_after_tax: years > 0 ? powerOf(Math.max(0, after) / begin, 1 / years) - 1 : 0,
+    tax_paid: 0 - sum('tax'),
+    costs: 0 - sum('cost'),
+    dividends: sum('dividend'),
+    largest_gap: made.rebalances.length === 0 ? null : Math.max(...made.rebalances.map(({ gap }) => gap)),
+    ...made,
+    store_content_hash: hash,
+    engine_version: engineVersion,
+  };
+}

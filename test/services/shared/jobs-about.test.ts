@@ -88,7 +88,10 @@ function worldWith(isThere: () => boolean) {
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
       kind: createBacktestJob({ runMaker: createRunMaker(ofRuns), runsKept: 20 }),
-      payload: { plan: { runId: 'I', indexId: 'I', name: 'I', documents: {}, request: {} }, engine_version: '' },
+      payload: {
+        plan: { runId: 'I', indexId: 'I', name: 'I', documents: { I: { calendar: 'XNYS' } }, request: {} },
+        engine_version: '',
+      },
     },
     replay: {
       kind: createReplayJob({ ...ofRuns, states: { staleOf: async () => null } }),

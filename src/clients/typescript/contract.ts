@@ -12768,7 +12768,7 @@ export interface Operations {
   };
   /** Run one account with tax lots over the history of an index, after tax. */
   backtestAccount: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: AccountBacktestRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: AccountBacktestRequest };
     answer: AccountBacktestJobStatus;
   };
   /** Repeat every stale run of indices and strategies, as one job. */

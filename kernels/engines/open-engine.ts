@@ -21,7 +21,7 @@ export interface EngineChoice {
   readonly asAsked: boolean;
 }
 
-/** Engines to try, best first, by setting: whatever is asked for, something runs in the end. */
+/** Engines to try, best first, by setting. Every list ends with an engine that runs everywhere. */
 const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   wasm: ['wasm', 'reference'],
   native: ['native', 'wasm', 'reference'],

@@ -173,7 +173,7 @@ export function createNewtonSystem(
       return borderDot > 0;
     },
     solve({ gradient, residual, sum, dz, dy }) {
-      // K^-1 g in dz; its sums by security in common.
+      // Writes K^-1 g to dz, and its sums by security to common.
       let s0 = 0;
       let s1 = 0;
       let s2 = 0;

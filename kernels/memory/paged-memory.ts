@@ -113,8 +113,8 @@ function isAlone(memory: ArrayBufferLike): boolean {
 
 /**
  * Shared memory whose pages are those of a file without a name: the system writes them to disk when memory is short and
- * reads them when they are touched, so that it takes disk instead of memory. The room is taken at once, for a write to
- * memory has nobody to report a full disk to. Memory and file end with the last reference, as other shared memory does.
+ * reads them when they are touched, so that it uses disk instead of memory. The space is allocated at once, because a
+ * write to memory cannot report a full disk. Memory and file end with the last reference, as other shared memory does.
  */
 function pagedMemory(
   bytes: number,

@@ -20,7 +20,7 @@ const SECTOR_BYTES = 4096;
 
 export const SPARE_BYTES = SECTOR_BYTES;
 
-/** A disk that takes less in a second is written to by the system, which lets nobody wait as long as memory is free. */
+/** Slower disks are written through the cache of the system, which accepts writes at once while memory is free. */
 const DISK_BYTES_A_SECOND_MIN = 256 << 20;
 
 /** Bytes from which on the speed of a disk is known. */

@@ -73,7 +73,7 @@ export function halvingChoices(sums: BlockSums, out: Float64Array): void {
       add(block, one[inOne]!, one[inOne + 1]!);
       place(block + 1, inOne + 1, inOther);
     }
-    // The first block is in the first half: the other way round it is the same division.
+    // Keeps the first block in the first half: exchanging the halves gives the same division.
     if (block > 0 && inOther < size) {
       add(block, other[inOther]!, other[inOther + 1]!);
       place(block + 1, inOne, inOther + 1);

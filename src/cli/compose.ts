@@ -9,7 +9,7 @@ import { signInRoutes } from '#http/routes/sign-in.js';
 import type { Attempt, JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
-import { beyondReach } from '#store/reach/reach-context.js';
+import { runUnrestricted } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { withActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
@@ -96,10 +96,10 @@ async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void
 function detachAttempts(kinds: JobHandlers): JobHandlers {
   const own = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
-    run: (payload, attempt) => beyondReach(() => kind.run(payload, attempt)),
+    run: (payload, attempt) => runUnrestricted(() => kind.run(payload, attempt)),
     ...(kind.runParts && {
       runParts: (payload: P, parts: readonly number[], attempt: Attempt) =>
-        beyondReach(() => kind.runParts!(payload, parts, attempt)),
+        runUnrestricted(() => kind.runParts!(payload, parts, attempt)),
     }),
   });
   const handlers = Object.entries(kinds as unknown as Record<string, JobKind<never>>).map(([name, kind]) => [

@@ -91,8 +91,9 @@ export const accountBacktestRoutes = routes({
   backtestAccount: {
     method: 'POST',
     path: '/analytics/{index_id}/accounts/backtest',
+    onStore: 'query',
     scope: 'run',
-    tag: 'analytics',
+    tag: 'optimise',
     summary: 'Run one account with tax lots over the history of an index, after tax.',
     description:
       'Lots pass through corporate actions with their basis; dividends, gains and losses are taxed at the end of each year; wash sales, carry-forward and costs are kept. The risk model must be estimated on data before `start`, or imported for several dates.',
@@ -103,6 +104,7 @@ export const accountBacktestRoutes = routes({
         backtest_id: 'client-a1',
         risk_model: 'early-factors',
         start: '2024-12-02',
+        end: '2024-12-31',
         rebalance: 'quarterly',
         account: { account_id: 'A1', cash: 500_000 },
       },

@@ -56,7 +56,7 @@ export const BenchmarkStatement = z
       .meta({ description: 'Calendar of the index.' }),
     inputs: z
       .strictObject({
-        indices: z.array(z.string()).meta({ description: 'Indices that it is made from.' }),
+        indices: z.array(z.string()).meta({ description: 'Underlying indices.' }),
         adjustment: z
           .string()
           .nullable()

@@ -106,7 +106,7 @@ export const healthRoutes = routes({
     optionalKey: true,
     success: {
       status: 200,
-      description: 'The process is running, whatever the result of its checks.',
+      description: 'The process is running, regardless of its checks.',
       schema: z.union([Health, PublicHealth]),
     },
     errors: [],

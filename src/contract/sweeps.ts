@@ -138,7 +138,7 @@ export const SweepFoldsView = z
 export const SweepMap = z
   .strictObject({
     aggregation: z.literal('first_by_rank').meta({
-      description: 'A cell with several variants shows the one with the best rank, whatever the metric.',
+      description: 'A cell with several variants shows the one with the best rank, for every metric.',
     }),
     sentence: z.string().meta({ description: 'The rule in words.' }),
     parameters: z

@@ -111,7 +111,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     onKept(outputs.flatMap(namesOf));
   }
 
-  /** Keeps completed outputs at intervals. A failed write costs only a later attempt. */
+  /** Saves completed outputs at intervals. A failed write loses nothing: a later attempt computes these outputs again. */
   function keepNow(): void {
     const isDue = clock.monotonicMs() >= keepAtMs && outputs.length > keptCount;
     if (kept === undefined || keeping !== undefined || !isDue || isStopped || signal.aborted) return;

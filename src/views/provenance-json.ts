@@ -42,7 +42,7 @@ const PRICING = jsonObject<RebalancePricingPayload, Row<RunRecord['pricing']>>({
   priced_from: textMember(({ of: { pricedFrom }, i }) => formatDay(pricedFrom[i]!)),
 });
 
-/** Members of result and record about missing prices, and about the sessions whose prices rebalances used. */
+/** Returns the JSON members of result and record for missing prices and for the pricing sessions of rebalances. */
 export function gapsAndPricing<S extends GapsAndPricing>(): Members<
   Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>,
   S

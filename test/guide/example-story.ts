@@ -118,13 +118,13 @@ export function createTeller(service: LiveService): Teller {
       await finish(await service.ok<JobStatus>('POST', '/risk-models/factors/estimate', estimator));
     },
     backtestAccount: async () => {
-      const window = {
-        index_id: 'LARGE-100',
-        estimator: 'statistical',
-        factors: 5,
-        start: '2024-09-02',
-        end: '2024-11-29',
-      };
+      const [start, end] = ['2024-09-02', '2024-11-29'];
+      type Listed = { readonly identifier: string; readonly start: string; readonly end: string };
+      const all = await service.ok<{ identifiers: Listed[] }>('GET', '/data/identifiers?limit=1000');
+      // The index held others than those of its last date.
+      const listed = all.identifiers.filter((security) => security.start <= start && security.end >= end);
+      const identifiers = listed.map(({ identifier }) => identifier);
+      const window = { identifiers, estimator: 'statistical', factors: 5, start, end };
       await finish(await service.ok<JobStatus>('POST', '/risk-models/early-factors/estimate', window));
     },
     diffRuns: listRuns,

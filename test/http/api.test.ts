@@ -29,6 +29,7 @@ const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a
     .replace('{date}', '2024-06-28')
     .replace('{version}', '1')
     .replace('{kind}', 'index')
+    .replace('{job_kind}', 'backtest')
     .replace('{approval_id}', id === 'a' ? '1' : id)
     .replace('{action_id}', id === 'a' ? '0123456789abcdef0123' : id)
     .replaceAll(/\{\w+\}/g, id);

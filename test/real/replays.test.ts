@@ -64,7 +64,7 @@ describe('replays over HTTP', () => {
     data.at(-1)[2] *= 2;
     const changed = {
       ...fixture.import,
-      store_id: 'changed',
+      on_exists: 'replace',
       tables: { ...fixture.import.tables, market: { ...market, data } },
     };
     await service.ok('POST', '/data/import', changed);
@@ -75,7 +75,7 @@ describe('replays over HTTP', () => {
       part: 'price',
       replayed: 2 * (view.first_difference!.stored as number),
     });
-    await service.job('/data/stores/' + fixture.import.store_id + '/activate');
+    await service.ok('POST', '/data/import', { ...fixture.import, on_exists: 'replace' });
     expect((await replay('FOUR')).equal).toBe(true);
   });
 

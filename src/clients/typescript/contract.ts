@@ -1293,7 +1293,7 @@ export interface BenchmarkStatement {
   };
   /** Input data. */
   readonly inputs: {
-    /** Indices that it is made from. */
+    /** Underlying indices. */
     readonly indices: readonly string[];
     /** Price basis of the served store; null if none is served. */
     readonly adjustment: string | null;
@@ -1563,7 +1563,7 @@ export interface CVaRParams {
   readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
   /** Number of scenarios drawn; ignored for historical ones. */
   readonly draws?: number | undefined;
-  /** Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions. */
+  /** Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions. */
   readonly block?: number | undefined;
   /** Degrees of freedom of Student's distribution: the fewer, the fatter its tails. */
   readonly degrees_of_freedom?: number | undefined;
@@ -2049,7 +2049,7 @@ export interface ConcentrationPayload {
   readonly top_weights: Readonly<Record<string, number>>;
   /** Securities with a position, long or short. Absent in overviews of runs of earlier versions. */
   readonly gross_constituents?: number | undefined;
-  /** Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, whatever the cash or borrowing. Absent in overviews of runs of earlier versions. */
+  /** Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing. Absent in overviews of runs of earlier versions. */
   readonly gross_effective_assets?: number | undefined;
   /** Largest weight by magnitude, long or short. Absent in overviews of runs of earlier versions. */
   readonly gross_largest?: number | undefined;
@@ -2614,7 +2614,7 @@ export interface DataStore {
   readonly end: string | null;
   /** Bytes of its files; null before the first load and for a database server. */
   readonly size_bytes: number | null;
-  /** SHA-256 of the canonical content: changes if and only if a value changes, whatever the files. */
+  /** SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files. */
   readonly content_hash: string | null;
   /** Rows per dataset at the last load: those read, and actions derived from adjusted closes. */
   readonly rows: Readonly<Record<string, number>> | null;
@@ -3771,7 +3771,7 @@ export interface ExportedFile {
   readonly by?: string | undefined;
   /** The whole history up to the session. Otherwise only the session. */
   readonly from_start: boolean;
-  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  /** A table without rows on the session, such as a proforma file between announcements, produces no file. */
   readonly optional: boolean;
 }
 
@@ -3788,7 +3788,7 @@ export interface ExportedFileInput {
   readonly by?: string | undefined;
   /** The whole history up to the session. Otherwise only the session. */
   readonly from_start?: boolean | undefined;
-  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  /** A table without rows on the session, such as a proforma file between announcements, produces no file. */
   readonly optional?: boolean | undefined;
 }
 
@@ -5130,7 +5130,7 @@ export interface IndexDocument {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency: string;
-  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  /** Data store of the index: it is computed on this store, even if another one is active. Null: the active store. */
   readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpec | undefined;
@@ -5212,7 +5212,7 @@ export interface IndexDocumentBody {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency?: string | undefined;
-  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  /** Data store of the index: it is computed on this store, even if another one is active. Null: the active store. */
   readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpecInput | undefined;
@@ -5837,7 +5837,7 @@ export interface Limits {
   readonly MAX_TOOL_JOB_BYTES: number;
   /** Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s. */
   readonly MAX_TOOL_WAIT_SECONDS: number;
-  /** Concurrent MCP requests of one key: as many as streams of events. */
+  /** Concurrent MCP requests of one key. Same limit as for event streams. */
   readonly MAX_KEY_TOOL_CALLS: number;
   /** A resource of MCP, which is one message; larger answers are read by HTTP. */
   readonly MAX_RESOURCE_BYTES: number;
@@ -5895,7 +5895,7 @@ export interface Limits {
   readonly MAX_SQL_ROWS: number;
   /** Result of a SQL query: a million rows of thirty numbers. */
   readonly MAX_SQL_BYTES: number;
-  /** Runs whose tables a SQL query reads: as many as can be prepared in half a minute. */
+  /** Runs whose tables a SQL query reads. This number can be prepared in half a minute. */
   readonly MAX_SQL_RUNS: number;
   /** Tables that SQL queries read, kept on disk for the next query. */
   readonly MAX_SQL_INPUT_BYTES: number;
@@ -6632,7 +6632,7 @@ export interface MinCvarObjective {
   readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
   /** Number of scenarios drawn; ignored for historical ones. */
   readonly draws?: number | undefined;
-  /** Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions. */
+  /** Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions. */
   readonly block?: number | undefined;
   /** Degrees of freedom of Student's distribution: the fewer, the fatter its tails. */
   readonly degrees_of_freedom?: number | undefined;
@@ -7118,7 +7118,7 @@ export interface OverviewView {
   readonly metrics: BacktestMetrics;
   /** Comparison of a derived index with its parent. Absent for other runs and those of earlier versions. */
   readonly parent?: ParentPayload | undefined;
-  /** Return variant of the levels: total on prices that include dividends, whatever the treatment. Absent in runs of earlier versions. */
+  /** Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions. */
   readonly return_variant?: 'price' | 'total' | 'net' | undefined;
   /** Number of dates used. */
   readonly observations: number;
@@ -9084,7 +9084,7 @@ export interface Resampling {
   readonly draws?: number | undefined;
   /** Equal seeds give equal draws, on any number of workers. */
   readonly seed?: number | undefined;
-  /** Number of returns in each history. Null: as many as the window has. */
+  /** Number of returns in each history. Null: the number in the window. */
   readonly sessions?: number | null | undefined;
 }
 
@@ -10068,7 +10068,7 @@ export interface Schedule {
   readonly time_zone: string | null;
   /** Minutes after the beginning by which the day is to be done; one that is not is late. */
   readonly deadline_minutes: number | null;
-  /** Minutes until a day that waits or is blocked is looked at again. */
+  /** Minutes until the next attempt of a day that waits or is blocked. */
   readonly retry_minutes: number;
   /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
   readonly catch_up: number;
@@ -10105,7 +10105,7 @@ export interface ScheduleBody {
   readonly time_zone?: string | null | undefined;
   /** Minutes after the beginning by which the day is to be done; one that is not is late. */
   readonly deadline_minutes?: number | null | undefined;
-  /** Minutes until a day that waits or is blocked is looked at again. */
+  /** Minutes until the next attempt of a day that waits or is blocked. */
   readonly retry_minutes?: number | undefined;
   /** First session. Default: the session of the day on which the schedule is stored, or the next one. */
   readonly starts_on?: string | undefined;
@@ -10981,7 +10981,7 @@ export interface SweepJobStatus {
 }
 
 export interface SweepMap {
-  /** A cell with several variants shows the one with the best rank, whatever the metric. */
+  /** A cell with several variants shows the one with the best rank, for every metric. */
   readonly aggregation: 'first_by_rank';
   /** The rule in words. */
   readonly sentence: string;
@@ -11926,7 +11926,7 @@ export interface WaitingOrder {
 export interface Waiver {
   /** Check whose findings are accepted. */
   readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
-  /** Index, with the indices made from it; null for every index. */
+  /** Index, with the indices derived from it; null for every index. */
   readonly index_id: string | null;
   /** Security; null for every finding of the check. */
   readonly identifier: string | null;
@@ -12768,7 +12768,7 @@ export interface Operations {
   };
   /** Run one account with tax lots over the history of an index, after tax. */
   backtestAccount: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: AccountBacktestRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: AccountBacktestRequest };
     answer: AccountBacktestJobStatus;
   };
   /** Repeat every stale run of indices and strategies, as one job. */

@@ -10,7 +10,7 @@ interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
   readonly act: (onRefusal: OnRefusal) => Promise<unknown>;
 }
 
-/** A button that asks the service for something; where that is refused, the reason stands beneath it. */
+/** Button that sends a request; a refusal shows its reason below the button. */
 export function ActionButton({ act, about = '', ...button }: ActionButtonProps) {
   const { trouble, ask } = useAsking();
   return (

@@ -126,7 +126,7 @@ function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<Clash | null>(null);
   const shown = useRef(opened);
-  // Another version was opened; not at the beginning, when somebody may have typed before the effect.
+  // Another version was opened. Skipped at first, because the text may be edited before the effect runs.
   useEffect(() => {
     if (shown.current === opened) return;
     shown.current = opened;

@@ -5,9 +5,9 @@ import { Problem } from './problem.js';
 import { RowsSkeleton } from './skeleton.js';
 import './wait.css';
 
-/** Nothing is shown of a wait that is over before anybody has noticed it. */
+/** Shorter waits show nothing. */
 const QUIET_MS = 200;
-/** The wait is said in words once somebody may wonder. */
+/** Longer waits are described in words. */
 const SAID_MS = 2_000;
 
 interface WaitProps {

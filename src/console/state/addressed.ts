@@ -13,7 +13,7 @@ export interface Addressed {
   put(text: string | null): void;
 }
 
-/** A parameter of the address that is written while somebody types. */
+/** Parameter of the address that is updated during typing. */
 export function useAddressed(name: string): Addressed {
   const given = parameter(name);
   const [long, setLong] = useState<string | null>(null);

@@ -4,7 +4,7 @@ import { isObject, type Json } from '../words/paths.js';
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
-/** Failed runs asked for at once: as many as the service lists. */
+/** Failed runs per request: the maximum of the service. */
 const ASKED_MAX = 500;
 
 /** The last run of an index or a strategy where it failed, by id: the next one takes its place. */

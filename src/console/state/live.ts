@@ -10,8 +10,8 @@ import { say } from './toasts.js';
 
 /*
  * Events of the service: one stream of the states of all jobs. A browser opens at most six connections to a host, so one
- * visible tab holds the stream and forwards it to the others; where tabs cannot share, each one polls. Whatever is shown of jobs derives from
- * it, and a stream that ends is how the page learns that the service went away.
+ * visible tab holds the stream and forwards it to the others; where tabs cannot share, each one polls. All job states on a page come from
+ * this stream, and its end shows that the service is unavailable.
  */
 
 /** Messages between tabs: a request of a tab that became visible, all states of the leading tab, one state of a job. */
@@ -134,7 +134,7 @@ async function noteAll(jobs: readonly JobStatus[]): Promise<void> {
 }
 
 const POLL_MS = 2_000;
-/** Unfinished jobs asked for at once: as many as the service lists. */
+/** Unfinished jobs per request: the maximum of the service. */
 const POLLED_MAX = 100;
 
 async function pollUntil(ended: AbortSignal): Promise<void> {

@@ -24,7 +24,7 @@ export function go(address: string, { replace = false }: { readonly replace?: bo
   if (!replace && current.value.path !== before) scrollTo(0, 0);
 }
 
-/** The address of a page; parameters that are null are left out. */
+/** Returns the address of a page; null parameters are omitted. */
 export function addressOf(path: string, query: Readonly<Record<string, string | null>> = {}): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
   const text = new URLSearchParams(given).toString();

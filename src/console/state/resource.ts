@@ -119,7 +119,7 @@ export function useResource<T>(
   };
 }
 
-/** An answer that could not be had is asked for again; what somebody does is not done again by itself. */
+/** Adds the automatic retry to the message of a failed read. Actions of a user are not retried. */
 const askedAgain = (trouble: Trouble): Trouble =>
   trouble.code === null && trouble.retrySeconds !== null
     ? { ...trouble, message: `${trouble.message} The page retries automatically.` }

@@ -13,14 +13,14 @@ interface SessionView {
 /** Null until the service has said, and where it has no such thing. */
 export const session = signal<SessionView | null>(null);
 
-/** Asks whether somebody is signed in. */
+/** Reads the session of the signed-in person, if there is one. */
 export async function lookForSession(): Promise<void> {
   const response = await fetch('/auth/session').catch(() => undefined);
   const isThere = response?.ok === true && response.headers.get('content-type')?.includes('json') === true;
   session.value = isThere ? ((await response.json()) as SessionView) : null; // the service's own answer
 }
 
-/** Ends the session, and shows the page as somebody who is not signed in. */
+/** Ends the session and shows the page of a signed-out visitor. */
 export async function signOut(): Promise<void> {
   const token = session.value?.csrf_token;
   await fetch('/auth/session', { method: 'DELETE', headers: { 'x-csrf-token': token ?? '' } });

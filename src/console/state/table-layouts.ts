@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** The columns of a table as somebody arranged them, by their ids. */
+/** Column layouts of tables, by column id. */
 export interface TableLayout {
   /** Columns in their order; others follow in that of the page. Empty: as the page has them. */
   readonly order: readonly string[];

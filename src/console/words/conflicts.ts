@@ -41,7 +41,7 @@ const pathsOf = (before: JsonObject, after: JsonObject): readonly Path[] =>
 
 const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => step === path[i]);
 
-/** Whose value each field takes where nobody chose: that of the one who changed it; null where both did. */
+/** Returns the side whose value a field takes: the chosen one, or the only one that changed it; null if both did. */
 export const sideOf = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
   chosen.get(pathText(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
 

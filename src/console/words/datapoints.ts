@@ -1,6 +1,6 @@
 import { count, figure, inMoney, percent } from './numbers.js';
 
-/** Money of the index, whatever a name is quoted in. */
+/** Money in the currency of the index, regardless of the currency of a security. */
 const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
 const FRACTIONS: ReadonlySet<string> = new Set([
   'VOLATILITY',

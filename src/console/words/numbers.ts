@@ -38,7 +38,7 @@ export const change = (value: Maybe, digits = 2): string =>
 export const bps = (value: Maybe): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 1e4, 2)} bps`;
 
-/** Costs of trades, a fraction, in basis points: none is a word, since runs are made without. */
+/** Formats trading costs, a fraction, in basis points; zero as a word, because runs without costs are common. */
 export const costText = (value: Maybe): string => (value === 0 ? 'none' : bps(value));
 
 /** A ratio, a level, a price: `1,234.50`. */

@@ -25,7 +25,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The document with another value at a place; undefined takes the member away. Objects on the way are made where they miss. */
+/** Returns the document with a value at a path; undefined deletes the member. Missing objects on the path are created. */
 export function withValue(document: Json | undefined, path: Path, value: Json | undefined): Json {
   const [step, ...rest] = path;
   if (step === undefined) return value ?? null;

@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 
-/** Where a finding about data lies, as far as its path says. */
+/** Location of a data finding, from its path. */
 export interface Place {
   readonly table: string;
   /** File or sheet of the table, where several bring it; empty otherwise. */

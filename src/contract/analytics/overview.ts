@@ -20,7 +20,7 @@ export const ConcentrationPayload = z
     gross_constituents: gross(z.int(), 'Securities with a position, long or short.'),
     gross_effective_assets: gross(
       z.number(),
-      'Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, whatever the cash or borrowing.',
+      'Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing.',
     ),
     gross_largest: gross(z.number(), 'Largest weight by magnitude, long or short.'),
   })
@@ -94,7 +94,7 @@ export const OverviewView = z
     }),
     return_variant: z.enum(RETURN_VARIANTS).optional().meta({
       description:
-        'Return variant of the levels: total on prices that include dividends, whatever the treatment. Absent in runs of earlier versions.',
+        'Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.',
     }),
     observations: z.int(),
     rebalances: z.int(),

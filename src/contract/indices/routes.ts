@@ -111,7 +111,7 @@ export const indexRoutes = routes({
     scope: 'read',
     tag: 'indices',
     summary: 'Validates a definition; nothing is stored.',
-    description: 'The status is 200 with a report, whatever the findings; only a missing calendar is refused.',
+    description: 'The status is 200 with a report, regardless of the findings; only a missing calendar is refused.',
     body: { schema: IndexDocumentBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
@@ -124,7 +124,7 @@ export const indexRoutes = routes({
     tag: 'indices',
     summary: 'Analyses an expression: its canonical text, its unit and the values of a few securities.',
     description:
-      'The status is 200 with findings, whatever the errors of the expression; findings of a text name its characters. Values require a served store.',
+      'The status is 200 with findings, also if the expression has errors; findings of a text have the positions of its characters. Values require a served store.',
     body: {
       schema: DatapointRequest,
       example: { expression: 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(DIVIDEND_YIELD, by=SECTOR), 0)' },

@@ -47,7 +47,7 @@ export const DataStore = z
       .nullable()
       .meta({ description: 'Bytes of its files; null before the first load and for a database server.' }),
     content_hash: z.string().nullable().meta({
-      description: 'SHA-256 of the canonical content: changes if and only if a value changes, whatever the files.',
+      description: 'SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files.',
     }),
     rows: z.record(z.string(), z.int()).nullable().meta({
       description: 'Rows per dataset at the last load: those read, and actions derived from adjusted closes.',

@@ -1,11 +1,13 @@
 import type { BacktestPlan } from '../documents/backtest-plan.js';
-import { textThrough } from '../documents/amended-texts.js';
+import { omitLaterAmendments } from '../documents/amended-texts.js';
 
 /**
  * Returns a plan without the amendments that take effect after a date; it decides the sessions of a run that ends on
  * that date.
  */
 export function planThrough(plan: BacktestPlan, date: string): BacktestPlan {
-  const documents = Object.entries(plan.documents).map(([id, document]) => [id, textThrough(document, date)] as const);
+  const documents = Object.entries(plan.documents).map(
+    ([id, document]) => [id, omitLaterAmendments(document, date)] as const,
+  );
   return { ...plan, documents: Object.fromEntries(documents) };
 }

@@ -3,7 +3,7 @@ import type { CalendarCoverage } from './calendar.js';
 import { datesIn, parseDateRule, type FeastDays } from './date-rule.js';
 import { observedDays, parseObservance, type Holiday } from './observance.js';
 import type { ClosureRule, DatedRule, FamilyFile, RuleFile, ShortSession } from './rule-file.js';
-import { closingAt, usualHours, type TradingHours } from './trading-hours.js';
+import { closingAt, createHoursLookup, type TradingHours } from './trading-hours.js';
 import { weekdayMask } from './weekdays.js';
 
 /** Days of a calendar, computed over its whole coverage. */
@@ -35,7 +35,7 @@ export function expand({ file, families, feasts }: ExpansionSources): Expansion 
   const { sessions, bits } = collect(coverage, isSession);
   const shorts = [...families.flatMap((family) => family.early), ...file.early];
   const earlyCloses = earlyClosesOf(shorts, coverage, feasts, isSession);
-  const usual = usualHours(file.hours);
+  const usual = createHoursLookup(file.hours);
   const hoursOn = (session: Day) => {
     const close = earlyCloses.get(session);
     return close === undefined ? usual(session) : closingAt(usual(session), close);

@@ -60,7 +60,7 @@ export function referenceFromJson(value: unknown): SessionReference {
  * Reads a reference from CSV with a column `date`, one row per session.
  * @throws if there is no such column, or a cell in it is not a date
  */
-export function referenceFromCsv(code: string, text: string): SessionReference {
+export function parseSessionReference(code: string, text: string): SessionReference {
   const [header = '', ...lines] = text.split(/\r?\n/);
   const column = header.split(',').indexOf('date');
   const sessions = lines

@@ -17,8 +17,8 @@ export interface TradingHours {
   readonly openDay: -1 | 0;
 }
 
-/** Returns the usual hours of a calendar by day, from the last entry that applies. */
-export function usualHours(entries: RuleFile['hours']): (day: Day) => TradingHours {
+/** Creates the lookup of the usual hours of a day, from the last entry that applies. */
+export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => TradingHours {
   const dated = entries.map((entry) => ({
     hours: { open: entry.open, close: entry.close, breaks: entry.breaks, openDay: entry.openDay },
     from: entry.from === undefined ? -Infinity : dayFrom(entry.from),

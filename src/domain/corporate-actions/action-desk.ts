@@ -3,7 +3,7 @@ import { ACTION_KINDS, type ActionType, type CorporateAction } from '../market/m
 import { IsoDate } from '../schema/shape.js';
 import { formatDay, type Day } from '../time/days.js';
 
-/** `new`: nobody decided. `amended`: its terms are not those that were decided on. */
+/** `new`: no decision yet. `amended`: the terms changed after the decision. */
 export const DESK_STATES = ['new', 'confirmed', 'rejected', 'amended'] as const;
 export type DeskState = (typeof DESK_STATES)[number];
 

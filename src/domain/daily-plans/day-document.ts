@@ -78,7 +78,7 @@ export const Waiver = z
     index_id: z
       .string()
       .nullable()
-      .meta({ description: 'Index, with the indices made from it; null for every index.' }),
+      .meta({ description: 'Index, with the indices derived from it; null for every index.' }),
     identifier: z.string().nullable().meta({ description: 'Security; null for every finding of the check.' }),
     reason: z.string().meta({ description: 'Why.' }),
     author: z.string().meta({ description: 'Name of the key.' }),

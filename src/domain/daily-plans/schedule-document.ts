@@ -3,7 +3,7 @@ import { Id, IsoDate } from '../schema/shape.js';
 import { LOCAL_TIME_PATTERN } from '../time/local-time.js';
 import { Step } from './step-catalogue.js';
 
-/** Indices of one plan: as many as one request may run. */
+/** Maximum number of indices of one plan: that of one request. */
 export const PLAN_INDICES_MAX = 500;
 const STEPS_MAX = 32;
 /** Sessions that are caught up: a year. */
@@ -37,7 +37,7 @@ export const ScheduleBody = z
       description: 'Minutes after the beginning by which the day is to be done; one that is not is late.',
     }),
     retry_minutes: z.int().min(1).max(1440).default(10).meta({
-      description: 'Minutes until a day that waits or is blocked is looked at again.',
+      description: 'Minutes until the next attempt of a day that waits or is blocked.',
     }),
     starts_on: IsoDate.optional().meta({
       description: 'First session. Default: the session of the day on which the schedule is stored, or the next one.',

@@ -8,7 +8,7 @@ export interface StepKind {
   readonly schema: z.ZodObject;
   /** A sentence for the guide and the contract. */
   readonly help: string;
-  /** Scope that a key needs to store a plan with the step: nobody schedules what they may not do. */
+  /** Scope that a key needs to store a plan with the step: a schedule cannot exceed the rights of its author. */
   readonly scope: StepScope;
   /** True if each round of a day performs it again, for indices and files that are not done. */
   readonly repeats: boolean;

@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { evaluatorOn, type Source } from './expressions/compute.js';
-import { callFunction } from './expressions/canonical.js';
+import { createFunctionCall } from './expressions/canonical.js';
 import { functionOf } from './expressions/functions/catalogue.js';
 import type { CrossSectional, DecisionFacts, Evaluator, OverTime } from './expressions/functions/function-entry.js';
 import {
@@ -120,9 +120,9 @@ function apply(definition: ExpressionNode, { lag, window, aggregate, transform }
     aggregate === 'last'
       ? lag === 0
         ? definition
-        : callFunction('last', [definition], { lag })
-      : callFunction(aggregate, [definition], { window: window ?? undefined, lag });
-  return transform === 'none' ? read : callFunction(transform, [read], {});
+        : createFunctionCall('last', [definition], { lag })
+      : createFunctionCall(aggregate, [definition], { window: window ?? undefined, lag });
+  return transform === 'none' ? read : createFunctionCall(transform, [read], {});
 }
 
 /** Evaluates expressions of datapoints from those of the market. */

@@ -53,7 +53,7 @@ export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument
 }
 
 /** Returns a document without the amendments that take effect after a date: it decides the sessions up to that date. */
-export function textThrough(document: IndexDocument, date: string): IndexDocument {
+export function omitLaterAmendments(document: IndexDocument, date: string): IndexDocument {
   const { amendments, ...rest } = document;
   if (amendments === undefined) return document;
   const kept = amendments.filter(({ effective_from: from }) => from <= date);

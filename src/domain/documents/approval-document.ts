@@ -23,7 +23,7 @@ export interface ApprovalRule {
   readonly approvers: readonly string[] | null;
 }
 
-/** Rules by action; all other actions need nobody else. */
+/** Rules by action; all other actions require no approval. */
 export type ApprovalRules = { readonly [A in ApprovalAction]?: ApprovalRule | undefined };
 
 /** `approved`: every person has agreed, and the action was not done yet. `used`: it was done. */

@@ -260,7 +260,7 @@ export const IndexDocument = z
     }),
     store_id: Id.nullable().optional().meta({
       label: 'Data store',
-      help: 'Data store of the index: it is computed on this store, whatever store is active. Null: the active store.',
+      help: 'Data store of the index: it is computed on this store, even if another one is active. Null: the active store.',
       format: 'store',
     }),
     universe: UniverseSpec.optional(),

@@ -23,7 +23,7 @@ const Resampling = z
       .max(LIMITS.MAX_SCENARIOS)
       .nullable()
       .default(null)
-      .meta({ description: 'Number of returns in each history. Null: as many as the window has.' }),
+      .meta({ description: 'Number of returns in each history. Null: the number in the window.' }),
   })
   .meta({
     id: 'Resampling',

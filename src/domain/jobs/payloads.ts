@@ -31,7 +31,7 @@ const treatment = accept<TreatmentSpec>().transform((stored) =>
   'entry_stale_sessions' in stored ? stored : runTreatment(stored),
 );
 
-/** Data store of the job, if it is computed on a named one whatever store is active. */
+/** Data store of the job, if it does not use the active one. */
 const onStore = { on_store: z.string().optional() };
 /** Store, and version of its data if not the last was requested. */
 const dataVersion = { ...onStore, data_version: z.int().optional() };

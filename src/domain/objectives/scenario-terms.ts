@@ -53,7 +53,7 @@ export const drawnParams = {
     .default(21)
     .meta({
       label: 'Block',
-      help: 'Number of consecutive returns in a block of a bootstrap, at most as many as there are.',
+      help: 'Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns.',
       unit: 'sessions',
       when: [{ source: ['bootstrap'] }],
     }),

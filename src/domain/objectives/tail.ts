@@ -59,7 +59,7 @@ export function valuesAt({ scenarios, returns }: TailGoal, weights: Float64Array
 }
 
 /** Returns the cost of the scenarios at some weights: losses, or drawdowns of the cumulative returns, [T]. @cost T N */
-export function outcomesAt(goal: TailGoal, weights: Float64Array): Float64Array {
+export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64Array {
   const values = valuesAt(goal, weights);
   if (goal.measure === 'loss') return values.map((value) => -value);
   let peak = 0;
@@ -74,7 +74,7 @@ export function outcomesAt(goal: TailGoal, weights: Float64Array): Float64Array 
  */
 export function tailSlopes(goal: TailGoal, weights: Float64Array): Float64Array {
   const n = weights.length;
-  const outcomes = outcomesAt(goal, weights);
+  const outcomes = computeOutcomes(goal, weights);
   const peaks = goal.measure === 'loss' ? undefined : peaksBefore(valuesAt(goal, weights));
   const order = Int32Array.from(outcomes.keys()).sort((a, b) => outcomes[b]! - outcomes[a]! || a - b);
   const whole = wholeSize(tailSize(goal), outcomes.length);
@@ -114,7 +114,7 @@ export interface TailOutcome {
 
 /** Returns the tail at some weights. @cost T N */
 export function tailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
-  const values = outcomesAt(goal, weights);
+  const values = computeOutcomes(goal, weights);
   const size = tailSize(goal);
   const sorted = values.toSorted().reverse();
   return {

@@ -1,7 +1,7 @@
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
 import { dot } from '../numbers/dot.js';
-import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
+import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import { movedRadius, movedValue, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
@@ -20,7 +20,7 @@ export function isCurve(placed: PlacedRow): placed is PlacedCurve {
 export function measureOf(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
   return row.form === 'norm'
     ? normOf(problem, row, weights)
-    : tailAverage(outcomesAt(row.goal, weights), tailSize(row.goal));
+    : tailAverage(computeOutcomes(row.goal, weights), tailSize(row.goal));
 }
 
 /** Returns the largest allowed measure, with the changes of a row. */

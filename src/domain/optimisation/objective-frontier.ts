@@ -4,7 +4,7 @@ import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Finding } from '../refusals/findings.js';
 import { TRACKING } from '../objectives/objective.js';
-import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
+import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import type { Restriction } from './assemble.js';
 import { pointAt, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
 import type { FrontierRisk } from './frontier-risks.js';
@@ -71,7 +71,8 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
       if (weights === undefined) return null;
       const results = weights.map((each): ObjectivePortfolio => {
         const point = pointAt(problem, means, each);
-        const risk = goal.form === 'tail' ? tailAverage(outcomesAt(goal, each), tailSize(goal)) : point.tracking_error;
+        const risk =
+          goal.form === 'tail' ? tailAverage(computeOutcomes(goal, each), tailSize(goal)) : point.tracking_error;
         return { ...point, risk_measure: measure, risk, weights: each };
       });
       return { found: results, weights };

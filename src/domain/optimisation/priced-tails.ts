@@ -5,7 +5,7 @@ import { kinkSum, type Program } from '#kernels/optimisation/program/program.js'
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../constraints/program-row.js';
 import { dot } from '../numbers/dot.js';
-import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
+import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import type { Assembled } from './assemble.js';
 import type { PlacedCurve } from './curved-rows.js';
 import { betweenCorners, type Between, type Corner } from './priced-corners.js';
@@ -84,7 +84,7 @@ export function pricedTail(
   const { bare, price: first } = withoutTail(assembled, goal, rowMultipliers);
   if (!(first > 0)) return { planes: [], attained: null, optimum: null };
   const size = tailSize(goal);
-  const unit = tailAverage(outcomesAt(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
+  const unit = tailAverage(computeOutcomes(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
   const planes: TailCut[] = [];
   let set = setAt(goal, x);
   let last: Optimum | undefined;
@@ -105,7 +105,7 @@ export function pricedTail(
         if (result === undefined) return undefined;
         planes.push(result.plane);
         const { weights, plane } = result;
-        const outcomes = outcomesAt(goal, weights);
+        const outcomes = computeOutcomes(goal, weights);
         const tail = tailAverage(outcomes, size);
         const grown = unite(set, setAt(goal, weights, outcomes));
         const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= MET * (1 + most);
@@ -122,7 +122,7 @@ export function pricedTail(
     const known = set;
     const result = optimumOf(price);
     if (result === undefined) return undefined;
-    const tail = tailAverage(outcomesAt(goal, result.weights), size);
+    const tail = tailAverage(computeOutcomes(goal, result.weights), size);
     if (Math.abs(tail - most) <= MET * (1 + most)) last = result;
     planes.push(result.plane);
     set = unite(known, setAt(goal, result.weights));
@@ -161,7 +161,7 @@ function atLimit(
   const answer = { ...corner.answer, point: { ...point, x: weights }, state: { ...state, names } };
   const optimum = withPlane(bare, placed, { ...corner, weights, answer });
   const { goal } = placed.row;
-  return { attained: optimum === null ? null : tailAverage(outcomesAt(goal, weights), tailSize(goal)), optimum };
+  return { attained: optimum === null ? null : tailAverage(computeOutcomes(goal, weights), tailSize(goal)), optimum };
 }
 
 /** Returns true if prices of tails are searched in a round of planes. */

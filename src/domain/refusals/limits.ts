@@ -67,7 +67,7 @@ export const LIMIT_SPECS = {
     value: 50,
     help: 'Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.',
   },
-  MAX_KEY_TOOL_CALLS: { value: 20, help: 'Concurrent MCP requests of one key: as many as streams of events.' },
+  MAX_KEY_TOOL_CALLS: { value: 20, help: 'Concurrent MCP requests of one key. Same limit as for event streams.' },
   MAX_RESOURCE_BYTES: {
     value: 8_388_608,
     help: 'A resource of MCP, which is one message; larger answers are read by HTTP.',
@@ -134,7 +134,7 @@ export const LIMIT_SPECS = {
   MAX_SQL_BYTES: { value: 268_435_456, help: 'Result of a SQL query: a million rows of thirty numbers.' },
   MAX_SQL_RUNS: {
     value: 50,
-    help: 'Runs whose tables a SQL query reads: as many as can be prepared in half a minute.',
+    help: 'Runs whose tables a SQL query reads. This number can be prepared in half a minute.',
   },
   MAX_SQL_INPUT_BYTES: { value: 2_147_483_648, help: 'Tables that SQL queries read, kept on disk for the next query.' },
   MAX_SQL_LENGTH: { value: 65_536, help: 'Characters of a SQL query.' },

@@ -173,7 +173,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
         );
         onTakenOver?.();
       },
-      onFailure: (thrown) => isUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be looked at'),
+      onFailure: (thrown) => isUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be read'),
     });
     return left.length;
   }

@@ -19,8 +19,8 @@ export interface Compared {
 }
 
 /**
- * The bars of one version against those of another. A bar without any value in the columns compared is none.
- * @cost one pass over the cells of both, without the days at their beginning that share memory
+ * Compares the bars of two versions. A bar without a value in any compared column counts as absent.
+ * @cost one pass over the cells of both, except for the leading days that share memory
  */
 export function compareBars(
   before: Panels,

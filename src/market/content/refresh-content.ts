@@ -14,7 +14,7 @@ export interface Refreshed {
   /** True when no bar of a stored day changed. */
   readonly isHistoryKept: boolean;
   /**
-   * Days of the panels' memory that are taken, for the next refresh to write behind them; undefined when nobody may.
+   * Used days of the panels' memory: the next refresh writes after them. Undefined if the memory cannot be extended.
    */
   readonly taken: SharedArrayBuffer | undefined;
 }

@@ -7,7 +7,7 @@ export const BLOCK_ROWS = 1 << BLOCK_BITS;
 /** Bytes of paged blocks that are taken together: each time is a file. */
 const SLAB_BYTES = 64 << 20;
 
-/** Memory of rows whose number nobody knows before the last of them. */
+/** Memory of rows whose number is unknown until the last row. */
 export interface RowBlocks {
   integers(): Int32Array;
   floats(): Float64Array;

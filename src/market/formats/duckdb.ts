@@ -198,7 +198,7 @@ export function textsOf(chunk: DuckDBDataChunk, column: number): Int32Array {
 }
 
 /**
- * The bytes of a column where they lie: the vectors of the interface above would be made with them, four objects each.
+ * Returns the bytes of a column without a copy. The vectors of the interface above would create four objects each.
  */
 function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: number): Uint8Array {
   return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);

@@ -3,7 +3,7 @@ type FileFormat = (typeof FILE_FORMATS)[number];
 
 /** A file of a dataset. */
 export interface SourceFile {
-  /** Where it lies, symbolic links resolved. */
+  /** Path of the file, symbolic links resolved. */
   readonly path: string;
   /** Name of the file in findings: the dataset, with the path below it where the dataset is a folder of files. */
   readonly label: string;

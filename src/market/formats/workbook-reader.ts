@@ -26,7 +26,7 @@ const BUILT_IN_DATES: ReadonlySet<number> = new Set([
   57, 58,
 ]);
 
-/** Days between the two zeros: 30 December 1899 stands for 0, because Excel counts a 29 February 1900. */
+/** Days between the two zeros: 30 December 1899 is 0, because Excel counts a 29 February 1900. */
 const EPOCH_1900 = dayOf({ year: 1899, month: 12, day: 30 });
 const EPOCH_1904 = dayOf({ year: 1904, month: 1, day: 1 });
 const MS_PER_DAY = 86_400_000;

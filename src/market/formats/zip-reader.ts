@@ -81,7 +81,7 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
     file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(sentence(error))) : resolve(opened)));
   });
   try {
-    // The stream itself fails when more comes out than the archive said; its checksum nobody else looks at.
+    // The stream fails if it is longer than the archive declares; only this code verifies the checksum.
     let checksum = 0;
     for await (const chunk of stream) {
       const bytes = chunk as Buffer; // no encoding is set

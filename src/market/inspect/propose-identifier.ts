@@ -15,7 +15,7 @@ interface Tables {
   readonly namedBy: NamedBy;
 }
 
-/** Where the identifier stands: in a column, above the header, or in the names of the files. False where nothing says it. */
+/** Proposes the source of the identifier: a column, a cell above the header, or the file names. False if there is none. */
 export function proposeIdentifier(draft: Draft, named: string | undefined, tables: Tables): boolean {
   if (/^(file|heading):/.test(draft.answers.identifier_from ?? '')) return true;
   if (named === undefined)

@@ -165,7 +165,7 @@ interface Made {
   readonly derived?: DerivedActions | null;
   readonly dividendErrors?: readonly DividendError[];
   readonly files: () => Promise<readonly FileDigest[]>;
-  /** False when it turned out that nobody will serve it. */
+  /** False if the market will not be served. */
   readonly isServed?: boolean;
 }
 

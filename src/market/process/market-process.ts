@@ -26,7 +26,7 @@ import { isFull, type HandOver } from '../panels/shared-market.js';
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;
 
-/** Longest inspection: somebody waits for its answer. */
+/** Maximum duration of an inspection, because a person waits for its result. */
 const INSPECTION_SECONDS_MAX = LIMITS.MAX_QUERY_SECONDS;
 
 const FOLDER_PREFIX = 'divisor-';
@@ -190,7 +190,9 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
   } catch (error) {
     if (!isFull(error)) throw error;
     if (others.length === 0)
-      throw new Refusal('STORAGE_FULL', 'The disk has no room for the body of the request.', null, { cause: error });
+      throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, {
+        cause: error,
+      });
     await rm(file, { force: true });
     return writeBody(others, body);
   }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import {
   Corrections,
-  referenceFromCsv,
+  parseSessionReference,
   referenceFromJson,
   type SessionReference,
 } from '#domain/calendars/session-reference.js';
@@ -17,7 +17,7 @@ export function readReferences(folder: string): SessionReference[] {
     const text = readFileSync(join(folder, name), 'utf8');
     try {
       return extname(name) === '.csv'
-        ? referenceFromCsv(basename(name, '.csv'), text)
+        ? parseSessionReference(basename(name, '.csv'), text)
         : referenceFromJson(JSON.parse(text));
     } catch (cause) {
       throw new Error(`${name} is not a reference of sessions: ${(cause as Error).message}`, { cause });

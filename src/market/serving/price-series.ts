@@ -4,7 +4,7 @@ import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 
-/** Everything held of one name, where it lies. */
+/** Bars and actions of one security, not copied. */
 export interface NameBars {
   /** Dates of the store, [T]. */
   readonly dates: Int32Array;

@@ -37,7 +37,7 @@ export interface ServedMarkets extends Markets {
   handleOf(identity: MarketIdentity): MarketHandle;
   /** The content of an identity, if this process has it. */
   find(identity: MarketIdentity): ServedMarket | undefined;
-  /** Makes an earlier content one that is found by its identity, for as long as somebody holds it. */
+  /** Registers an earlier content under its identity for as long as it is referenced. */
   hold(market: ServedMarket): void;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;

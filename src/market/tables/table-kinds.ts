@@ -29,7 +29,7 @@ export const REQUIRED_COLUMNS: Record<TableKind, readonly string[]> = {
   series: ['identifier', 'date', 'CLOSE'],
 };
 
-/** Columns whose meaning the service knows; they are matched whatever their case and carried under this spelling. */
+/** Columns with a defined meaning. Their names are matched without regard to case and stored in this spelling. */
 export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
   market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
   reference: [

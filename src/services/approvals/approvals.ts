@@ -15,7 +15,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { outside } from '#store/reach/guarded-store.js';
-import { beyondReach, currentReach } from '#store/reach/reach-context.js';
+import { runUnrestricted, currentReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
 /** A change that may need a second person. */
@@ -30,7 +30,7 @@ export interface Requested {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** Admits changes; an undefined one, and one that nobody else has to agree to, is admitted. */
+/** Admission of changes: a change must be undefined, require no approval or have one. */
 export interface Admission {
   /** Inside the transaction of the change, with which the approval is used up. */
   admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<void>;
@@ -40,7 +40,7 @@ export interface Admission {
 
 /** Holds back changes that need a second person. */
 export interface ApprovalGate {
-  /** Rule of an action; undefined if nobody else has to agree. */
+  /** Rule of an action; undefined if it requires no approval. */
   ruleOf(action: ApprovalAction): ApprovalRules[ApprovalAction];
   /**
    * Performs work whose transaction admits a change. A change without an approval is not made: its request is stored.
@@ -212,7 +212,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       } catch (thrown) {
         if (!(thrown instanceof Unapproved)) throw thrown;
         // The requests of others are counted, too, whatever the client may read of them.
-        throw required(await beyondReach(() => request(thrown.requested, by)));
+        throw required(await runUnrestricted(() => request(thrown.requested, by)));
       }
     },
     async list({ state, action, subject, before = Infinity, limit }) {

@@ -10,7 +10,7 @@ import { localDay } from '#domain/time/local-time.js';
 import type { Clock } from '#jobs/clock.js';
 import type { JobLog } from '#jobs/queue.js';
 import type { DocumentStore } from '#store/port.js';
-import { beyondReach } from '#store/reach/reach-context.js';
+import { runUnrestricted } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { keepDay } from './day-keeper.js';
@@ -178,7 +178,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   }
 
   function lookOnce(): Promise<void> {
-    looking ??= beyondReach(look).finally(() => (looking = undefined));
+    looking ??= runUnrestricted(look).finally(() => (looking = undefined));
     return looking;
   }
 

@@ -17,7 +17,7 @@ export interface StoredDays {
   state(scheduleId: string): Promise<ScheduleState>;
   /** Stores days that are not there yet. @param through last session that has a day from now on */
   begin(scheduleId: string, days: readonly DayDocument[], through?: string): Promise<void>;
-  /** Takes a day that is due and that nobody performs; undefined where it is not. */
+  /** Claims a due day that no process performs; undefined if there is none. */
   claim(scheduleId: string, date: string, holder: string): Promise<DayDocument | undefined>;
   /** Writes a day, and keeps its lease or gives it back. @throws LeaseLost */
   save(day: DayDocument, terms: { readonly holder: string; readonly isOver: boolean }): Promise<void>;

@@ -7,7 +7,7 @@ import { offMarket, onMarket } from '#market/serving/call-market.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { redeclared, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { beyondReach } from '#store/reach/reach-context.js';
+import { runUnrestricted } from '#store/reach/reach-context.js';
 import { currentReach, outside } from '../operations/access.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 
@@ -73,7 +73,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   }
 
   async function requireStored(datasetId: string): Promise<DatasetDocument> {
-    const { document } = await beyondReach(() => requireDataset(documents, datasetId));
+    const { document } = await runUnrestricted(() => requireDataset(documents, datasetId));
     if (!document.writing && document.content_hash !== null) return document;
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
   }
@@ -92,7 +92,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     for (let attempt = 1; ; attempt++) {
       const document = await requireStored(datasetId);
       try {
-        return await offMarket(() => beyondReach(() => load(document)));
+        return await offMarket(() => runUnrestricted(() => load(document)));
       } catch (failure) {
         const isChanged = (await requireStored(datasetId)).content_hash !== document.content_hash;
         if (!isChanged || attempt === READS_MAX) throw failure;

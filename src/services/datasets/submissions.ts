@@ -36,7 +36,7 @@ export interface DatasetSubmissionsDependencies {
 /** Memory of reading a store in addition to its panels: the reader and its buffers. */
 const READER_BYTES = 512 << 20;
 
-/** Work on stores that is asked for and done as a job. */
+/** Operations on stores that run as jobs. */
 export interface DatasetSubmissions {
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   activate(datasetId: string, origin: Origin | null): Promise<JobStatus>;

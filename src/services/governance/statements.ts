@@ -156,7 +156,7 @@ const ACTIONS = ['publish', 'restate', 'amend', 'action', 'waive'] as const;
 
 /** Data that is used for a close, most preferred first. */
 function hierarchyOf(document: IndexDocument): string[] {
-  if (isOverlayDocument(document)) return ['Closing levels of the indices that it is made from.'];
+  if (isOverlayDocument(document)) return ['Closing levels of its underlying indices.'];
   const stale = document.pipeline?.treatment?.max_stale_sessions;
   const sessions = stale === null ? null : staleSessions({ max_stale_sessions: stale });
   return [
@@ -175,7 +175,7 @@ function limitationsOf(document: IndexDocument, { covered }: { readonly covered:
   return [
     'The index depends on one data store. Wrong or late data delays a close or makes it wrong; published closes that are wrong are treated by the error policy.',
     ...(isOverlayDocument(document)
-      ? ['It has the limitations of every index that it is made from.']
+      ? ['It has the limitations of all its underlying indices.']
       : ['Between a suspension and the next price, a constituent counts at its last price.']),
     ...(isDerivedDocument(document)
       ? ['Its weights come from an optimisation on estimated risk; realised tracking error can exceed the estimate.']

@@ -3,7 +3,7 @@ import type { Reach } from '#domain/documents/reach.js';
 import { isWithin } from '#domain/documents/reach.js';
 import type { Authorship, Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { beyondReach, currentReach } from '#store/reach/reach-context.js';
+import { runUnrestricted, currentReach } from '#store/reach/reach-context.js';
 import { outside } from '#store/reach/guarded-store.js';
 import { firstAuthorOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
@@ -84,7 +84,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
       const own = (shared: Shared) => names.some((word) => word !== null && shared.with.has(word));
-      const shared = (await beyondReach(allShared)).filter(own).map(({ subject }) => subject);
+      const shared = (await runUnrestricted(allShared)).filter(own).map(({ subject }) => subject);
       return { prefixes, shared: new Set(shared), isHidden };
     },
     read,

@@ -6,6 +6,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
+import { onStoreOf } from '../indices/on-store.js';
 import { assertOwnName, ownName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { optimisedModels, plannedModels, requireModel } from '../stored/used-models.js';
@@ -36,7 +37,10 @@ export function createAccountBacktestJob({
   });
 }
 
-export interface AccountBacktestsDependencies extends Pick<BatchesDependencies, 'markets' | 'engineVersion' | 'now'> {
+export interface AccountBacktestsDependencies extends Pick<
+  BatchesDependencies,
+  'markets' | 'stores' | 'engineVersion' | 'now'
+> {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
   readonly kind: JobKind<AccountBacktestPayload>;
@@ -51,30 +55,34 @@ export interface AccountBacktests {
 const BACKTEST_BYTES = 128 * 2 ** 20;
 
 export function createAccountBacktests(dependencies: AccountBacktestsDependencies): AccountBacktests {
-  const { documents, jobs, markets, kind, engineVersion, now } = dependencies;
+  const { documents, jobs, markets, stores, kind, engineVersion, now } = dependencies;
   return {
     async start(indexId, { backtest_id: asked, ...request }, origin) {
       const { document } = await requireIndex(documents, indexId);
       const { document: model } = await requireModel(documents, request.risk_model);
-      markets.require();
       const reached = await reachedBy(documents, document);
       const used = (await plannedModels(documents, reached)).models ?? {};
       if (asked !== null) assertOwnName(asked);
       const backtestId = asked ?? ownName(newBatchId(now()));
-      return jobs.submit({
-        kind,
-        payload: {
-          backtest_id: backtestId,
-          index_id: indexId,
-          request,
-          documents: reached,
-          models: { ...used, [request.risk_model]: plannedModel(model) },
-          engine_version: engineVersion,
-        },
-        request: { index_id: indexId, account_id: request.account.account_id, start: request.start, end: request.end },
-        estimatedBytes: BACKTEST_BYTES,
-        message: 'waiting for a worker',
-        origin,
+      const payload = {
+        backtest_id: backtestId,
+        index_id: indexId,
+        request,
+        documents: reached,
+        models: { ...used, [request.risk_model]: plannedModel(model) },
+        engine_version: engineVersion,
+      };
+      const { account, start, end } = request;
+      return onStoreOf({ documents, stores }, document, async () => {
+        markets.require();
+        return jobs.submit({
+          kind,
+          payload,
+          request: { index_id: indexId, account_id: account.account_id, start, end },
+          estimatedBytes: BACKTEST_BYTES,
+          message: 'waiting for a worker',
+          origin,
+        });
       });
     },
   };

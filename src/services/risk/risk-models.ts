@@ -230,7 +230,8 @@ export function createRiskModels({
     },
     async estimate(modelId, asked, origin) {
       const request = await settle(modelId, asked);
-      return stores.within(await storeOfRun(request.index_id), () => estimateOn(modelId, { asked, request }, origin));
+      const indexId = request.identifiers.length > 0 ? null : request.index_id; // Identifiers take precedence.
+      return stores.within(await storeOfRun(indexId), () => estimateOn(modelId, { asked, request }, origin));
     },
     async validate(modelId, request, origin) {
       const { start, end } = request;

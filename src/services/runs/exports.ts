@@ -96,7 +96,7 @@ export function createExports({
   const rooms = createRooms();
   const tooLarge = createMarks(LARGE_KNOWN);
 
-  /** The run that is asked for, and the content that its tables are made with. */
+  /** Returns the requested run, and the content from which its tables are computed. */
   async function subjectOf(
     name: RunName,
     asKnownOn: string | undefined,

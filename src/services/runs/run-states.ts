@@ -157,8 +157,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     try {
       before = planWithDefaults(await storedPlan(artifacts, run));
     } catch (refusal) {
-      if (refusal instanceof Refusal)
-        return ['The definition that the run was made from cannot be read, so that it cannot be compared.'];
+      if (refusal instanceof Refusal) return ['The definition of the run cannot be read and is not compared.'];
       throw refusal;
     }
     const { asked } = run;

@@ -22,7 +22,7 @@ export async function requireRunOn(
   for await (const earlier of earlierRuns(reader, subject)) if (wasMadeOn(earlier, known)) return earlier;
   throw new Refusal(
     'RUN_NOT_FOUND',
-    `${subject} has no stored run on version ${known.version} of the data. A backtest with \`as_known_on\` makes one.`,
+    `${subject} has no stored run on version ${known.version} of the data. A backtest with \`as_known_on\` creates one.`,
     { index_id: subject, data_version: known.version },
   );
 }
@@ -41,7 +41,7 @@ function otherContent(run: RunDocument, { version }: KnownMarket): Refusal {
     {
       severity: 'error',
       code: 'DIFFERENT_DATA',
-      message: `The run ${runIdOf(run)} was made on ${result}, not on version ${version}: leave out \`run_id\` or \`as_known_on\`.`,
+      message: `The run ${runIdOf(run)} was made on ${result}, not on version ${version}: omit \`run_id\` or \`as_known_on\`.`,
       path: 'as_known_on',
       value: version,
     },

@@ -27,4 +27,4 @@ export function currentReach(): Reach | undefined {
 }
 
 /** Runs work of the service itself, without the limits of the request. */
-export const beyondReach = <T>(work: () => T): T => contexts.run(undefined, work);
+export const runUnrestricted = <T>(work: () => T): T => contexts.run(undefined, work);

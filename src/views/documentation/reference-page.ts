@@ -44,7 +44,7 @@ ${limitsOf()}`;
   });
 }
 
-/** Codes of the answers that the document declares once for all operations. */
+/** Returns the error codes of the responses that the document declares once for all operations. */
 function sharedCodes({ components }: OpenApiDocument): Set<string> {
   return new Set(Object.values(components.responses).flatMap(({ description }) => codesIn(text(description))));
 }

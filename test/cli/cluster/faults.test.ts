@@ -72,11 +72,11 @@ interface Failed {
   readonly message: string;
   readonly crashes: number;
   readonly cause: string | null;
-  /** How each attempt before the last one ended, and why. */
+  /** Outcome and cause of each attempt except the last. */
   readonly earlier: readonly string[];
 }
 
-/** A time for which a process was away. */
+/** Period in which a process was unavailable. */
 interface Absence {
   readonly home: string;
   readonly fromMs: number;
@@ -86,7 +86,7 @@ interface Absence {
 interface Faulty {
   /** The server that has the database. */
   server: PostgresqlServer;
-  /** Time from when a process went away to the end of each attempt it had, ms. */
+  /** Time from the disappearance of a process to the end of each of its attempts, ms. */
   readonly takeOvers: Promise<number>[];
   readonly absences: Absence[];
   readonly s3: S3Service;

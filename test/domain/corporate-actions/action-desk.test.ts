@@ -56,7 +56,7 @@ test('an ordinary action has no flags', () => {
 });
 
 test.each([
-  ['an ex-date without a session', action(), { isSession: () => false }, 'no session'],
+  ['an ex-date without a session', action(), { isSession: () => false }, 'not a session'],
   ['a late announcement', action({ announcedDay: EX_DAY + 1 }), {}, 'after the ex-date'],
   ['an early payment', action({ payDay: EX_DAY - 1 }), {}, 'before the ex-date'],
   ['a second action of its type', action(), { others: [action({ value: 2 })] }, 'another DIVIDEND'],

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { outcomesAt, tailAverage, tailGoal, tailSize, tailSlopes, type TailGoal } from '#domain/objectives/tail.js';
+import {
+  computeOutcomes,
+  tailAverage,
+  tailGoal,
+  tailSize,
+  tailSlopes,
+  type TailGoal,
+} from '#domain/objectives/tail.js';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { goalValue } from '#domain/optimisation/goals/goal-value.js';
@@ -33,7 +40,7 @@ type Kind = keyof typeof MEASURES;
 /** The average that a row limits, at some weights. */
 function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
-  return tailAverage(outcomesAt(goal, weights), tailSize(goal));
+  return tailAverage(computeOutcomes(goal, weights), tailSize(goal));
 }
 
 const solved = (problem: Problem) => {
@@ -86,7 +93,7 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
   const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
   for (const confidence of [0.5, 0.93, 0.999]) {
     const goal = tailGoal(MEASURES[kind], confidence, returns, NAMES);
-    const average = (weights: Float64Array) => tailAverage(outcomesAt(goal, weights), tailSize(goal));
+    const average = (weights: Float64Array) => tailAverage(computeOutcomes(goal, weights), tailSize(goal));
     const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
     for (let trial = 0; trial < 20; trial++) {
       const at = draw();
@@ -102,7 +109,7 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
 test('a limit on the average of all scenarios is one on the mean loss', () => {
   const problem = market('CVaR', 1, { confidence: 0 });
   const mean = (weights: Float64Array) => {
-    const losses = outcomesAt(problem.tails.goal('loss', 0, { sessions: null, drawn: null }), weights);
+    const losses = computeOutcomes(problem.tails.goal('loss', 0, { sessions: null, drawn: null }), weights);
     return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
   };
   const free = mean(solved(problem).weights);

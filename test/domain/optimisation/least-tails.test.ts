@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { outcomesAt, tailAverage, tailSize, type TailGoal } from '#domain/objectives/tail.js';
+import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '#domain/objectives/tail.js';
 import {
   explainChoice,
   explainInfeasibility,
@@ -62,7 +62,8 @@ function drawn(names: number, scenarios: number, seed: number): Float64Array {
   return returns;
 }
 
-const averageAt = (goal: TailGoal, weights: Float64Array) => tailAverage(outcomesAt(goal, weights), tailSize(goal));
+const averageAt = (goal: TailGoal, weights: Float64Array) =>
+  tailAverage(computeOutcomes(goal, weights), tailSize(goal));
 
 const LOSSES = [0.01, 0.02, 0.03, 0.05, 0.02, 0.04, 0.01, 0.06];
 

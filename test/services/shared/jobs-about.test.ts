@@ -26,6 +26,8 @@ const RUN = {
 
 /** The output of each task. */
 const OUTPUT = { view: REF };
+const PLAN = { runId: 'I', indexId: 'I', name: 'I', documents: { I: { calendar: 'XNYS' } }, request: {} };
+
 const ANSWERS: Readonly<Record<string, unknown>> = {
   backtest: {
     plan: REF,
@@ -88,7 +90,7 @@ function worldWith(isThere: () => boolean) {
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
       kind: createBacktestJob({ runMaker: createRunMaker(ofRuns), runsKept: 20 }),
-      payload: { plan: { runId: 'I', indexId: 'I', name: 'I', documents: {}, request: {} }, engine_version: '' },
+      payload: { plan: PLAN, engine_version: '' },
     },
     replay: {
       kind: createReplayJob({ ...ofRuns, states: { staleOf: async () => null } }),

@@ -940,13 +940,14 @@ class Operations:
         """
         return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
 
-    def backtest_account(self, index_id: str, body: c.AccountBacktestRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.AccountBacktestView]:
+    def backtest_account(self, index_id: str, body: c.AccountBacktestRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.AccountBacktestView]:
         """Run one account with tax lots over the history of an index, after tax.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
         :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/accounts/backtest", body=body, query={"callback": callback, "priority": priority}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/accounts/backtest", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
     def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RerunView]:
         """Repeat every stale run of indices and strategies, as one job.

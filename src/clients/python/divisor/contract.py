@@ -1423,7 +1423,7 @@ class BenchmarkStatementCalendar(t.TypedDict):
 
 
 class BenchmarkStatementInputs(t.TypedDict):
-    #: Indices that it is made from.
+    #: Underlying indices.
     indices: t.Sequence[str]
     #: Price basis of the served store; null if none is served.
     adjustment: t.Optional[str]
@@ -1767,7 +1767,7 @@ class CVaRParams(_CVaRParams, total=False):
     source: t.Literal["historical", "bootstrap", "normal", "student"]
     #: Number of scenarios drawn; ignored for historical ones.
     draws: int
-    #: Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions.
+    #: Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions.
     block: int
     #: Degrees of freedom of Student's distribution: the fewer, the fatter its tails.
     degrees_of_freedom: int
@@ -2319,7 +2319,7 @@ class _ConcentrationPayload(t.TypedDict):
 class ConcentrationPayload(_ConcentrationPayload, total=False):
     #: Securities with a position, long or short. Absent in overviews of runs of earlier versions.
     gross_constituents: int
-    #: Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, whatever the cash or borrowing. Absent in overviews of runs of earlier versions.
+    #: Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing. Absent in overviews of runs of earlier versions.
     gross_effective_assets: float
     #: Largest weight by magnitude, long or short. Absent in overviews of runs of earlier versions.
     gross_largest: float
@@ -2979,7 +2979,7 @@ class _DataStore(t.TypedDict):
     end: t.Optional[str]
     #: Bytes of its files; null before the first load and for a database server.
     size_bytes: t.Optional[int]
-    #: SHA-256 of the canonical content: changes if and only if a value changes, whatever the files.
+    #: SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files.
     content_hash: t.Optional[str]
     #: Rows per dataset at the last load: those read, and actions derived from adjusted closes.
     rows: t.Optional[t.Mapping[str, int]]
@@ -4222,7 +4222,7 @@ class _ExportedFile(t.TypedDict):
     indices: t.Optional[t.Sequence[str]]
     #: The whole history up to the session. Otherwise only the session.
     from_start: bool
-    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    #: A table without rows on the session, such as a proforma file between announcements, produces no file.
     optional: bool
 
 
@@ -4249,7 +4249,7 @@ class ExportedFileInput(_ExportedFileInput, total=False):
     by: str
     #: The whole history up to the session. Otherwise only the session.
     from_start: bool
-    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    #: A table without rows on the session, such as a proforma file between announcements, produces no file.
     optional: bool
 
 
@@ -5846,7 +5846,7 @@ class _IndexDocument(t.TypedDict):
 class IndexDocument(_IndexDocument, total=False):
     #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
-    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    #: Data store of the index: it is computed on this store, even if another one is active. Null: the active store.
     store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpec
@@ -5935,7 +5935,7 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     base_market_value: float
     #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
-    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    #: Data store of the index: it is computed on this store, even if another one is active. Null: the active store.
     store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpecInput
@@ -6565,7 +6565,7 @@ class Limits(t.TypedDict):
     MAX_TOOL_JOB_BYTES: float
     #: Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.
     MAX_TOOL_WAIT_SECONDS: float
-    #: Concurrent MCP requests of one key: as many as streams of events.
+    #: Concurrent MCP requests of one key. Same limit as for event streams.
     MAX_KEY_TOOL_CALLS: float
     #: A resource of MCP, which is one message; larger answers are read by HTTP.
     MAX_RESOURCE_BYTES: float
@@ -6623,7 +6623,7 @@ class Limits(t.TypedDict):
     MAX_SQL_ROWS: float
     #: Result of a SQL query: a million rows of thirty numbers.
     MAX_SQL_BYTES: float
-    #: Runs whose tables a SQL query reads: as many as can be prepared in half a minute.
+    #: Runs whose tables a SQL query reads. This number can be prepared in half a minute.
     MAX_SQL_RUNS: float
     #: Tables that SQL queries read, kept on disk for the next query.
     MAX_SQL_INPUT_BYTES: float
@@ -7447,7 +7447,7 @@ class MinCvarObjective(_MinCvarObjective, total=False):
     source: t.Literal["historical", "bootstrap", "normal", "student"]
     #: Number of scenarios drawn; ignored for historical ones.
     draws: int
-    #: Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions.
+    #: Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions.
     block: int
     #: Degrees of freedom of Student's distribution: the fewer, the fatter its tails.
     degrees_of_freedom: int
@@ -7993,7 +7993,7 @@ class OverviewView(_OverviewView, total=False):
     exposure: ExposurePayload
     #: Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.
     parent: ParentPayload
-    #: Return variant of the levels: total on prices that include dividends, whatever the treatment. Absent in runs of earlier versions.
+    #: Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.
     return_variant: t.Literal["price", "total", "net"]
 
 
@@ -10121,7 +10121,7 @@ class Resampling(t.TypedDict, total=False):
     draws: int
     #: Equal seeds give equal draws, on any number of workers.
     seed: int
-    #: Number of returns in each history. Null: as many as the window has.
+    #: Number of returns in each history. Null: the number in the window.
     sessions: t.Optional[int]
 
 
@@ -11157,7 +11157,7 @@ class Schedule(t.TypedDict):
     time_zone: t.Optional[str]
     #: Minutes after the beginning by which the day is to be done; one that is not is late.
     deadline_minutes: t.Optional[int]
-    #: Minutes until a day that waits or is blocked is looked at again.
+    #: Minutes until the next attempt of a day that waits or is blocked.
     retry_minutes: int
     #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
     catch_up: int
@@ -11199,7 +11199,7 @@ class ScheduleBody(_ScheduleBody, total=False):
     time_zone: t.Optional[str]
     #: Minutes after the beginning by which the day is to be done; one that is not is late.
     deadline_minutes: t.Optional[int]
-    #: Minutes until a day that waits or is blocked is looked at again.
+    #: Minutes until the next attempt of a day that waits or is blocked.
     retry_minutes: int
     #: First session. Default: the session of the day on which the schedule is stored, or the next one.
     starts_on: Date
@@ -12131,7 +12131,7 @@ class SweepMapParameters(t.TypedDict):
 
 
 class SweepMap(t.TypedDict):
-    #: A cell with several variants shows the one with the best rank, whatever the metric.
+    #: A cell with several variants shows the one with the best rank, for every metric.
     aggregation: t.Literal["first_by_rank"]
     #: The rule in words.
     sentence: str
@@ -13165,7 +13165,7 @@ class WaitingOrder(t.TypedDict):
 class Waiver(t.TypedDict):
     #: Check whose findings are accepted.
     check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
-    #: Index, with the indices made from it; null for every index.
+    #: Index, with the indices derived from it; null for every index.
     index_id: t.Optional[str]
     #: Security; null for every finding of the check.
     identifier: t.Optional[str]

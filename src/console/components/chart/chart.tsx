@@ -37,7 +37,7 @@ export interface ChartProps {
   readonly bands?: readonly Band[];
   /** Subject of the notes of the reader. Default: no notes. */
   readonly subject?: string;
-  /** True if the whole course stands below the chart, to choose a range from. */
+  /** True if an overview of the full period is shown below the chart, for selecting a range. */
   readonly hasBrush?: boolean;
   /** True if a table has the values at the cursor, their changes and differences. */
   readonly compares?: boolean;

@@ -132,7 +132,7 @@ function Value({ value }: { readonly value: Json | undefined }) {
   );
 }
 
-/** `top, TopN, Count 30` for a row; members that say nothing are left out. */
+/** `top, TopN, Count 30` for a row; members without content are omitted. */
 function valueText(value: Json | undefined): string {
   if (value === undefined || value === null) return '–';
   if (Array.isArray(value)) return (value as readonly Json[]).map(valueText).join(', ');

@@ -12,7 +12,7 @@ export interface AnyFieldProps {
   readonly value: Json | undefined;
   /** Findings of the whole document, or of this field only. */
   readonly findings: readonly Finding[];
-  /** Where the value lies, as findings name it. */
+  /** Path of the value in findings. */
   readonly path: Path;
   readonly datapoints: readonly string[];
   readonly isDisabled?: boolean;

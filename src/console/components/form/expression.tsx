@@ -9,7 +9,7 @@ import type { FieldSpec } from './field-spec.js';
 interface NodeProps {
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
-  /** Where the value lies, as findings name it. */
+  /** Path of the value in findings. */
   readonly path: Path;
   readonly datapoints: readonly string[];
   onChange(value: Json | undefined): void;
@@ -154,7 +154,7 @@ interface OperandsProps extends Omit<NodeProps, 'value'> {
   readonly node: JsonObject;
 }
 
-/** The conditions that one is made of. */
+/** Fields of the operands of a condition. */
 function Operands({ node, path, onChange, ...shared }: OperandsProps) {
   const operands = operandsOf(node);
   const put = (next: readonly JsonObject[]) => onChange({ ...node, operands: next });

@@ -37,7 +37,7 @@ export function Field({
 }: FieldProps) {
   const id = useId();
   const [isTouched, setTouched] = useState(false);
-  // A value that nobody had the chance to give is asked for by the star, not refused.
+  // A required field shows a star, not an error, before its first edit.
   const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
   const { label, help, unit, isRequired = false, kind, link } = spec;
   const said = shown.length + notes.length > 0 ? `${id}-said` : undefined;
@@ -128,7 +128,7 @@ function Said({ id, spec: { name: member, label, kind }, findings, notes, onChan
 const suggestedFor = ({ code, value, accepted }: Finding): readonly string[] =>
   code === 'UNKNOWN_FIELD_NAME' && typeof value === 'string' ? nearest(value, accepted ?? []) : [];
 
-/** Help with what stands between backticks as code. */
+/** Help text; passages between backticks are shown as code. */
 export const coded = (text: string) =>
   text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 

@@ -13,7 +13,7 @@ interface NamedRowsProps {
   readonly fields: readonly FieldSpec[];
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
-  /** Where the value lies, as findings name it. */
+  /** Path of the value in findings. */
   readonly path: Path;
   readonly datapoints?: readonly string[];
   readonly isDisabled: boolean;

@@ -18,7 +18,7 @@ interface SchemaFormProps {
   readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
   readonly value: JsonObject;
   readonly findings?: readonly Finding[];
-  /** Where the value lies, as findings name it. */
+  /** Path of the value in findings. */
   readonly path?: Path;
   readonly datapoints?: readonly string[];
   /** Members that cannot be changed. */

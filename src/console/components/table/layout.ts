@@ -1,7 +1,7 @@
 import type { TableLayout } from '../../state/table-layouts.js';
 import type { Column } from './columns.js';
 
-/** Least width of a column that somebody narrows, in pixels. */
+/** Minimum column width after resizing, in pixels. */
 export const WIDTH_MIN = 44;
 
 /** Columns with the chosen widths; a pinned one does not grow, because the position of the next one depends on its width. */

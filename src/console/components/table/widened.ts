@@ -9,7 +9,7 @@ const ROOM = 2;
 export function useWidened<R>(
   table: { readonly current: HTMLElement | null },
   columns: readonly Column<R>[],
-  /** Columns whose width somebody chose keep it. */
+  /** Resized columns keep their width. */
   { widths: chosen }: Pick<TableLayout, 'widths'>,
 ): readonly Column<R>[] {
   const [widths, setWidths] = useState<Readonly<Record<string, number>>>({});

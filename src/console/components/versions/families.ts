@@ -2,7 +2,7 @@ import type { VersionDifference, VersionList } from '#clients/typescript/divisor
 import type { Scope } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 
-/** Documents whose versions are kept: how their routes are called. */
+/** Routes of the documents with versions. */
 const FAMILIES = {
   index: { routes: 'Index', parameter: 'index_id', scope: 'write' },
   strategy: { routes: 'Strategy', parameter: 'strategy_id', scope: 'write' },

@@ -131,7 +131,7 @@ function History({ action: { decisions } }: { readonly action: DeskActionDetail 
   return (
     <>
       <h3>Decisions</h3>
-      {decisions.length === 0 && <p class="quiet">Nobody has decided.</p>}
+      {decisions.length === 0 && <p class="quiet">No decision yet.</p>}
       <ul>
         {decisions.map(({ at, author, decision, comment, sources }) => (
           <li key={at}>

@@ -78,7 +78,7 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   );
 }
 
-/** A folder or database becomes a store where it lies, once it has been read in full. */
+/** Page that registers a folder or database as a store, in its location, after reading it in full. */
 export function ConnectPage() {
   const { served, activate } = useServed();
   const [typed, setWanted] = useState<JsonObject>(FIRST);

@@ -66,7 +66,7 @@ const whatServingDoes = (served: string | null, isToServe: boolean): readonly st
     ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]
     : [];
 
-/** The store that is served, and whether a new one is to be unless somebody says otherwise: where none is. */
+/** Returns the served store, and the default of `activate` for a new store: true if no store is served. */
 export function useServed(): { readonly served: string | null; readonly activate: boolean } {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   return { served: stores.data?.active ?? null, activate: stores.data?.active === null };

@@ -5,7 +5,7 @@ import { useWorkshop } from './draft.js';
 
 interface DocumentFieldProps {
   readonly spec: FieldSpec;
-  /** Where the object lies that the field is a member of. */
+  /** Path of the object that contains the field. */
   readonly within: Path;
   readonly isDisabled?: boolean;
   onChange(value: Json | undefined): void;

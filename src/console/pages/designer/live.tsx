@@ -97,7 +97,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   );
 }
 
-/** The service checks a draft as a whole: whatever it is, it says what is wrong with it. */
+/** Converts a draft of any form to a request body; the service validates it as a whole. */
 export const bodyOf = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
 
 interface AnswerProps<T> {

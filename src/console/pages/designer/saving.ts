@@ -40,7 +40,7 @@ export interface Saving {
   readonly clash: Clash | null;
   /** @param note why, for the list of versions */
   save(note: string): void;
-  /** Saves over the version of somebody else, which was looked at. */
+  /** Overwrites the version of another person after its review. */
   saveOver(clash: Clash, document: JsonObject, note: string): void;
   takeTheirs(): void;
 }

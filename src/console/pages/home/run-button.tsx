@@ -10,7 +10,7 @@ import { runOf } from '../index/run-settings.js';
 
 interface RunButtonProps {
   readonly id: string;
-  /** The last run, where it failed: the same is asked for again. */
+  /** The last run if it failed; the button repeats its request. */
   readonly failed: JobStatus | null;
   /** The table above which an error is shown in full. */
   readonly asking: Asking;

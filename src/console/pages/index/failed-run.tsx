@@ -17,7 +17,7 @@ interface FailedRunProps {
   readonly isStrategy: boolean;
 }
 
-/** Why the last run failed, until another one is made. */
+/** Cause of the failure of the last run, shown until the next run. */
 export function FailedRun({ id, isStrategy }: FailedRunProps) {
   const job = useFailedRuns().get(id);
   const stored = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>

@@ -269,7 +269,7 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
     colour: 2,
     isDashed: true,
   });
-  // Portfolio and benchmark are those of the run, whatever return is chosen.
+  // Portfolio and benchmark are those of the run, regardless of the return variant.
   if (performance === null) return { dates, lines };
   const { benchmark, benchmark_level: level, benchmark_variant: read } = performance;
   if (benchmark !== null && level !== null && benchmark !== id)

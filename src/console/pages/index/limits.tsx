@@ -75,7 +75,7 @@ export function Limits({ id, run }: LimitsProps) {
   );
 }
 
-/** The reference column whose values are the issuers, unless another one is chosen. */
+/** Default reference column of issuers. */
 const ISSUER = 'ISSUER';
 
 /** Which names count together: those of one value of a reference column. */

@@ -16,7 +16,7 @@ import { differences, isObject, type Json, type JsonObject } from '../../words/p
 import { EXCEPT, inWord, newestRun, termsOf, termsText } from './run-terms.js';
 
 const SCHEMA = 'BacktestRequest';
-/** A run that is asked for: of a strategy a term that is not given is its own. */
+/** Subject of a requested run. Omitted terms of a strategy are those of its document. */
 interface Asked {
   readonly id: string;
   readonly isStrategy: boolean;
@@ -34,7 +34,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
   });
   const schemas = useSchemas({ isLater: true });
   const isAsked = parameter('run') !== null;
-  // It stays open while somebody writes in it, whatever is written.
+  // The form stays open during editing.
   const [isOpen, setOpen] = useState(isAsked);
   // Suggestions of the form.
   const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
@@ -43,7 +43,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
   const findings = refusalAbout(runOf(id))?.findings ?? [];
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
-  // Not while somebody writes: terms on the way to others may be those of the run for a moment.
+  // Not during editing, when the terms may equal those of the run for a moment.
   useEffect(() => {
     if (!isAsked || !isSame || isRunning) return;
     setParameters({ run: null });

@@ -162,7 +162,7 @@ function scenariosIn(text: string | null): readonly JsonObject[] {
 interface AskedProps {
   readonly scenario: JsonObject;
   readonly findings: readonly Finding[];
-  /** Where it lies, as findings name it. */
+  /** Path of the value in findings. */
   readonly path: string;
   onChange(scenario: JsonObject): void;
   onRemove(): void;

@@ -10,7 +10,7 @@ import { jsonIn } from '../../state/addressed.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import type { Terms } from './terms.js';
 
-/** Rows as they are sent: the service checks them, whatever they are. */
+/** Rows of the request, unchecked: the service validates them. */
 export const asConstraints = (rows: readonly JsonObject[]): readonly (ConstraintRowBody & ConstraintRowInput)[] =>
   rows as unknown as readonly (ConstraintRowBody & ConstraintRowInput)[];
 
@@ -38,7 +38,7 @@ interface Derived {
   readonly terms: Terms;
 }
 
-/** An index that nobody has stored: the parent, optimised under the rows from a date on. */
+/** Creates an index without storing it: the parent, optimised under the rows from a date on. */
 export function derivedFrom(parent: IndexDocument, { base, rows, terms }: Derived): IndexDocumentBody {
   const { id, name, calendar, base_value, currency } = parent;
   return {

@@ -42,7 +42,7 @@ interface Cell extends MapAxes {
   readonly hidden: readonly HiddenParameter[];
 }
 
-/** The variant that a cell shows: the first by rank of those that it stands for. */
+/** Returns the variant that a cell shows: the best-ranked one of the cell. */
 export function shownIn(rows: readonly SweepRow[], { across, down, column, line, hidden }: Cell): SweepRow | undefined {
   return rows
     .filter(

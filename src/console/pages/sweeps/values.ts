@@ -7,7 +7,7 @@ export interface Varied {
   /** JSON pointer. */
   readonly pointer: string;
   readonly label: string;
-  /** As it stands, or as it is by default. */
+  /** Current value, or the default. */
   readonly now: Json | undefined;
   readonly choices: readonly string[] | null;
   readonly unit: string | null;

@@ -1,4 +1,4 @@
-/** An id for the indices of a template under which none is stored: that of the template, else with a number. */
+/** Returns an unused id for an index from a template: the id of the template, with a number if it is taken. */
 export function freeId(
   { id, index_ids: indexIds }: { readonly id: string; readonly index_ids: readonly string[] },
   taken: ReadonlySet<string>,

@@ -14,7 +14,7 @@ import { watchlistAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { count } from '../../words/numbers.js';
 
-/** Lists of names that somebody keeps an eye on. */
+/** Page of the watchlists. */
 export function WatchlistsPage() {
   const lists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
   const add = may('write') && (

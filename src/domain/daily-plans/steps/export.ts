@@ -37,7 +37,8 @@ const ExportedFile = z
       description: 'The whole history up to the session. Otherwise only the session.',
     }),
     optional: z.boolean().default(false).meta({
-      description: 'A table without rows on the session, such as a proforma file between announcements, makes no file.',
+      description:
+        'A table without rows on the session, such as a proforma file between announcements, produces no file.',
     }),
   })
   .meta({ id: 'ExportedFile' });

@@ -32,7 +32,7 @@ export function canonical(expression: DatapointExpression): ExpressionNode {
       return operands.slice(1).reduce((left, right) => join(node.operator, left, right), operands[0]!);
     }
     case 'function':
-      return callFunction(node.name, node.operands.map(canonical), node);
+      return createFunctionCall(node.name, node.operands.map(canonical), node);
     case 'not':
       return { node: 'not', operand: canonical(node.operand) };
     case 'all':
@@ -50,8 +50,9 @@ export function canonical(expression: DatapointExpression): ExpressionNode {
 function canonicalField(field: FieldRequest): ExpressionNode {
   const { aggregate, transform, window, lag } = field;
   const own = aggregate === 'last' ? fieldNode(field) : fieldNode({ ...field, lag: 0 });
-  const aggregated = aggregate === 'last' ? own : callFunction(aggregate, [own], { window: window ?? undefined, lag });
-  return transform === 'none' ? aggregated : callFunction(transform, [aggregated], {});
+  const aggregated =
+    aggregate === 'last' ? own : createFunctionCall(aggregate, [own], { window: window ?? undefined, lag });
+  return transform === 'none' ? aggregated : createFunctionCall(transform, [aggregated], {});
 }
 
 /** Returns a datapoint with only the members that differ from its defaults. */
@@ -87,7 +88,7 @@ export function combine(kind: 'all' | 'any', operands: readonly ExpressionNode[]
 }
 
 /** Creates a function call; `last` without a window only shifts a field. */
-export function callFunction(
+export function createFunctionCall(
   name: string,
   operands: readonly ExpressionNode[],
   { by, over, window, lag, low, high }: FunctionOptions,

@@ -1,6 +1,6 @@
 import { latest } from '../field-request.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { callFunction, combine, fieldNode, join, negate } from './canonical.js';
+import { createFunctionCall, combine, fieldNode, join, negate } from './canonical.js';
 import { createCursor, found, type Cursor } from './cursor.js';
 import { FUNCTION_NAMES } from './functions/catalogue.js';
 import { SyntaxFault, tokensOf, type Span, type Token } from './lexer.js';
@@ -170,7 +170,7 @@ function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
     return cursor.placed(fieldWith(cursor, token, { options, spans }), start);
   const { dataset, ...own } = options;
   if (dataset !== undefined) cursor.fail(`${name} does not accept dataset=`, spans.get('dataset'));
-  return cursor.placed(callFunction(name, operands, own), start);
+  return cursor.placed(createFunctionCall(name, operands, own), start);
 }
 
 function numberOf(cursor: Cursor, token: Token): number {

@@ -1,6 +1,6 @@
 import { dot } from '../../numbers/dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
-import { outcomesAt, tailAverage, tailSize } from '../../objectives/tail.js';
+import { computeOutcomes, tailAverage, tailSize } from '../../objectives/tail.js';
 import { returnShortfall, worstVariance } from '../../objectives/robustness.js';
 import { evennessOf } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
@@ -28,7 +28,7 @@ export function goalValue(problem: Problem, weights: Float64Array, priced = 0): 
           : metricSquare(correlationOf(metric), offset);
     return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
   }
-  if (goal.form === 'tail') return tailAverage(outcomesAt(goal, weights), tailSize(goal)) + off;
+  if (goal.form === 'tail') return tailAverage(computeOutcomes(goal, weights), tailSize(goal)) + off;
   const volatility = Math.sqrt(worstVariance(metric, robustness, weights));
   if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;

@@ -3,7 +3,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
 import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
 import { amongAll, MANY, restingAt, withResting } from './resting-names.js';
@@ -103,7 +103,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   const solver = metered(inner);
   const isWithin = () => solver.spent() < workMax;
   const size = Math.max(tailSize(goal), 1);
-  const unit = tailAverage(outcomesAt(goal, near).map(Math.abs), size) || 1;
+  const unit = tailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
   let among = { ...terms, rows: withResting(rows, resting, near) };
   let { set, isFar: isGrowing } =
     terms.first === undefined ? firstSet(solver, among, unit) : { set: terms.first, isFar: isDear(terms) };
@@ -115,7 +115,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     const whole = result === undefined || resting === null ? result : amongAll(result, rows);
     if (result === undefined || whole === undefined) break;
     const { x } = result.answer.point;
-    const outcomes = outcomesAt(goal, x);
+    const outcomes = computeOutcomes(goal, x);
     const value = tailAverage(outcomes, size);
     const own = setAt(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
@@ -164,7 +164,7 @@ interface FirstSet {
  */
 function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
   const size = Math.max(tailSize(goal), 1);
-  const outcomes = outcomesAt(goal, near);
+  const outcomes = computeOutcomes(goal, near);
   const known: TailSet = {
     scenarios: worst(outcomes, Math.max(Math.ceil(FIRST * size), SMALL)),
     peaks: peaksAt(goal, near, worst(outcomes, 2 * Math.ceil(size))),

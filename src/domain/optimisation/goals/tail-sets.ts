@@ -1,4 +1,4 @@
-import { outcomesAt, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
 import type { TailSet } from './tail-program.js';
 
 /**
@@ -15,7 +15,7 @@ const NAMED_BESIDE = 0.6;
 const GROWING = 0.1;
 
 /** Returns the worst scenarios of some weights. */
-export function setAt(goal: TailGoal, weights: Float64Array, outcomes = outcomesAt(goal, weights)): TailSet {
+export function setAt(goal: TailGoal, weights: Float64Array, outcomes = computeOutcomes(goal, weights)): TailSet {
   const size = Math.max(tailSize(goal), 1);
   return {
     scenarios: worst(outcomes, Math.ceil(NAMED * size + NAMED_BESIDE * weights.length) + 1),

@@ -101,7 +101,7 @@ function assertAlike(
   if (first === undefined) return;
   const [wanted, own] = [first.factors, factors].map((of) => (of === null ? 'none' : of.factors.join(', ')));
   if (wanted === own) return;
-  const message = `The factors of ${date} are ${own}, those of ${first.date} ${wanted}; every date needs the same in one order.`;
+  const message = `The factors on ${date} are ${own}, those on ${first.date} ${wanted}; all dates must have the same factors in the same order.`;
   problems.error({ code: 'NOT_IN_CHOICES', path, message });
 }
 

@@ -20,7 +20,7 @@ type Place = Extract<DatabasePlace, { kind: 'postgresql' }>;
 const CONNECT_MS = 5000;
 /** Longest single statement: the server ends it. */
 const STATEMENT_MS = 600_000;
-/** Longest wait for a table that somebody else has locked: readers wait for nobody but who changes the table's definition. */
+/** Maximum wait for a locked table. Only a change of the table's definition blocks readers. */
 const LOCK_MS = 5000;
 /** Rows of a table that is not copied. */
 const FETCH_ROWS = 10_000;

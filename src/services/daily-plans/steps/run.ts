@@ -22,7 +22,7 @@ export interface RunDependencies {
   readonly follow: () => Promise<unknown>;
 }
 
-/** Times that a run of somebody else is waited for before an index counts as blocked. */
+/** Maximum number of waits for a run of another author before an index counts as blocked. */
 const ATTEMPTS_MAX = 3;
 
 export function runPerformer(dependencies: RunDependencies): Performer<'run'> {

@@ -13,7 +13,7 @@ export interface Verdict {
 const NO_HASH = '0'.repeat(64);
 
 /**
- * Holds a log to its chain of hashes and to its signatures, in the browser: nobody has to believe the service.
+ * Verifies the hash chain and the signatures of a log in the browser, without trusting the service.
  * @cost 0.1 ms an entry, on other threads
  */
 export async function verifyEntries(

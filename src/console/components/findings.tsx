@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { isMissing, messageInWords } from '../words/findings.js';
+import { isMissing } from '../words/findings.js';
 import { Badge } from './badge.js';
 import './findings.css';
 
@@ -42,7 +42,7 @@ function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsP
             <Badge kind={KINDS[finding.severity]}>{finding.severity}</Badge>
           )}
           <div>
-            {messageInWords(finding)}
+            {finding.message}
             <FindingDetails finding={finding} address={addressOf?.(finding.path) ?? null} />
           </div>
         </li>

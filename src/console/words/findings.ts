@@ -1,5 +1,4 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { labelOf } from './labels.js';
 
 /** True if a finding says that a value is missing, which is no mistake before the field was edited. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
@@ -8,17 +7,6 @@ export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
 /** True if two reports have the same finding. */
 export const isSameFinding = (a: Finding, b: Finding): boolean =>
   a.code === b.code && a.path === b.path && a.message === b.message;
-
-/** Message of a finding outside its form: the words of the path replace the path at its beginning. */
-export function messageInWords(finding: Pick<Finding, 'message' | 'path'>): string {
-  const label = labelOf(
-    finding.path
-      .split('.')
-      .at(-1)!
-      .replaceAll(/\[\d+\]/g, ''),
-  ); // A split text has a last part.
-  return messageAt(finding, finding.path, label);
-}
 
 /** Number of names suggested. */
 const SUGGESTED_MAX = 3;

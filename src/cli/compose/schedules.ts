@@ -33,7 +33,6 @@ export interface SchedulesInput {
 export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
   const publication = composePublication(rooms, runs);
-  const governance = composeGovernance(rooms, { ...indices, ...publication, removals });
   const { documents, settings, calendars, now, log } = rooms;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
@@ -67,12 +66,18 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       .then(whenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
   });
-  const onClosures = documents.subscribe('closures-recorded', ({ calendar: code }) => {
+  /** Makes open days of a closed exchange due: each ends with the reason of the closure. */
+  const endClosedDays = async (code: string): Promise<void> => {
     if (role === 'worker') return;
-    followClosures(documents, calendars)
-      .then(() => resumeDays(resumed, isWithoutSession(code, calendars)))
+    await resumeDays(resumed, isWithoutSession(code, calendars))
       .then(whenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
+  };
+  const governance = composeGovernance(rooms, { ...indices, ...publication, removals, endClosedDays });
+  const onClosures = documents.subscribe('closures-recorded', ({ calendar: code }) => {
+    followClosures(documents, calendars)
+      .then(() => endClosedDays(code))
+      .catch((cause: unknown) => log.error({ err: cause }, 'the recorded changes of calendars could not be read'));
   });
   const ends = [onApproval, onClosures, changes.close];
   open.push({ close: runner.close }, { close: async () => ends.forEach((end) => end()) });

@@ -12,8 +12,8 @@ export interface DayKeeper {
   dropItems(position: number, indexId: string): Promise<void>;
   dropItem(position: number, key: string): Promise<void>;
   log(position: number, at: string, message: string): Promise<void>;
-  /** Writes the day as it is and gives its lease back. @throws LeaseLost */
-  release(): Promise<void>;
+  /** Writes the end of a round and gives the lease back at once: who sees the end may change the day. @throws LeaseLost */
+  end(change: (day: DayDocument) => DayDocument): Promise<void>;
 }
 
 export function keepDay(
@@ -61,8 +61,9 @@ export function keepDay(
       changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => item.key !== key) })),
     log: (position, at, message) =>
       changeAt(position, (step) => ({ ...step, log: [...step.log, { at, message }].slice(-LOG_LINES_MAX) })),
-    async release() {
+    async end(next) {
       await writing;
+      day = next(day);
       await days.save(day, { holder, isOver: true });
     },
   };

@@ -119,14 +119,14 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
         reason: null,
       }));
       const closure = closureOn(day);
-      if (closure !== undefined) return await keeper.change((now) => closedDay(now, closure, timestamp()));
+      if (closure !== undefined) return await keeper.end((now) => closedDay(now, closure, timestamp()));
       const fault = authorFault(day);
       const terms = { keeper, performers, carried, timestamp, monotonicMs: clock.monotonicMs, signal };
       const end: RoundEnd =
         fault === undefined
           ? await performRound({ ...terms, order: await orderOf(day.plan.indices) })
           : { state: 'blocked', reason: fault, held: keeper.day().held };
-      await keeper.change((now) => ended(now, end, clock.now()));
+      await keeper.end((now) => ended(now, end, clock.now()));
       log.info(
         { schedule_id: day.schedule_id, date: day.date, state: end.state, reason: end.reason },
         'a round of a day ended',
@@ -139,13 +139,12 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
         ? 'The service was stopped.'
         : 'A step failed unexpectedly; the log of the service says why.';
       const end: RoundEnd = { state: 'waiting', reason, held: keeper.day().held };
-      await keeper.change((now) => ({
+      await keeper.end((now) => ({
         ...ended(now, end, clock.now()),
         ...(signal.aborted && { next_attempt_at: timestamp() }),
       }));
     } finally {
       clearInterval(renewal);
-      await keeper.release().catch(() => {}); // Lost, or the store is away: the lease ends of itself.
     }
   }
 

@@ -70,6 +70,12 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     await tx.put('schedule-state', day.schedule_id, { ...state, open, ...(mayHaveFiles && { files_from: day.date }) });
   }
 
+  /** A day as its process has it, with what people waived meanwhile: it is due again at once for their sake. */
+  function withWaivers(day: DayDocument, { waivers }: DayDocument): DayDocument {
+    if (waivers.length === day.waivers.length) return day;
+    return { ...day, waivers, ...(!hasEnded(day) && { next_attempt_at: formatTimestamp(now()) }) };
+  }
+
   return {
     get: (scheduleId, date) => readDay(documents, scheduleId, date),
     state: (scheduleId) => readState(documents, scheduleId),
@@ -104,7 +110,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           const stored = await readDay(tx, day.schedule_id, day.date);
           if (stored?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
           const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
-          await putDay(tx, { ...day, lease });
+          await putDay(tx, { ...withWaivers(day, stored), lease });
         },
         { reserve: true },
       ),

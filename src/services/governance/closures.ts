@@ -42,11 +42,13 @@ export interface ClosuresDependencies {
   readonly calendars: LiveCalendars;
   /** Lists the differences between two states of one calendar. */
   readonly compare: (before: ExchangeCalendar, after: ExchangeCalendar) => Promise<ClosureEffect>;
+  /** Makes open days of schedules without a session on a calendar due at once, so that a client can wait for their end. */
+  readonly endClosedDays: (code: string) => Promise<void>;
 }
 
 const KIND = 'closures';
 
-export function createClosures({ documents, calendars, compare }: ClosuresDependencies): Closures {
+export function createClosures({ documents, calendars, compare, endClosedDays }: ClosuresDependencies): Closures {
   /** @throws Refusal CALENDAR_NOT_FOUND */
   function requireCalendar(code: string): ExchangeCalendar {
     const option = calendars.list().find((one) => fileNameOf(one.code) === fileNameOf(code));
@@ -93,6 +95,12 @@ export function createClosures({ documents, calendars, compare }: ClosuresDepend
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
   }
 
+  /** Applies what was recorded before the answer: the event of the commit, for other processes, comes later. */
+  async function follow({ code }: ExchangeCalendar): Promise<void> {
+    await followClosures(documents, calendars);
+    await endClosedDays(code);
+  }
+
   return {
     list,
     get,
@@ -114,7 +122,7 @@ export function createClosures({ documents, calendars, compare }: ClosuresDepend
         },
         { by },
       );
-      await followClosures(documents, calendars);
+      await follow(calendar);
       return get(code);
     },
     async remove(code, ifMatch, by) {
@@ -130,7 +138,7 @@ export function createClosures({ documents, calendars, compare }: ClosuresDepend
         },
         { by },
       );
-      await followClosures(documents, calendars);
+      await follow(calendar);
     },
   };
 }

@@ -16,6 +16,8 @@ export interface CommitEvents {
   'market-declared': Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'>;
   /** A dataset that is not the active one has another content. */
   'store-content': { readonly market: MarketIdentity };
+  /** A dataset was removed. */
+  'store-removed': { readonly store_id: string };
   /** The data of a managed dataset moved to another folder. */
   'folder-replaced': {
     readonly store_id: string;

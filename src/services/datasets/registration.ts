@@ -257,6 +257,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       await tx.delete('store', datasetId);
       await activations.forget(tx, datasetId);
       publishReplaced(tx, document);
+      tx.publish({ type: 'store-removed', store_id: datasetId });
       await forgetJobsAbout(tx, jobs, deleted);
       return forgetDataVersions(tx, datasetId);
     };

@@ -3,6 +3,7 @@ import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow } from '#store/postgres/commit-order.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
@@ -254,7 +255,7 @@ export function rowOf(record: JobRecord, lease?: { readonly node: string; readon
 
 /** Parses a stored job; undefined if it is absent or unreadable. */
 export function recordOf(stored: FoundBody): JobRecord | undefined {
-  return stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, stored.id);
+  return readStored(stored, readJobRecord);
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE */

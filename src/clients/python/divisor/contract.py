@@ -6643,8 +6643,10 @@ class Limits(t.TypedDict):
     MAX_SWEEP_RESULT_ROWS: float
     #: Accounts of a batch: an hour of two workers at 70 ms each.
     MAX_BATCH_ACCOUNTS: float
-    #: Accounts of a batch: 4 million lots.
+    #: Accounts of a batch as JSON: 4 million lots.
     MAX_BATCH_BYTES: float
+    #: Accounts of a batch as lines or a table, which are stored until it ends: 100,000 with 8,000 lots.
+    MAX_BATCH_UPLOAD_BYTES: float
     #: Lots of one account.
     MAX_ACCOUNT_LOTS: float
     #: Rows of a block of a result.

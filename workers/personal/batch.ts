@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { accountsOf } from '#domain/personal/account-lines.js';
 import type { BatchCommon } from '#domain/personal/batch-common.js';
-import { BLOCK_ACCOUNTS, VOLUME_ACCOUNTS } from '#domain/personal/batch-parts.js';
+import { BLOCK_ACCOUNTS, PART_ACCOUNTS, VOLUME_ACCOUNTS } from '#domain/personal/batch-parts.js';
 import { createBatchSummary } from '#domain/personal/batch-view.js';
 import { composeCommon } from '#domain/personal/compose-common.js';
 import { solveOutcome, type AccountOutcome } from '#domain/personal/solve-accounts.js';
@@ -24,9 +24,9 @@ let last: { readonly key: string; readonly common: BatchCommon } | undefined;
 export const batchPart: Task<'batch-part'> = async (input, control) => {
   const common = await commonOf(input, control);
   const outcomes: string[] = [];
-  for (const [part, lines] of input.lines.entries())
+  for (const lines of input.lines)
     for (const line of accountsOf(lines)) {
-      control.report(part / input.lines.length, `account ${line.position + 1}`);
+      control.report(outcomes.length / (PART_ACCOUNTS * input.lines.length), `account ${line.position + 1}`);
       const path = `accounts[${line.position}]`;
       outcomes.push(
         JSON.stringify(

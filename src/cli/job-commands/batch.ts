@@ -11,7 +11,7 @@ export const batch: JobCommand<BatchView> = {
   words: [
     { name: 'FILE', help: 'Accounts: .json (a request), .ndjson (terms, then an account per line), or .csv (lots).' },
   ],
-  notes: `A .csv file has one row per lot: account_id, identifier, shares, cost, acquired. A row with identifier CASH has the cash
+  notes: `A .csv file has one row per lot: account_id, identifier, shares, cost, acquired, sorted by account. A row with identifier CASH has the cash
 of the account in shares. With a .csv file --terms names the terms.`,
   flags: {
     terms: { type: 'string', value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
@@ -31,11 +31,9 @@ of the account in shares. With a .csv file --terms names the terms.`,
       ['largest gap', right(view.largest_gap === null ? '-' : view.largest_gap.toExponential(1))],
     ])}${view.refused.flatMap(({ findings }) => findings.map(({ message }) => `  ${message}\n`)).join('')}`,
   notices: ({ refused }) => refused.flatMap(({ findings }) => findings.map(({ message }) => message)),
-  async file(client, view) {
-    const lines: string[] = [];
+  async *file(client, view) {
     for (let block = 0; block < view.blocks; block++)
-      lines.push(...(await blockOf(client, view.batch_id, block)).map((one) => JSON.stringify(one)));
-    return Buffer.from(`${lines.join('\n')}\n`);
+      for (const one of await blockOf(client, view.batch_id, block)) yield Buffer.from(`${JSON.stringify(one)}\n`);
   },
 };
 

@@ -29,7 +29,7 @@ export type AccountsFile = Readonly<z.infer<typeof AccountsFile>>;
 /** Accounts of a part as they are solved. */
 export interface PartLines {
   /** Lines of JSON, an account each; blank ones are no accounts. */
-  readonly bytes: Uint8Array;
+  readonly text: string;
   /** Position of the first account in the batch. */
   readonly position: number;
   readonly line: number | null;

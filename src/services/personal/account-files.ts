@@ -25,18 +25,25 @@ export interface SentLines {
  * Writes accounts as an artifact with the cuts of its parts. Memory does not grow with their number.
  * @throws Refusal VALIDATION_FAILED without accounts and with too many, STORAGE_FULL
  */
-export async function storeAccounts(sent: SentLines, artifacts: Pick<ArtifactStore, 'claim' | 'writeFile'>): Promise<AccountsFile> {
-  const path = await artifacts.claim(CLAIMED_BYTES);
-  const cutter = createCutter(sent.line);
+export async function storeAccounts(
+  sent: SentLines,
+  artifacts: Pick<ArtifactStore, 'claim' | 'file' | 'writeFile' | 'remove'>,
+): Promise<AccountsFile> {
+  const claimed = await artifacts.claim(CLAIMED_BYTES);
   try {
+    const path = await artifacts.file({ name: claimed });
+    const cutter = createCutter(sent.line);
     await pipeline(cutter.pieces(sent.lines), createWriteStream(path, { mode: 0o600 }));
+    const parts = cutter.end();
+    const { name, bytes, sha256 } = await artifacts.writeFile(path);
+    return { file: { name, bytes, sha256 }, parts };
   } catch (failure) {
-    if (isFull(failure)) throw new Refusal('STORAGE_FULL', 'The accounts could not be written.', null, { cause: failure });
+    if (isFull(failure))
+      throw new Refusal('STORAGE_FULL', 'The accounts could not be written.', null, { cause: failure });
     throw failure;
+  } finally {
+    await artifacts.remove([claimed]);
   }
-  const parts = cutter.end();
-  const file = await artifacts.writeFile(path);
-  return { file: { name: file.name, bytes: file.bytes, sha256: file.sha256 }, parts };
 }
 
 /** Copies lines and cuts them into parts. */

@@ -42,7 +42,8 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     const bytes = length === 0 ? new Uint8Array(0) : await artifacts.read(file, { start, end: start + length });
     if (createHash('sha256').update(bytes).digest('hex') !== sha256)
       throw new Refusal('DOCUMENT_UNREADABLE', 'Accounts of the batch are damaged: submit it again.');
-    return { bytes, line, position: before.reduce((sum, { accounts }) => sum + accounts, 0) };
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+    return { text, line, position: before.reduce((sum, { accounts }) => sum + accounts, 0) };
   }
 
   return jobKind(

@@ -24,7 +24,7 @@ import { storeAccounts, type SentLines } from './account-files.js';
 export interface BatchesDependencies {
   readonly documents: DocumentStore;
   readonly jobs: JobSystem;
-  readonly artifacts: Pick<ArtifactStore, 'claim' | 'writeFile' | 'remove'>;
+  readonly artifacts: Pick<ArtifactStore, 'claim' | 'file' | 'writeFile' | 'remove'>;
   readonly markets: Markets;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<BatchPayload>;

@@ -7317,7 +7317,7 @@ export interface PersonalAccount {
   readonly tracking_error_limit?: number | null | undefined;
   /** Minimum trade, in money. */
   readonly minimum_trade?: number | undefined;
-  /** Trades before `as_of`. */
+  /** Trades before `as_of`, with shares as they count on it, after splits. */
   readonly recent?: readonly RecentTrade[] | undefined;
   /** Groups of securities that count as the same for wash sales. */
   readonly substitutes?: readonly (readonly string[])[] | undefined;

@@ -8198,7 +8198,7 @@ class PersonalAccount(_PersonalAccount, total=False):
     tracking_error_limit: t.Optional[float]
     #: Minimum trade, in money.
     minimum_trade: float
-    #: Trades before `as_of`.
+    #: Trades before `as_of`, with shares as they count on it, after splits.
     recent: t.Sequence[RecentTrade]
     #: Groups of securities that count as the same for wash sales.
     substitutes: t.Sequence[t.Sequence[str]]

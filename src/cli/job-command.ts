@@ -35,7 +35,11 @@ export interface JobCommand<R> extends Grammar {
   /** Required extension of the file that `--out` names, such as `.pdf`. */
   readonly ending?: string;
   /** Content of the file that `--out` names. Default: the result as JSON. */
-  file?(client: DivisorClient, result: R, asked: AskedFile): Promise<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
+  file?(
+    client: DivisorClient,
+    result: R,
+    asked: AskedFile,
+  ): Promise<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
 }
 
 export interface AskedFile {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
-import { BATCH_TABLE_NAMES } from '#domain/personal/batch-tables.js';
+import { BATCH_TABLE_NAMES } from '#domain/exports/batch-tables.js';
 import { BatchRequest } from '#domain/personal/account-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';

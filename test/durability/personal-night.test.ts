@@ -25,7 +25,8 @@ const TICKS = 100;
 let service: Listening;
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const init = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  const init =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
   const response = await fetch(`${service.url}${path}`, { method, ...init });
   const answer = (await response.json()) as T;
   expect(response.status, JSON.stringify(answer)).toBeLessThan(300);
@@ -130,7 +131,12 @@ async function prepare(): Promise<CommonJson> {
   const market = { store_id: 'market', seed: 3, assets: ASSETS, start: '2022-01-03', end: DAY };
   await ask('POST', '/data/synthetic', market);
   await finished('generate:market');
-  const index = { name: 'Even', calendar: 'XNYS', base_date: '2022-01-03', pipeline: { weighting: { type: 'EqualWeight' } } };
+  const index = {
+    name: 'Even',
+    calendar: 'XNYS',
+    base_date: '2022-01-03',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  };
   await ask('PUT', '/indices/EVEN', { ...index, id: 'EVEN' });
   await ask('POST', '/analytics/EVEN/backtest', {});
   await finished('backtest:EVEN');
@@ -170,7 +176,7 @@ async function compareBlocks(view: BatchView, common: CommonJson, early: Readonl
     const text = await response.text();
     if (early.has(block) && early.get(block) !== text) faults.push(`block ${block} has changed`);
     for (const result of (JSON.parse(text) as { accounts: AccountResult[] }).accounts) {
-      if (result.account_id !== `A${at}`) faults.push(`${result.account_id} stands at ${at}`);
+      if (result.account_id !== `A${at}`) faults.push(`${result.account_id} is at position ${at}`);
       if (at % step === 0) faults.push(...verifyResult(known, Account.parse(accountOf(common, at)), result));
       at++;
     }

@@ -106,7 +106,10 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
 };
 
 /** Writes some of the artifacts of a task. */
-async function writeSome({ destination, names }: SumBatchInput['outputs'], contents: Readonly<Record<string, Uint8Array>>) {
+async function writeSome(
+  { destination, names }: SumBatchInput['outputs'],
+  contents: Readonly<Record<string, Uint8Array>>,
+) {
   const bytes = Object.entries(contents).map(([file, content]) => [file, outputContent(content)] as const);
   return writeOutputs({ destination, names }, Object.fromEntries(bytes));
 }

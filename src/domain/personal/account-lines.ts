@@ -17,7 +17,11 @@ export function parseLine(text: string, line: number): AccountLine {
 }
 
 /** Yields the accounts of a part with their positions in the batch. */
-export function* accountsOf({ text: lines, position, line }: PartLines): Generator<AccountLine & { readonly position: number }> {
+export function* accountsOf({
+  text: lines,
+  position,
+  line,
+}: PartLines): Generator<AccountLine & { readonly position: number }> {
   let at = position;
   for (const [number, text] of lines.split('\n').entries())
     if (text.trim() !== '') yield { ...parseLine(text, (line ?? 1) + number), position: at++ };

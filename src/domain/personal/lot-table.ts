@@ -49,7 +49,8 @@ export async function* accountsOfLots(lines: AsyncIterable<Buffer>): AsyncGenera
     const id = cells[header.indexOf('account_id')] ?? '';
     if (open?.account_id !== id) {
       if (open !== undefined) yield JSON.stringify(open);
-      if (seen.has(id)) throw refusedAt(number, `rows of the account ${id} are not consecutive: sort the table by account_id`);
+      if (seen.has(id))
+        throw refusedAt(number, `rows of the account ${id} are not consecutive: sort the table by account_id`);
       seen.add(id);
       open = { account_id: id, cash: 0, lots: [], source: { columns: header, lines: [] } };
     }

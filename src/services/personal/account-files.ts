@@ -65,7 +65,8 @@ function createCutter(firstLine: number | null) {
       let size = 0;
       for await (const bytes of lines) {
         line++;
-        const isBlank = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1', 0, 64).trim() === '';
+        const isBlank =
+          Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1', 0, 64).trim() === '';
         if (!isBlank) {
           if (++total > LIMITS.MAX_BATCH_ACCOUNTS) throw countRefusal(`more than ${LIMITS.MAX_BATCH_ACCOUNTS}`);
           open.accounts++;

@@ -28,7 +28,12 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
   async function commonOrder({ terms, documents: reached, models, data_version }: BatchPayload) {
     await markets.settled();
     const { served } = await dataVersions.at(data_version);
-    return { market: served.identity, documents: reached, terms, ...(await optimisedModels(documents, artifacts, models)) };
+    return {
+      market: served.identity,
+      documents: reached,
+      terms,
+      ...(await optimisedModels(documents, artifacts, models)),
+    };
   }
 
   async function partOrder({ accounts: { file, parts } }: BatchPayload, wanted: readonly number[]) {
@@ -62,7 +67,11 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
           return (await attempt.compute('batch-part', order, share)).outcomes;
         },
       });
-      const files = written.map(({ artifact: { name, sha256 }, parts: own }) => ({ artifact: name, sha256, parts: own }));
+      const files = written.map(({ artifact: { name, sha256 }, parts: own }) => ({
+        artifact: name,
+        sha256,
+        parts: own,
+      }));
       const sizes = parts.map(({ accounts }) => accounts);
       const accounts = sizes.reduce((sum, size) => sum + size, 0);
       const names = Array.from({ length: Math.ceil(accounts / VOLUME_ACCOUNTS) }, (_, at) => `accounts${at}`);

@@ -1,4 +1,4 @@
-import { BATCH_TABLES, batchTableRows, type BatchTable } from '#domain/personal/batch-tables.js';
+import { BATCH_TABLES, batchTableRows, type BatchTable } from '#domain/exports/batch-tables.js';
 import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK } from '#domain/personal/batch-parts.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
@@ -34,7 +34,9 @@ export interface BatchResults {
    */
   accounts(wanted: WantedBlock): Promise<Uint8Array<ArrayBuffer>>;
   /** A block as a table. @throws like `accounts` */
-  table(wanted: WantedBlock & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> }): Promise<Uint8Array<ArrayBuffer>>;
+  table(
+    wanted: WantedBlock & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
+  ): Promise<Uint8Array<ArrayBuffer>>;
   /** The common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
 }
@@ -90,8 +92,12 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
           throw new Refusal('JOB_RUNNING', `Block ${block} of the batch ${batchId} is not solved yet.`, {
             job_id: `batch:${batchId}`,
           });
-        const lines = Buffer.from(await artifacts.read(file.artifact)).toString().split('\n');
-        const before = file.parts.slice(0, file.parts.indexOf(part)).reduce((sum, own) => sum + parts[own]!.accounts, 0);
+        const lines = Buffer.from(await artifacts.read(file.artifact))
+          .toString()
+          .split('\n');
+        const before = file.parts
+          .slice(0, file.parts.indexOf(part))
+          .reduce((sum, own) => sum + parts[own]!.accounts, 0);
         return lines.slice(before, before + parts[part]!.accounts).join(',');
       }),
     );

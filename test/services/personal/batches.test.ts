@@ -88,7 +88,10 @@ describe('a batch of accounts', () => {
       ['C3', expect.stringContaining('line 7, column 5: ')],
     ]);
     const unsorted = await send([...rows, `C1,${b},10,30,2023-05-01`]);
-    expect([unsorted.status, await unsorted.text()]).toEqual([422, expect.stringContaining('line 9: rows of the account C1')]);
+    expect([unsorted.status, await unsorted.text()]).toEqual([
+      422,
+      expect.stringContaining('line 9: rows of the account C1'),
+    ]);
   }, 60_000);
 
   test('is read as tables in Arrow and Parquet', async () => {

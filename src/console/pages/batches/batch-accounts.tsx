@@ -92,7 +92,14 @@ const ACCOUNTS: readonly Column<Account>[] = [
     of: (account: Account) => account.value ?? null,
     write: (value) => decimal(value, 0),
   }),
-  numeric({ id: 'tax', title: 'Tax', width: 90, adds: true, of: (account: Account) => account.tax ?? null, write: decimal }),
+  numeric({
+    id: 'tax',
+    title: 'Tax',
+    width: 90,
+    adds: true,
+    of: (account: Account) => account.tax ?? null,
+    write: decimal,
+  }),
   numeric({
     id: 'saved',
     title: 'Tax saved',
@@ -146,6 +153,7 @@ function AccountPanel({ account }: { readonly account: Account }) {
         label="trades"
         columns={TRADES}
         rows={trades}
+        sort={{ column: 'side', direction: 'desc' }}
         keyOf={(trade) => `${trade.side} ${trade.identifier} ${trade.lot ?? ''} ${trade.gain ?? ''}`}
       />
     </SidePanel>
@@ -156,8 +164,15 @@ const TRADES: readonly Column<BatchTrade>[] = [
   { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
   { id: 'side', title: 'Side', width: 50, value: ({ side }) => side },
   numeric({ id: 'shares', title: 'Shares', width: 80, of: ({ shares }: BatchTrade) => shares, write: figure }),
-  { id: 'acquired', title: 'Bought', width: 90, priority: 2, value: ({ acquired }) => acquired ?? null },
-  numeric({ id: 'cost', title: 'Basis', width: 80, priority: 3, of: ({ cost }: BatchTrade) => cost ?? null, write: decimal }),
+  { id: 'acquired', title: 'Bought', width: 84, value: ({ acquired }) => acquired ?? null },
+  numeric({
+    id: 'cost',
+    title: 'Basis',
+    width: 80,
+    priority: 3,
+    of: ({ cost }: BatchTrade) => cost ?? null,
+    write: decimal,
+  }),
   numeric({ id: 'gain', title: 'Gain', width: 80, of: ({ gain }: BatchTrade) => gain ?? null, write: decimal }),
   { id: 'term', title: 'Term', width: 60, priority: 2, value: ({ term }) => term ?? null },
 ];

@@ -49,7 +49,10 @@ function Result({ view }: { readonly view: BatchView }) {
           <Bars
             label="Tracking error by percentile"
             isPlain
-            bars={Object.entries(view.tracking_error).map(([name, value]) => ({ label: PERCENTILES[name] ?? name, value }))}
+            bars={Object.entries(view.tracking_error).map(([name, value]) => ({
+              label: PERCENTILES[name] ?? name,
+              value,
+            }))}
             format={(value) => percent(value, 3)}
           />
         </Section>
@@ -66,7 +69,12 @@ function Result({ view }: { readonly view: BatchView }) {
       )}
       {view.refused.length > 0 && (
         <Section title="Refused accounts" aside={view.refused.length < 100 ? undefined : 'the first 100'}>
-          <Table label="refused accounts" columns={REFUSED} rows={view.refused} keyOf={({ position }) => String(position)} />
+          <Table
+            label="refused accounts"
+            columns={REFUSED}
+            rows={view.refused}
+            keyOf={({ position }) => String(position)}
+          />
         </Section>
       )}
       <BatchAccounts view={view} />

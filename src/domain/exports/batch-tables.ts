@@ -1,5 +1,5 @@
-import { count, date, fraction, money, number, text, type ExportColumn } from '../exports/export-table.js';
-import type { AccountOutcome } from './solve-accounts.js';
+import { count, date, fraction, money, number, text, type ExportColumn } from './export-table.js';
+import type { AccountOutcome } from '../personal/solve-accounts.js';
 
 /** Tables of the results of a batch as files. */
 export const BATCH_TABLES = {

@@ -52,7 +52,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
   };
 }
 
-/** Returns the hours of a day by the rules; those of the session before it for a day without a session. */
+/** Returns the hours by the rules; for a day without a session, the hours of the previous session. */
 export const usualHoursOn = (
   { hoursOn, sessions }: Pick<ExchangeCalendar, 'hoursOn' | 'sessions'>,
   day: Day,

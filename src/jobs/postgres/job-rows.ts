@@ -251,12 +251,13 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
     async places(all) {
       const rows = await database.query<PlaceRow>(
         `SELECT place.*, ${documentColumns('document')} FROM (
-            SELECT job_id, nextval('${schema}.job_sequence') AS sequence,
+            SELECT job_id, number, nextval('${schema}.job_sequence') AS sequence,
               (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS queued,
               (SELECT count(*) FROM ${jobs} AS own WHERE status = 'pending' AND own.owner = added.owner)::int AS of_owner
-            FROM unnest($1::text[], $2::text[]) AS added(job_id, owner) OFFSET 0
+            FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS added(job_id, owner, number) OFFSET 0
           ) AS place
-          LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true`,
+          LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
+          ORDER BY number`,
         [all.map(({ jobId }) => jobId), all.map(({ owner }) => owner)],
       );
       return rows.map((row) => {

@@ -10957,7 +10957,7 @@ export interface StudyView {
   readonly runs: number;
   /** Number of these with a result. */
   readonly solved: number;
-  /** Number of these without one. */
+  /** Number of these that have an error. */
   readonly refused: number;
   /** In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows. */
   readonly rows: readonly StudyRow[];

@@ -12093,7 +12093,7 @@ class StudyView(t.TypedDict):
     runs: int
     #: Number of these with a result.
     solved: int
-    #: Number of these without one.
+    #: Number of these that have an error.
     refused: int
     #: In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows.
     rows: t.Sequence[StudyRow]

@@ -27,8 +27,11 @@ export function describeStudies(): void {
       const { rows } = result as { readonly rows: readonly StudyRow[] };
       expect(block.body).toMatchObject({ count: 10, block: 0, blocks: 1, rows });
       expect(rows.map(({ run_id: id, error }) => id ?? error!.code)).toEqual([
-        ...['S-1', 'S-2', 'INFEASIBLE', 'NO_DATA_IN_RANGE'],
-        ...['S-5', 'S-6', 'S-7', 'S-8', 'S-9', 'S-10'],
+        'S-1',
+        'S-2',
+        'INFEASIBLE',
+        'NO_DATA_IN_RANGE',
+        ...Array.from({ length: 6 }, (_, i) => `S-${i + 5}`),
       ]);
       const own = single.result as OptimisationRunResult;
       const stored = await service.ask<OptimisationRunResult>('GET', '/optimise/runs/S-2');

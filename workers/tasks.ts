@@ -9,7 +9,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'account-backtest': async () => (await import('./personal/account-backtest.js')).accountBacktest,
   'sum-batch': async () => (await import('./personal/batch.js')).sumBatch,
   'sweep-part': async () => (await import('./runs/sweep.js')).sweepPart,
-  'sum-rerun': async () => (await import('./runs/rerun.js')).sumRerun,
+  'sum-rows': async () => (await import('./output/sum-rows.js')).sumRows,
   'sum-sweep': async () => (await import('./runs/sweep.js')).sumSweep,
   'view-run': async () => (await import('./views/view-run.js')).viewRun,
   'run-text': async () => (await import('./runs/run-text.js')).runText,

@@ -2,9 +2,7 @@ import { assert } from '../assert.js';
 import { orientRow } from '../algebra/symmetric-eigen.js';
 import type { Engine } from '../engines/engine.js';
 
-/**
- * Components whose variance is below this share of the largest are rounding: their vectors would be noise over noise.
- */
+/** Components whose variance is below this share of the largest are rounding errors, with arbitrary vectors. */
 const NEGLIGIBLE = 1e-14;
 
 export interface PrincipalComponents {
@@ -15,7 +13,7 @@ export interface PrincipalComponents {
 }
 
 /**
- * Largest eigenpairs of X'X, by the smaller of X'X and XX'.
+ * Computes the largest eigenpairs of X'X, by the smaller of X'X and XX'.
  *
  * @param engine   Engine that multiplies and decomposes.
  * @param panel    [rows x columns] row-major; not changed.
@@ -25,7 +23,7 @@ export interface PrincipalComponents {
  * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
  * @cost           An eigenproblem of order min(rows, columns) and, when rows are fewer, one product with the panel.
  * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero
- *   eigenvalues.
+ *                 eigenvalues.
  */
 export function principalComponents(
   engine: Engine,

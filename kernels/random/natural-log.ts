@@ -10,8 +10,8 @@ double[0] = 1;
 const UPPER = words[1] === 0 ? 0 : 1;
 
 /**
- * Natural logarithm in basic operations alone: unlike `Math.log` it gives the same bits on every engine by
- * specification.
+ * Computes the natural logarithm with basic operations only. Unlike `Math.log`, it has the same bits on every
+ * JavaScript engine by specification.
  *
  * @param x  A positive, finite, normal number.
  * @returns  ln x, error below one unit in the last place.

@@ -1,11 +1,11 @@
 import { assert } from '../assert.js';
 import type { LevelBins } from './simulate-paths.js';
 
-/** Standard deviations that the bins reach to either side; what lies beyond falls into the bins at the ends. */
+/** Range of the bins on either side, in standard deviations. Values outside are counted in the outermost bins. */
 const REACH = 6;
 
 /**
- * Bins that hold the levels of a path after each session.
+ * Creates the bins for the levels of a path after each session.
  *
  * @param mean       Mean return of a session.
  * @param deviation  Standard deviation of a session's return.
@@ -46,7 +46,7 @@ export function levelBins({
 }
 
 /**
- * Quantile of the levels that fell into the bins of one session, interpolated inside its bin.
+ * Computes a quantile of the levels counted in the bins of one session, interpolated within its bin.
  *
  * @param bins    The bins.
  * @param counts  [horizon x count] tallies.

@@ -1,12 +1,13 @@
 import { assert } from '../assert.js';
 
 /**
- * Terms added one after the other at the leaves of the tree: enough to pay for the recursion, too few to lose digits.
+ * Number of terms added sequentially at the leaves of the tree: enough to pay for the recursion, and few enough to keep
+ * accuracy.
  */
 const LEAF = 128;
 
 /**
- * Sum of a range of values by pairwise halving, in an order that depends only on the length.
+ * Sums a range of values by pairwise halving, in an order that depends only on the length.
  *
  * @param values  Any values; one that is not finite makes the sum so.
  * @param from    First position, default 0.

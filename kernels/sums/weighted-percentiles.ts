@@ -4,7 +4,7 @@ import { assert } from '../assert.js';
 export interface WeightedValues {
   /** NaN where missing, at least [count]. */
   readonly values: Float64Array;
-  /** Of either sign, at least [count]. */
+  /** Weights of either sign, at least [count]. */
   readonly weights: Float64Array;
   /** How many of both count. */
   readonly count: number;

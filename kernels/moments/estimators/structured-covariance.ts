@@ -13,7 +13,7 @@ export type StructuredEstimator = (typeof STRUCTURED_ESTIMATORS)[number];
 
 export interface StructuredRequest {
   readonly estimator: StructuredEstimator;
-  /** Of a joint move, in standard deviations; read by the Gerber statistic. */
+  /** Threshold of a joint move, in standard deviations; used by the Gerber statistic. */
   readonly threshold: number;
   /** Autocovariances that count; read by Newey and West. */
   readonly lags: number;
@@ -26,10 +26,10 @@ export interface StructuredRequest {
 }
 
 /**
- * A covariance by one of the estimators without a target.
+ * Estimates a covariance by an estimator without a target.
  *
  * @param engine   Engine that computes.
- * @param panel    [observations x assets] row-major returns, finite; spent.
+ * @param panel    [observations x assets] row-major returns, finite; overwritten.
  * @param assets   Columns of `panel`, at least 1.
  * @param request  The estimator and its settings.
  * @param out      [assets x assets] row-major, overwritten; symmetric.

@@ -24,5 +24,5 @@ export function CommentInput({ value, onChange }: CommentInputProps) {
   );
 }
 
-/** Returns a comment as the service takes it: null for an empty text. */
+/** Converts a comment to its value in the API: null for an empty text. */
 export const commentOf = (text: string): string | null => (text.trim() === '' ? null : text);

@@ -11,7 +11,7 @@ import { Progress } from './progress.js';
 
 interface JobStateProps {
   readonly job: JobStatus;
-  /** Asks for the same again, where that can be offered. */
+  /** Repeats the request, if that is possible. */
   readonly onAgain?: (onRefusal: OnRefusal) => Promise<unknown>;
 }
 

@@ -22,7 +22,7 @@ interface JobTableProps {
   readonly openKey?: string | null;
 }
 
-/** Jobs, newest first; those that run move by themselves. */
+/** Renders jobs, newest first. Running ones update themselves. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => jobOf(job.job_id) ?? job);

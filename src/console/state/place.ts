@@ -15,7 +15,7 @@ addEventListener('popstate', () => {
   current.value = read();
 });
 
-/** Goes to an address of the console; with `replace` the way back does not lead to the one before. */
+/** Goes to an address of the console. With `replace`, it replaces the current one in the history. */
 export function go(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const before = current.value.path;
   if (replace) history.replaceState(null, '', address);
@@ -47,7 +47,7 @@ export function setParameters(changes: Readonly<Record<string, string | null>>):
   go(withQuery(changes), { replace: true });
 }
 
-/** True if an address belongs to the console, not to the API or another site. */
+/** Returns true if an address belongs to the console, not to the API or another site. */
 const isOwn = ({ origin, pathname }: URL): boolean =>
   origin === location.origin &&
   (pathname === '/' || (pathname.startsWith('/console') && !pathname.includes('/assets/')));
@@ -69,7 +69,7 @@ export function followLinks(): void {
     const address = new URL(link.href, location.href);
     if (!isOwn(address)) return;
     event.preventDefault();
-    // A part of a page in a frame leads to whole pages.
+    // A part of a page in a frame opens links as whole pages.
     if (parent === globalThis.window) go(address.pathname + address.search);
     else parent.location.assign(address.pathname + address.search);
   });

@@ -33,7 +33,7 @@ export const overviewOf = (id: string, signal: AbortSignal) =>
 /** Parts of an index page that show no run. */
 const WITHOUT_RUN = ['versions', 'methodology'];
 
-/** The first questions of an index page, asked while its scripts are loaded. */
+/** Makes the first requests of an index page while its scripts are loaded. */
 export function primeIndexPage(id: string): void {
   prime(definitionKey(id), (signal) => definitionOf(id, signal));
   if (!WITHOUT_RUN.includes(parameter('tab') ?? '')) prime(overviewKey(id), (signal) => overviewOf(id, signal));

@@ -10,7 +10,7 @@ interface SessionView {
   readonly csrf_token?: string;
 }
 
-/** Null until the service has said, and where it has no such thing. */
+/** Null until it is known, and if the service has no sessions. */
 export const session = signal<SessionView | null>(null);
 
 /** Reads the session of the signed-in person, if there is one. */

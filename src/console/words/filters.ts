@@ -1,4 +1,4 @@
-/** Filters as they are typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
+/** Filters as typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
 
 type Value = number | string | null;
 
@@ -13,7 +13,7 @@ export function parseFilter(
   return ofNumbers ? numeric(text, isPercent) : words(text);
 }
 
-/** Texts that contain every word; those behind a minus must not occur. */
+/** Returns a filter for texts that contain every word, and none of the words after a minus. */
 function words(text: string): (value: Value) => boolean {
   const all = text.toLowerCase().split(/\s+/);
   const unwanted = all.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));

@@ -79,10 +79,10 @@ export const STATUS_KINDS = {
   cancelled: 'plain',
 } as const satisfies Record<JobStatus['status'], string>;
 
-/** Least progress from which a remaining time is estimated. */
+/** Minimum progress from which a remaining time is estimated. */
 const ESTIMATED_MIN = 0.05;
 
-/** Seconds that a running job will take from now on, at its present pace; null before that can be said. */
+/** Estimates the remaining seconds of a running job at its current pace; null if that is not possible yet. */
 export function remainingSeconds(
   { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
   nowMs: number,

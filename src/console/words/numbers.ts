@@ -69,7 +69,7 @@ export function bytes(value: Maybe): string {
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
-/** A limit in the unit that its name ends on. */
+/** Formats a limit in the unit at the end of its name. */
 export function limitText(name: string, value: number): string {
   if (name.endsWith('_BYTES')) return bytes(value);
   if (name.endsWith('_SECONDS')) return `${count(value)} s`;

@@ -4,7 +4,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
 
-/** Between two looks at a job: the first soon, for most are short. */
+/** Delay before the first check of a job. It is short, because most jobs are. */
 const FIRST_LOOK_MS = 20;
 const LOOK_MS_MAX = 1000;
 

@@ -5,7 +5,7 @@ import type { PriceSeries } from '#domain/market/series.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import { LATEST } from './window.js';
 
-/** Names of the store whose identifier or name contains a text. */
+/** Returns securities of the store whose identifier or name contains a text. */
 export function searchNames(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
   const lookup = lookupOf(market);
   const wanted = q?.toLowerCase();
@@ -36,7 +36,7 @@ export function searchNames(market: MarketData, { q, limit, after }: SearchQuery
   };
 }
 
-/** Series of the store whose identifier or name contains a text. */
+/** Returns series of the store whose identifier or name contains a text. */
 export function searchSeries(market: MarketData, { q, limit, after }: SearchQuery): SeriesCollection {
   const wanted = q?.toLowerCase();
   const isWanted = ({ identifier, name }: PriceSeries): boolean =>

@@ -125,7 +125,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     }
   }
 
-  /** The job that generates the same already. */
+  /** Returns the running job that generates the same data. */
   async function liveGeneration(key: string): Promise<JobStatus | undefined> {
     for (const jobId of await jobs.ids('generate')) {
       const status = (await jobs.isLive(jobId)) ? await jobs.get(jobId) : undefined;
@@ -172,7 +172,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       message: 'waiting to be generated',
       origin,
     });
-    // The job may have ended already; its own outcome is then what is stored.
+    // The job may have ended already. Its own outcome is then stored.
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
         await tx.put('store', datasetId, writingDataset(payload));
@@ -213,8 +213,8 @@ function lastYearEnd(timestamp: string): string {
 }
 
 /**
- * @param field of the request that says where the market ends.
- * @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request
+ * @param field of the request that states where the market ends.
+ * @throws Refusal VALIDATION_FAILED, INVALID_RANGE if no market can be generated
  */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
   const refuse = (finding: Omit<Finding, 'severity'>) =>

@@ -10,7 +10,7 @@ export interface CallbackPlaceOptions {
   readonly hasSecret: boolean;
 }
 
-/** Where messages may go. */
+/** Permitted destinations of messages. */
 export interface CallbackPlaces {
   /** Why none may go to an address; undefined when it may. */
   problemOf(url: string): Problem | undefined;
@@ -58,8 +58,8 @@ const privateNetworks = once(() =>
 );
 
 /**
- * Where no receiver is: unspecified, link-local (cloud metadata), multicast, reserved, and addresses of IPv6 that lead
- * to one of IPv4.
+ * Addresses without a receiver: unspecified, link-local (cloud metadata), multicast, reserved, and IPv6 addresses that
+ * map to IPv4.
  * @source the same
  */
 const nowhere = once(() =>

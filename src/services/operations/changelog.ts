@@ -54,8 +54,7 @@ const ITEM = /^[-*] (.*)$/;
 const CONTINUED = /^\s+\S/;
 
 /**
- * Entries in the order of the file, which is newest first; sections without items or under another heading are left
- * out.
+ * Returns entries in the order of the file, newest first. Sections without items or with another heading are omitted.
  */
 export function parseChangelog(text: string): ChangelogEntryView[] {
   const entries: { version: string; date: string | null; sections: { heading: string; items: string[] }[] }[] = [];

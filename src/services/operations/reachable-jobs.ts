@@ -8,12 +8,15 @@ import { outside } from './access.js';
 
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
-/** Kinds whose jobs clients name. */
+/** Kinds of jobs whose ids clients choose. */
 const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun']);
-/** Kinds whose jobs are named by a risk model. */
+/** Kinds of jobs named by a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
 
-/** The jobs that the client of the present request may see: those about documents within its reach. */
+/**
+ * Returns the jobs that the client of the current request may see: those about documents within its prefixes or shared
+ * with it.
+ */
 export function reachableJobs(system: FollowedJobs): FollowedJobs {
   const reach = currentReach();
   if (reach === undefined) return system;
@@ -57,7 +60,7 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
-/** True for a job that a client named, such as a sweep of an index that is shared with it. */
+/** Returns true for a job that a client named, such as a sweep of an index shared with it. */
 const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   NAMED.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 

@@ -71,8 +71,8 @@ export interface Optimise {
    */
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /**
-   * The weights that a run of the same request would come to, as a PreviewResponse.
-   * @throws Refusal what `start` refuses at once, and what its job would fail with
+   * Returns the weights that a run of the same request would find, as a PreviewResponse.
+   * @throws Refusal immediate refusals of `start`, and failures of its job
    */
   preview(body: Body, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -120,7 +120,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     return documents.transaction(write, { by });
   }
 
-  /** Data that the served market lacks is a warning when a set is saved: another store may have it. */
+  /** Data that the served market lacks gives a warning when a set is saved, because another store may have it. */
   function marketWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
     return set === undefined || market === undefined
@@ -148,7 +148,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     ]);
   }
 
-  /** Data that the served market lacks for an index is an error before any work begins. */
+  /** Reports data of an index that the served market lacks as an error before any work begins. */
   function assertComputable(
     reached: Readonly<Record<string, IndexDocument>>,
     { market, request }: { readonly market: MarketData; readonly request: OptimisationSpec },
@@ -184,7 +184,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     });
   }
 
-  /** The index of a request with all that it reaches, on data that has what they read. */
+  /** Returns the index of a request with everything that it refers to, after checking that the data is available. */
   async function prepare({ document }: StoredIndex, request: ComputedRequest) {
     assertOrder(request);
     const { handle, market } = markets.require();

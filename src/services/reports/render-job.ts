@@ -24,17 +24,17 @@ export interface RenderJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Pick<Markets, 'settled'>;
-  /** Finds the markets that risk is estimated from. */
+  /** Finds the markets from which risk is estimated. */
   readonly states: Pick<RunStates, 'staleOf' | 'findMarket'>;
   readonly timestamp: () => string;
   /** Program and version, for the metadata of files. */
   readonly creator: string;
 }
 
-/** Times a run may be replaced by a newer one between its look-up and its reading. */
+/** Maximum number of times that a run may be replaced between look-up and reading. */
 const READS_MAX = 3;
 
-/** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
+/** Creates the kind of job that renders reports. It uses the runs that are the latest when an attempt starts. */
 export function createRenderJob({
   documents,
   artifacts,

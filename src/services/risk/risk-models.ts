@@ -51,7 +51,7 @@ export interface RiskModelsDependencies {
 /** A stored model as a response. */
 export interface RiskModelReading {
   readonly etag: string;
-  /** RiskModelView as JSON, made as it is read. */
+  /** Returns RiskModelView as JSON, generated while it is read. */
   json(signal?: AbortSignal): ReadableStream<Uint8Array>;
   /** The covariance as an Arrow stream. */
   arrow(signal?: AbortSignal): Promise<AnswerBytes>;
@@ -63,7 +63,7 @@ export interface RiskModels {
     readonly after?: string | undefined;
   }): Promise<RiskModelCollection>;
   /**
-   * @param date of an imported model: the one in force on it, the newest by default
+   * @param date of an imported model: the model in force on it; default: the latest
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_AT_DATE, VALIDATION_FAILED
    */
   get(modelId: string, date?: string): Promise<RiskModelReading>;
@@ -142,7 +142,7 @@ export function createRiskModels({
     return undefined;
   }
 
-  /** A new request without names repeats the stored one, unless it differs otherwise. */
+  /** A new request without securities repeats the stored one, unless it differs otherwise. */
   async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;
@@ -187,7 +187,7 @@ export function createRiskModels({
     return document;
   }
 
-  /** A derived index is treated as the one it comes from. */
+  /** A derived index has the treatment of its source. */
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
     const [parentId] = referencesOf(document);
@@ -275,7 +275,10 @@ export function createRiskModels({
     },
   };
 
-  /** The store of the run of an index, on which its names are estimated; undefined for that of the call. */
+  /**
+   * Returns the store of the run of an index, on which its securities are estimated; undefined for the store of the
+   * call.
+   */
   async function storeOfRun(indexId: string | null): Promise<string | undefined> {
     if (indexId === null) return undefined;
     await indexOfRun(indexId);
@@ -303,7 +306,10 @@ export function createRiskModels({
   }
 }
 
-/** Settings that an estimated model can be estimated by again. @throws Refusal VALIDATION_FAILED of an imported one */
+/**
+ * Returns the settings with which an estimated model can be estimated again. @throws Refusal VALIDATION_FAILED for an
+ * imported model
+ */
 function estimatedBy({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
   if (request !== undefined) return request;
   const message = `The risk model ${modelId} was imported; a validation needs settings of an estimate.`;

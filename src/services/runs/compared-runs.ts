@@ -17,7 +17,7 @@ export function comparedRun(name: string): AskedRun {
   return { subject, id };
 }
 
-/** Runs of several contents compare what was held on other prices too. */
+/** Runs on several contents also differ in prices. */
 export function contentFindings(runs: readonly RunDocument[]): Finding[] {
   const [first, ...others] = runs;
   const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);

@@ -46,7 +46,10 @@ export interface ExportRequest {
 export interface RunExport {
   readonly etag: string;
   readonly stale: StaleState | null;
-  /** Its bytes where they are held or few, else a stream. @throws Refusal as the table does of its first rows, OVERLOADED */
+  /**
+   * Returns the bytes if they are cached or few, otherwise a stream. @throws Refusal of the table's first rows,
+   * OVERLOADED
+   */
   open(signal: AbortSignal): Promise<ExportBody>;
 }
 
@@ -72,13 +75,13 @@ export interface ExportsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
-/** Changes with the content of an export of the same run. */
+/** Version of the content of exports. Raise it if an export of the same run changes. */
 const EXPORT_VERSION = 3;
 
-/** Exports that are known to be too large to be held: bytes of them are not collected again. */
+/** Maximum number of exports known to be too large to cache, whose bytes are not collected again. */
 const LARGE_KNOWN = 1000;
 
-/** Times the files of a run may be gone because a newer run took its place. */
+/** Maximum number of times that the files of a run may have been removed by a newer run. */
 const OPENS_MAX = 3;
 
 type Asked = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room' | 'definition'>;
@@ -143,7 +146,10 @@ export function createExports({
     }
   }
 
-  /** An export without the state of its run. What its bytes depend on names it, so that they may be held. */
+  /**
+   * Returns an export without the state of its run. Its name contains everything on which its bytes depend, so that
+   * they can be cached.
+   */
   async function bodyOf(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
     const held = views.find(question);
@@ -151,7 +157,7 @@ export function createExports({
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     const { first, part, run, close } = await begin(name, asked, signal);
-    // Another run may have taken the place of the one that the etag is of.
+    // Another run may have replaced the one to which the etag belongs.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
       if (etagOf(run, asked) !== etag) return;
       if (bytes === null) tooLarge.add(etag);
@@ -166,7 +172,7 @@ export function createExports({
     return { bytes };
   }
 
-  /** Makes the first part; the files of the run stay open until `close`. */
+  /** Produces the first part. The files of the run stay open until `close`. */
   async function begin(name: RunName, asked: Asked, signal: AbortSignal) {
     opened++;
     let files: OpenedRun | undefined;
@@ -261,7 +267,7 @@ async function definitionOf(
   return { ...definition, known: await knownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
 
-/** Everything that the bytes depend on. */
+/** Returns an etag over everything on which the bytes depend. */
 function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   const { columns, plan } = run.artifacts;
   const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];

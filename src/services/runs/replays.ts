@@ -68,7 +68,7 @@ export interface ReplaysDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<ReplayPayload>;
   readonly engineVersion: string;
-  /** Largest memory a backtest on the served market needs. */
+  /** Maximum memory of a backtest on the served market. */
   readonly estimatedBytes: () => number;
 }
 

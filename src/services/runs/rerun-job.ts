@@ -30,12 +30,12 @@ export interface RerunJobDependencies {
   readonly workers: number;
 }
 
-/** Share of the work after the runs are made. */
+/** Share of the work after the runs are computed. */
 const SUMMING = 0.02;
 
 /**
- * The kind of job that runs stale indices again in parts. A part makes the files of its runs on any node and lists their
- * documents; the end of the job stores all of them.
+ * Creates the kind of job that runs stale indices again in parts. A part writes the files of its runs on any node and
+ * lists their documents; the end of the job stores all of them.
  */
 export function createRerunJob(dependencies: RerunJobDependencies): JobKind<RerunPayload> {
   const { documents, artifacts, markets, runnables, runMaker, runsKept, workers } = dependencies;
@@ -59,7 +59,10 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     }
   }
 
-  /** The stored run if it is not stale, else what makes a new one. @throws Refusal why it cannot be run */
+  /**
+   * Returns the stored run if it is not stale, otherwise the input of a new one. @throws Refusal with the reason why it
+   * cannot be run
+   */
   async function orderOf(indexId: string, { engine_version: engineVersion }: RerunPayload) {
     const asked = { request: await runnables.onStoredTerms(indexId, {}) };
     const current = await runnables.currentRun(indexId, asked);
@@ -87,7 +90,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     return { artifact, files: output.flat().flatMap(({ run }) => (run === null ? [] : artifactsOf(run))) };
   }
 
-  /** Runs to store, of each part once; the files of all others are dropped. */
+  /** Returns the runs to store, each part once. The files of all others are removed. */
   async function madeRuns(written: readonly WrittenParts[], { drop }: Pick<RunAttempt, 'drop'>): Promise<Made[]> {
     const outputs: RerunOutput[] = [];
     for (const { artifact } of written)

@@ -39,7 +39,7 @@ export function backtestPayload(
   };
 }
 
-/** Backtests as they are asked for, and the stored runs that answer them. */
+/** Backtests as requested, and the stored runs that answer them. */
 export interface RunnableRuns {
   /**
    * The resolved request, after every check that needs no run.
@@ -47,7 +47,7 @@ export interface RunnableRuns {
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   planOf(runId: string, asked: AskedBacktest): Promise<RunnablePlan>;
-  /** A request with the terms of the stored run where it says none. */
+  /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** The stored run where a run of the request would give it again. @throws Refusal as `planOf` */
   currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;

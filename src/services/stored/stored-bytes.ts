@@ -11,7 +11,7 @@ export interface CheckedBytes {
   readonly etag: string;
 }
 
-/** The record of a run, which is written when it is asked for. */
+/** Record of a run, which is written when it is requested. */
 export interface RunRecordReader {
   readonly etag: string;
   /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */

@@ -1,12 +1,12 @@
 import { pageOf, type Group, type Page } from './page.js';
 import { markup, verbatim } from './markup.js';
 
-/** One page of the guide, already turned into HTML. */
+/** Page of the guide, already converted to HTML. */
 export interface GuidePage {
-  /** Last word of its address; empty for the first page. */
+  /** Last segment of its address; empty for the first page. */
   readonly name: string;
   readonly title: string;
-  /** Its content, made from `data/guide` when the package was built. */
+  /** Its content, generated from `data/guide` when the package was built. */
   readonly html: string;
 }
 

@@ -1,7 +1,7 @@
 import { joinParts, markup, NOTHING, phrase, verbatim, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
-/** Objects written in place are opened this deep; deeper ones are named `object`. */
+/** Depth to which inline objects are expanded; deeper ones are shown as `object`. */
 const DEPTH_MAX = 3;
 
 /** A table of the fields of a schema: name, type, meaning; objects written in place follow their field. */

@@ -4,7 +4,7 @@ import type { NamedColumn } from './batch.js';
 import { PART_WRITERS } from './part-writer.js';
 import { workbookOf } from './workbook.js';
 
-/** A table that is made whole. */
+/** Table that is written as a whole. */
 export interface WholeTable {
   /** Index or run that it is about. */
   readonly runId: string;

@@ -5,7 +5,7 @@ import { tableFile } from '../exports/table-file.js';
 import type { Exposures } from './exposures-view.js';
 import type { FieldSeries } from './field-series.js';
 
-/** A table of exposures as a file, made whole: its rows are of the dates that are shown. */
+/** Returns a table of exposures on the shown dates as a complete file. */
 export function exposuresFile(
   exposures: Exposures,
   table: ExposureTable,

@@ -8,14 +8,14 @@ import { panelRows } from '../panel-rows.js';
 /** The holdings on the reported dates. */
 export interface Side {
   readonly names: readonly string[];
-  /** Begins a pass over the dates: their weights, [names], to be asked for in order, each valid until the next one. */
+  /** Begins a pass over the dates. Their weights, [names], are requested in order, each valid until the next one. */
   pass(): (k: number) => Float64Array;
 }
 
 /** The holdings of a benchmark. */
 export interface Holdings {
   readonly names: readonly string[];
-  /** On the days that are reported. @throws Refusal NO_COMMON_DATES where it has none of them */
+  /** Returns the side on the reported days. @throws Refusal NO_COMMON_DATES if it has none of them */
   on(days: Int32Array): Side;
 }
 

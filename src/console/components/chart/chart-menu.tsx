@@ -12,7 +12,7 @@ interface ChartMenuProps {
   drawn(): DrawnChart | null;
 }
 
-/** Takes a chart away: as a picture, or its values in the range. */
+/** Renders a menu that downloads the chart as a picture, or its values in the range. */
 export function ChartMenu({ label, drawn }: ChartMenuProps) {
   const save = (format: 'png' | 'svg') =>
     attempt(async () => {

@@ -19,7 +19,7 @@ interface ExpressionProps extends NodeProps {
   readonly spec: FieldSpec;
 }
 
-/** A condition on the datapoints of one name: a tree of `all`, `any` and `not` over comparisons. */
+/** Renders a condition on the datapoints of one security: a tree of `all`, `any` and `not` over comparisons. */
 export function Expression({ spec, ...node }: ExpressionProps) {
   const { label, help } = spec;
   const { value, onChange } = node;

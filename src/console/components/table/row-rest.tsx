@@ -8,7 +8,7 @@ interface RowRestProps<R> {
   readonly at: number;
   readonly row: R;
   readonly columns: readonly Column<R>[];
-  /** Columns for which there is room. */
+  /** Columns that fit. */
   readonly fits: readonly Column<R>[];
   readonly label: string;
 }

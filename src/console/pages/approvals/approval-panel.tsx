@@ -23,7 +23,7 @@ interface ApprovalPanelProps {
   onClose(): void;
 }
 
-/** One approval: what changes, what people said, and the decision. */
+/** Renders one approval: the change, the comments and the decision. */
 export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
   const approval = useResource(`approval ${id}`, (signal) =>
     service.value.call('getApproval', { params: { approval_id: id }, signal }),

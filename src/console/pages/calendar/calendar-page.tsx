@@ -22,7 +22,7 @@ import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
 import { MonthGrid } from './month-grid.js';
 import './calendar.css';
 
-/** Events of every index by date: announcements, effective dates, expiries, holidays. */
+/** Page of the events of all indices by date: announcements, effective dates, expiries, holidays. */
 export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
@@ -144,7 +144,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
 }
 
 interface SubscribeProps {
-  /** Of the calendar file. */
+  /** Address of the calendar file. */
   readonly address: string;
   readonly query: NonNullable<Parameters<typeof read>[0]>;
 }

@@ -20,7 +20,7 @@ interface MonthGridProps {
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-/** Events named in a day; the others are a number. */
+/** Maximum number of events named per day; others are counted. */
 const NAMED_MAX = 3;
 
 /** A month of events: a week a row, from Monday to Sunday. A day with events opens their list. */
@@ -74,7 +74,7 @@ export function MonthGrid({ month, events, from, to }: MonthGridProps) {
 
 interface DayProps {
   readonly date: string;
-  /** True for a day of the month before or after. */
+  /** True for a day of an adjacent month. */
   readonly isOther: boolean;
   readonly events: readonly Event[];
 }

@@ -7,7 +7,7 @@ import { pins, setPins, type Pin } from '../../state/dashboard.js';
 import { countValues } from '../../words/numbers.js';
 import './dashboard.css';
 
-/** Charts, tables and figures of other pages, as they were pinned. */
+/** Page of pinned charts, tables and figures of other pages. */
 export function DashboardPage() {
   const all = pins.value;
   const [dragged, setDragged] = useState<string | null>(null);

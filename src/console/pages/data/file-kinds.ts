@@ -1,12 +1,12 @@
 /** A file that was chosen, or a file of an archive that was chosen. */
 export interface Source {
-  /** With its folders inside an archive. */
+  /** Name of the file, with its folders inside an archive. */
   readonly name: string;
   readonly size: number;
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 
-/** Endings of files that an import takes. */
+/** Extensions of files that an import accepts. */
 export const ACCEPTED = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
 
 /** The ending of a file, in lower case. */

@@ -33,7 +33,7 @@ interface FileActs {
   remove(at: number): void;
 }
 
-/** Files that are to be imported, each with its table and what is wrong with it. */
+/** Renders files to import, each with its table and problems. */
 export function FileList({ files, findings, isMapped, onChange }: FileListProps) {
   const chosen = files.map(({ file, table }, at) => ({ name: file.name, table, at }));
   const about = new Map<number | undefined, Finding[]>();
@@ -170,7 +170,7 @@ function messageOf({ path, message }: Finding): string {
   return `${place === '' ? '' : `${place}: `}${message}`;
 }
 
-/** The first finding of a file, and the number of further findings in the table below. */
+/** Renders the first finding of a file, and the number of further findings in the table below. */
 function Said({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
   return (

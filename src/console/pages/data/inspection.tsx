@@ -95,7 +95,7 @@ function Confidence({ result: { confidence, recognised_as: vendor } }: { readonl
   return <Badge kind={CONFIDENCE[confidence]}>{vendor === null ? confidence : `${confidence}: ${vendor}`}</Badge>;
 }
 
-/** Which part of the files was inspected, where that is not all of them. */
+/** Renders which part of the files was inspected, if not all of them. */
 function InspectedPart({ inspected, files }: { readonly inspected: Inspected; readonly files: number }) {
   const { sample, trouble } = inspected;
   if (sample === null && trouble === null)

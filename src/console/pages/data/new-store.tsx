@@ -90,7 +90,7 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   );
 }
 
-/** Why nothing was kept, every problem at its table, row and column. */
+/** Renders the reason why nothing was stored, with every problem by table, row and column. */
 function Refused({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
   if (trouble === null) return null;
   const findings = elsewhere(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));

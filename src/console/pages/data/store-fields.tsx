@@ -35,7 +35,7 @@ interface StoreFieldsProps {
   readonly findings: readonly Finding[];
   /** Uncertainties, each at its field. */
   readonly unsure?: InspectResult['unsure'];
-  /** The store that is served now; null where none is. */
+  /** Store that is served now; null if none is. */
   readonly served: string | null;
   onChange(value: JsonObject): void;
 }

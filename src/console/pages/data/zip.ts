@@ -19,7 +19,7 @@ const DEFLATED = 8;
 /** Names are UTF-8. */
 const FLAGS = 0x0800;
 const VERSION = 20;
-/** 1 January 1980: what is packed says nothing of when. */
+/** 1 January 1980: archives contain no time. */
 const DATE = 0x21;
 /** The service refuses what unpacks to a hundred times its size. */
 const RATIO_MAX = 50;

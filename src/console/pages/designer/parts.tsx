@@ -38,7 +38,7 @@ interface FieldsProps {
   readonly fixed?: readonly string[];
 }
 
-/** Fields of the definition, those that are read with the values of the others. */
+/** Renders fields of the definition that apply given the values of the others. */
 export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);

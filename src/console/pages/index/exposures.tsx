@@ -16,7 +16,7 @@ import { percent } from '../../words/numbers.js';
 export interface ExposuresProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** Dates and interval that the page looks at. */
+  /** Dates and interval of the page. */
   readonly query: { readonly start?: string; readonly end?: string; readonly interval: 'native' | 'weekly' };
 }
 

@@ -15,7 +15,7 @@ interface OtherRunProps {
   readonly trouble: Trouble | null;
 }
 
-/** Said where another run than the newest is looked at. */
+/** Renders a note if a run other than the latest is shown. */
 export function OtherRun({ id, trouble }: OtherRunProps) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),

@@ -32,7 +32,7 @@ export function RelativePane({ dates, lines }: { readonly dates: readonly string
   );
 }
 
-/** The values with the first one from a date on at 100: for the eye, the figures are the service's. */
+/** Rebases values to 100 at the first one on or after a date. Only for display; the figures come from the service. */
 export function rebase(values: readonly (number | null)[], first: number): readonly (number | null)[] {
   const base = values.slice(first).find((value) => value !== null) ?? null;
   return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));

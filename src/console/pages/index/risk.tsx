@@ -34,7 +34,7 @@ const MODELS = [
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED = 'stored:';
 
-/** Risk as it moved, where it comes from, and whether everything still adds up. */
+/** Renders risk over time, its sources, and the identities of the run. */
 export function Risk({ id }: { readonly id: string }) {
   const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
   const rolling = useResource(
@@ -236,7 +236,7 @@ function Factors({ id }: { readonly id: string }) {
 
 type Check = ReconciliationView['checks'][number];
 
-/** Every identity of the run, computed again. */
+/** Renders all identities of the run, computed again. */
 function Reconciliation({ id }: { readonly id: string }) {
   const view = useResource(
     `reconcile ${runKey(id)}`,

@@ -79,7 +79,7 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
 
 const wordOf = (kind: string): string => kind.replaceAll('_', ' ');
 
-/** Content of a block whose source is literal. */
+/** Members of a block with literal content. */
 const LITERAL = new Set(['values', 'frame']);
 
 /** Members of a block without its kind, and with its content only if the source is literal. */

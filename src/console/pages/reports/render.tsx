@@ -105,7 +105,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
   );
 }
 
-/** An address of this page alone for a PDF; it ends with the page. */
+/** Creates an address for a PDF within this page; it is revoked with the page. */
 function useAddress(pdf: Uint8Array | undefined): string | null {
   const [address, setAddress] = useState<string | null>(null);
   useEffect(() => {

@@ -13,7 +13,7 @@ import { riskModelAddress } from '../../words/addresses.js';
 
 type ImportQuery = Operations['importRiskModel']['request']['query'];
 
-/** Media types of files by their ending; JSON says its terms itself. */
+/** Media types of files by extension. JSON contains its own terms. */
 const MEDIA: Readonly<Record<string, string>> = {
   csv: 'text/csv',
   arrow: 'application/vnd.apache.arrow.stream',

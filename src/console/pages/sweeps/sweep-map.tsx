@@ -24,7 +24,7 @@ const METRICS = [
   'total_return',
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
-/** A metric over two parameters; where there are more, the others are fixed, or a cell has the first of them by rank. */
+/** Renders a metric over two parameters. Further parameters are fixed, or a cell shows its best-ranked variant. */
 export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
@@ -100,7 +100,7 @@ function medianOf(values: readonly number[]): number {
   return ((low ?? 0) + (high ?? 0)) / 2;
 }
 
-/** Share of the full colour at the ends of the scale, in percent. */
+/** Strength of the colour at the ends of the scale, in percent. */
 const STRONGEST = 55;
 
 /** Blue above the median and orange below it, stronger with the distance. */
@@ -145,7 +145,7 @@ interface MapChoicesProps extends MapAxes, Pick<SweepMapProps, 'pointers' | 'tol
   readonly metric: string;
 }
 
-/** Which parameters the map shows, and which metric. */
+/** Renders the choice of parameters and metric of the map. */
 function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
   const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
   return (

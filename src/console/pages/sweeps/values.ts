@@ -28,7 +28,10 @@ export function patchText(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('_', ' ') : JSON.stringify(value);
 }
 
-/** Values as they are typed, separated by commas: numbers as the unit allows them (`5%` of a fraction), true, false, null, or words. */
+/**
+ * Parses typed values separated by commas: numbers with the suffixes of their unit (`5%` of a fraction), true, false,
+ * null, or words.
+ */
 export function parseValues(text: string, unit: string | null = null): readonly Json[] {
   return text
     .split(/[,;\s]+/)

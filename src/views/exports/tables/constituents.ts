@@ -57,7 +57,7 @@ function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Flo
 
 type TextOf = (name: number) => string | null;
 
-/** Name of a security in the market, or in the run where it comes from another market. */
+/** Returns the name of a security in the market, or in the run if it comes from another market. */
 function referenceOf(
   columns: RunColumns,
   { market, day }: { readonly market: MarketData | null; readonly day: Day },

@@ -76,7 +76,7 @@ export function Publication({ id, run }: PublicationProps) {
   );
 }
 
-/** Last published date: a restatement of an earlier one may stand behind it. */
+/** Returns the last published date. A restatement of an earlier one may follow it. */
 const throughOf = (entries: readonly PublicationEntry[]): string =>
   entries.reduce((latest, { date }) => (date > latest ? date : latest), '');
 

@@ -30,13 +30,13 @@ const words = new Int32Array(number.buffer);
 const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 const LOW = 1 - HIGH;
 
-/** The upper word: sign, exponent and 20 bits of the fraction. */
+/** Returns the upper word: sign, exponent and 20 bits of the fraction. */
 function highWord(x: number): number {
   number[0] = x;
   return words[HIGH]!;
 }
 
-/** A number without the lower half of its bits. */
+/** Returns a number without the lower half of its bits. */
 function upperHalf(x: number): number {
   number[0] = x;
   words[LOW] = 0;

@@ -14,7 +14,7 @@ const NEGLIGIBLE = 2 ** -900;
  * @param values   [n], overwritten with the eigenvalues in ascending order.
  * @param vectors  [n x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, its largest entry (the
  *                 first of equals) positive.
- * @returns        True when every eigenvalue converged; false only for input that is not finite.
+ * @returns        True if every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
  * @cost           about 4/3 n^3 multiply-adds to tridiagonal form, as many to form Q, 3 n^3 for the rotations; scratch
  *                 n.
@@ -46,7 +46,7 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
  * @param values   [count], overwritten with the largest eigenvalues in ascending order; count is at most n.
  * @param vectors  [count x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, oriented as in
  *                 `symmetricEigen`.
- * @returns        True when every eigenvalue converged; false only for input that is not finite.
+ * @returns        True if every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
  * @cost           That of `symmetricEigen`; an engine may omit work for the other eigenvalues. Values and vectors are
  *                 those of `symmetricEigen` to the last bit, for any number of them.
@@ -88,7 +88,7 @@ export function assertLargest(a: Float64Array, n: number, values: Float64Array, 
  * @param a       [n x n] row-major, symmetric; not changed.
  * @param n       Order, at least 0.
  * @param values  [n], overwritten with the eigenvalues in ascending order.
- * @returns       True when every eigenvalue converged; false only for input that is not finite.
+ * @returns       True if every eigenvalue converged; false only for input that is not finite.
  * @throws        KernelFault on a shape mismatch.
  * @cost          about 4/3 n^3 multiply-adds to tridiagonal form, then order n^2; scratch n^2.
  * @source        Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred1); Bowdler et al. (1968),

@@ -28,7 +28,7 @@ export interface Arena {
   reserve(bytes: number): number;
   mark(): number;
   release(mark: number): void;
-  /** A float64 array on the arena. */
+  /** Returns a float64 array on the arena. */
   view(address: number, length: number): Float64Array;
   /** Address of an array on the arena, undefined for any other. */
   addressOf(array: Float64Array | Int32Array): number | undefined;

@@ -46,7 +46,7 @@ export interface NumberText {
   ascii(text: string): boolean;
   /** @returns false, without writing, if the number is not finite */
   number(value: number): boolean;
-  /** Numbers `from` to `to` (exclusive) with commas between them. @returns false when one is not finite */
+  /** Numbers `from` to `to` (exclusive) with commas between them. @returns false if one is not finite */
   numbers(values: Float64Array, from: number, to: number): boolean;
   /** Rows of columns. */
   readonly table: TableText;

@@ -47,7 +47,7 @@ export interface TableText {
   readonly drops: number;
   /** Drops all texts to make space for others. */
   dropTokens(): void;
-  /** Writes rows of the slots. @returns false when a number is infinite: fewer rows may be written then, none in part */
+  /** Writes rows of the slots. @returns false if a number is infinite: fewer rows may be written then, none in part */
   write(kinds: readonly ColumnKind[], marks: RowMarks, count: number): boolean;
 }
 

@@ -229,7 +229,7 @@ export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
  * Maps a file of pages that another process wrote as memory, with spare space after them, and removes its name. The
  * edges of the memory that are not in the file are zero.
  * @param bytes as many as the other memory has, or more
- * @returns undefined where memory of this process begins at another place of a page or holds other things, too, or there is no
+ * @returns undefined if memory of this process begins at another place of a page or holds other things, too, or there is no
  *   room for more: the file is to be read then
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {

@@ -11,7 +11,7 @@ export interface SystemSha256 {
    * @cost a copy, and 5 us
    */
   add(bytes: Uint8Array): Promise<void>;
-  /** The hash of all that was added. Called once, at the end. */
+  /** Returns the hash of all that was added. Called once, at the end. */
   hex(): Promise<string>;
 }
 

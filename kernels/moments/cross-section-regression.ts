@@ -16,7 +16,7 @@ export interface CrossSectionRegression {
 export interface CrossSectionFit {
   /** Weighted sum of squared residuals over n - rank; 0 without a degree of freedom. */
   readonly residualVariance: number;
-  /** 1 - weighted residual squares over weighted squares about the weighted mean; 0 where values do not differ. */
+  /** 1 - weighted residual squares over weighted squares about the weighted mean; 0 if values do not differ. */
   readonly rSquared: number;
 }
 

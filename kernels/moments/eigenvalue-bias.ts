@@ -73,7 +73,7 @@ const SCALE = 1.4;
  * @param n        Order, at least 1.
  * @param request  Observations behind the matrix, and how many samples are drawn.
  * @returns        Nothing; the covariance is in `matrix`, exactly symmetric.
- * @throws         KernelFault as `eigenvalueBias`; Error when the matrix is not finite.
+ * @throws         KernelFault as `eigenvalueBias`; Error if the matrix is not finite.
  * @cost           of `eigenvalueBias`, and n^3.
  * @source         As `eigenvalueBias`: v becomes 1.4 (v - 1) + 1.
  */

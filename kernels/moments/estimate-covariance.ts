@@ -47,7 +47,7 @@ export type EstimateStage = 'moments' | 'product' | 'eigenvalues' | 'repair';
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
  * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           observations * assets^2 / 2 + 4/3 assets^3 multiply-adds; when the panel has fewer rows than assets
  *                 and the target permits it, the eigenvalues cost observations^3 instead. No scratch of order assets^2
  *                 unless repaired.
@@ -84,7 +84,7 @@ export function estimateCovariance(
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
  * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           As the estimator, and the eigenvalues: 4/3 assets^3.
  * @source         Of the estimator.
  */
@@ -109,7 +109,7 @@ export function estimateStructured(
  * @param matrix   [assets x assets] row-major, exactly symmetric, finite; changed only by a repair.
  * @param request  Whether to clip negative eigenvalues if the matrix is not positive semi-definite.
  * @returns        Diagnostics of the matrix.
- * @throws         Error when an entry is not finite.
+ * @throws         Error if an entry is not finite.
  * @cost           4/3 assets^3.
  * @source         Definition.
  */
@@ -138,7 +138,7 @@ export interface FactoredCovariance {
  * @param parts    Its factors: loadings loadings' + diag(specific).
  * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix.
- * @throws         Error when the loadings are not finite.
+ * @throws         Error if the loadings are not finite.
  * @cost           Of `factorEigenvalues`, and a pass over the matrix.
  * @source         Definition.
  */

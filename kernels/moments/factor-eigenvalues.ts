@@ -38,7 +38,7 @@ export function factorEigenvalues(engine: Engine, loadings: Float64Array, specif
   };
 }
 
-/** The least value from which on a statement holds, which it does at the end. */
+/** Returns the least value from which on a statement holds, which it does at the end. */
 function halve(from: number, to: number, holds: (value: number) => boolean): number {
   let [low, high] = [from, to];
   for (let step = 0; step < HALVINGS && high - low > ROUNDING * Math.abs(high); step++) {

@@ -6,7 +6,7 @@ import { assert } from '../assert.js';
  * @param halfLife  Observations after which a weight has halved, above 0; Infinity gives equal weights.
  * @param out       [observations], overwritten; the last observation weighs most. Sums to 1.
  * @returns         Nothing; the weights are in `out`.
- * @throws          KernelFault when the half-life is not positive.
+ * @throws          KernelFault if the half-life is not positive.
  * @cost            observations powers; no scratch.
  * @source          RiskMetrics Technical Document, 4th ed. (1996), section 5.2, with decay 0.5^(1/half-life).
  */

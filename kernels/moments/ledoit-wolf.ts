@@ -60,7 +60,7 @@ export function targetDistances(covariance: Float64Array, target: Target): Dista
  * @param distances  Of S from the target.
  * @param weights    What `sampleCovariance` returned: the factor of each row and their dispersion (1/(T - 1) for equal
  *   weights).
- * @returns          Intensity in [0, 1]: the weight on the target; 0 when S is its own target; NaN when a sum of fourth
+ * @returns          Intensity in [0, 1]: the weight on the target; 0 if S is its own target; NaN if a sum of fourth
  *   powers is not finite.
  * @throws           KernelFault on a shape mismatch.
  * @cost             Two passes over the panel: no product of order observations * assets^2 is formed again.

@@ -6,7 +6,7 @@ import type { Engine } from '../engines/engine.js';
 const NEGLIGIBLE = 1e-14;
 
 export interface PrincipalComponents {
-  /** Largest eigenvalues of X'X, descending, [count]; 0 where the panel has no more. */
+  /** Largest eigenvalues of X'X, descending, [count]; 0 if the panel has no more. */
   readonly values: Float64Array;
   /** Their unit eigenvectors as rows, largest entry positive, [count x columns]; zeros for a value of 0. */
   readonly vectors: Float64Array;
@@ -20,7 +20,7 @@ export interface PrincipalComponents {
  * @param columns  Columns of `panel`.
  * @param count    Eigenpairs wanted, at most `columns`.
  * @returns        The pairs, in their own memory.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           An eigenproblem of order min(rows, columns) and, when rows are fewer, one product with the panel.
  * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero
  *                 eigenvalues.

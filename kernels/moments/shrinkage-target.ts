@@ -81,7 +81,7 @@ export function shrinkageTarget(
  * @param variances    [assets], not negative.
  * @param correlation  Mean off-diagonal correlation; not read for the scaled identity.
  * @returns            The target in low-rank form, unit of the variances.
- * @throws             KernelFault when there is no name.
+ * @throws             KernelFault if there is no name.
  * @cost               order assets.
  * @source             As `shrinkageTarget`.
  */

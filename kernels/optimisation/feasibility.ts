@@ -134,7 +134,7 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
   };
 }
 
-/** A norm that carries the metric of its program into another. */
+/** Returns a norm that carries the metric of its program into another. */
 function withMetric(norm: Norm, { metric }: Program): Norm {
   return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
 }

@@ -49,7 +49,7 @@ export interface NormSolvers {
  * Solves a program whose norms bind by pricing one of them after the other: with a price in place of the norm the
  * program is one with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
  *
- * @returns  undefined where that leads to no optimum; `infeasible` where a price on the way proves that the length cannot
+ * @returns  undefined if that leads to no optimum; `infeasible` where a price on the way proves that the length cannot
  *   be as short as its radius.
  * @cost     four to eight programs with one norm less.
  * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of
@@ -154,8 +154,8 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
 }
 
 /**
- * A price after two that are too low: near the least length there is excesses fall by the square of the price, so that the
- * price of a radius hardly above it is far away.
+ * Returns a price after two that are too low: near the least length there is excesses fall by the square of the price,
+ * so that the price of a radius hardly above it is far away.
  */
 function grow({ price, excess }: Priced, before: Priced | undefined): number {
   const next = GROWTH * price;
@@ -205,7 +205,7 @@ export function priceScale(program: Program, norm: Norm): number {
   return ridge + curvature * product.reduce((sum, value) => sum + value, 0);
 }
 
-/** The program with price / 2 times the square of a norm added to the objective in place of the norm. */
+/** Returns the program with price / 2 times the square of a norm added to the objective in place of the norm. */
 export function withPrice(program: Program, q: number, price: number): Program {
   const { centre, metric: kind } = program.norms[q]!;
   const norms = program.norms.filter((_, other) => other !== q);
@@ -232,7 +232,7 @@ export function withPrice(program: Program, q: number, price: number): Program {
 }
 
 /**
- * The program with the price of a norm with a separate metric: the metrics are added, and the other norms are
+ * Returns the program with the price of a norm with a separate metric: the metrics are added, and the other norms are
  * unchanged.
  */
 function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {

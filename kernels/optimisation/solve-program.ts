@@ -145,7 +145,7 @@ function settle(
   return answer?.status === 'solved' ? answer : undefined;
 }
 
-/** The optimum at the end of the way from another, polished; undefined where the way is lost. */
+/** The optimum at the end of the way from another, polished; undefined if the way is lost. */
 function tryFollow(
   program: Program,
   { curvatures, factors }: Tools,

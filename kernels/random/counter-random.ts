@@ -27,7 +27,7 @@ const WORD = 2 ** 32;
  *
  * @param key  Seed and stream.
  * @returns    The stream from its first number.
- * @throws     KernelFault when a member of the key is not a safe integer of at least 0.
+ * @throws     KernelFault if a member of the key is not a safe integer of at least 0.
  * @cost       About 50 ns per two uniforms; four words of state.
  * @source     Salmon, Moraes, Dror & Shaw (2011), Parallel random numbers: as easy as 1, 2, 3, SC'11: Philox 4x32-10.
  */

@@ -15,7 +15,7 @@ const UPPER = words[1] === 0 ? 0 : 1;
  *
  * @param x  A positive, finite, normal number.
  * @returns  ln x, error below one unit in the last place.
- * @throws   KernelFault when x is not a positive normal number.
+ * @throws   KernelFault if x is not a positive normal number.
  * @cost     About 12 multiply-adds and a division.
  * @source   Sun Microsystems (1993), fdlibm e_log.c.
  */

@@ -12,7 +12,7 @@ const REACH = 6;
  * @param horizon    Sessions, at least 1.
  * @param count      Bins a session, at least 2.
  * @returns          Bins around the mean path, six deviations to either side of it in growth.
- * @throws           KernelFault when a number is out of range.
+ * @throws           KernelFault if a number is out of range.
  * @cost             Order horizon.
  * @source           Quadratic bound of the exponential, so that no transcendental function decides a bin.
  */
@@ -53,7 +53,7 @@ export function levelBins({
  * @param t       Session.
  * @param share   In (0, 1).
  * @returns       The level below which the share of the paths lies, to the width of a bin.
- * @throws        KernelFault when nothing was tallied.
+ * @throws        KernelFault if nothing was tallied.
  * @cost          Order count.
  * @source        Definition of a histogram quantile.
  */

@@ -124,7 +124,7 @@ function pathDraws(seed: number, path: number): Draws {
   };
 }
 
-/** The history followed by its own beginning, so that a block may start anywhere. */
+/** Returns the history followed by its own beginning, so that a block may start anywhere. */
 export function closeCircle(growth: Float64Array, block: number): Float64Array {
   const circle = new Float64Array(growth.length + block);
   circle.set(growth);

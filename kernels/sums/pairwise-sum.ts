@@ -13,7 +13,7 @@ const LEAF = 128;
  * @param from    First position, default 0.
  * @param to      Position after the last, default the end.
  * @returns       The sum, 0 of nothing; its error grows with the logarithm of the length.
- * @throws        KernelFault when the range does not lie inside the values.
+ * @throws        KernelFault if the range does not lie inside the values.
  * @cost          to - from additions; stack of log2(length) frames.
  * @source        Higham (1993), The accuracy of floating point summation, SIAM J. Sci. Comput. 14(4), 783-799.
  */

@@ -176,7 +176,7 @@ function bestPartner({
 
 /**
  * Minimises the variance with the securities at their bounds fixed: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
- * @returns false when no name is free or the free block is singular
+ * @returns false if no name is free or the free block is singular
  */
 function solveOn(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
   const n = sides.length;
@@ -264,7 +264,10 @@ function correctSides({ w, gradient, sides, upper }: Solved): number {
   return moved;
 }
 
-/** A multiplier between the gradients of the full names and those of the empty ones, when every name is at a bound. */
+/**
+ * Returns a multiplier between the gradients of the full names and those of the empty ones, when every name is at a
+ * bound.
+ */
 function priceBetween({ gradient, sides }: Pick<Solved, 'gradient' | 'sides'>): number {
   let above = Infinity;
   let below = -Infinity;

@@ -49,7 +49,7 @@ export function closesView(columns: RunColumns): ClosesView {
 const numbersIn = (values: Float64Array): (number | null)[] =>
   Array.from(values, (value) => (Number.isFinite(value) ? value : null));
 
-/** The holdings of the index at each close. */
+/** Returns the holdings of the index at each close. */
 function compositions(
   columns: RunColumns,
   days: Int32Array,

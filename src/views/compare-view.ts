@@ -123,7 +123,7 @@ function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
 }
 
-/** Correlations of the returns of every pair, null where one does not vary. @cost O(pairs x dates) */
+/** Correlations of the returns of every pair, null if one does not vary. @cost O(pairs x dates) */
 function correlationsOf(entries: Comparison['entries']): (number | null)[][] {
   const scaled = entries.map(({ level }) => {
     const returns = returnsOf(level);
@@ -250,7 +250,7 @@ export function writeComparison(json: JsonWriter, comparison: Comparison, { stat
   COMPARISON.write(json, { ...comparison, states, notes: findings });
 }
 
-/** The levels as CSV: a row a date, a column a run or benchmark. */
+/** Returns the levels as CSV: a row a date, a column a run or benchmark. */
 export function comparisonCsv({ days, entries }: Comparison): string {
   return datedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
 }

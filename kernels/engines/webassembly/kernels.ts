@@ -45,7 +45,7 @@ function operandsOn(arena: Arena) {
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
       ];
     },
-    /** An operand the kernel adds to from zero. */
+    /** Returns an operand the kernel adds to from zero. */
     output(array: Float64Array): readonly [address: number, write: () => void] {
       const placed = this.result(array);
       arena.view(placed[0], array.length).fill(0);
@@ -58,7 +58,7 @@ function operandsOn(arena: Arena) {
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
       ];
     },
-    /** A copy of integers. */
+    /** Returns a copy of integers. */
     integers(array: Int32Array | Uint32Array): number {
       const address = arena.reserve(array.byteLength);
       new Uint32Array(arena.memory.buffer, address, array.length).set(array);

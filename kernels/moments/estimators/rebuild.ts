@@ -38,7 +38,7 @@ export function rebuild(
  * @param n       Order, at least 1.
  * @param change  Returns the new eigenvalues, not negative, for the [n] ascending ones.
  * @returns       Nothing; the result is in `matrix`.
- * @throws        Error when the matrix is not finite.
+ * @throws        Error if the matrix is not finite.
  * @cost          An eigenproblem of order n, and n^3 / 2 multiply-adds.
  * @source        Definition, as `rebuild`.
  */

@@ -17,7 +17,7 @@ export interface StructuredRequest {
   readonly threshold: number;
   /** Autocovariances that count; read by Newey and West. */
   readonly lags: number;
-  /** Samples drawn to adjust eigenvalues, read by Newey and West; none when absent. */
+  /** Samples drawn to adjust eigenvalues, read by Newey and West; none if absent. */
   readonly simulations?: number | undefined;
   /** [observations] summing to 1, read by Newey and West; equal weights when absent. */
   readonly weights?: Float64Array;
@@ -34,7 +34,7 @@ export interface StructuredRequest {
  * @param request  The estimator and its settings.
  * @param out      [assets x assets] row-major, overwritten; symmetric.
  * @returns        Nothing; the covariance is in `out`.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           observations * assets^2 / 2 a product; eigenpairs for `nonlinear` and `denoised`.
  * @source         Of the estimators.
  */

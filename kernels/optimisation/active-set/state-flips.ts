@@ -133,7 +133,7 @@ function releaseName(state: ActiveState, i: number): boolean {
   return true;
 }
 
-/** A free name that crossed a bound or a kink is put on the first one it met. */
+/** Returns a free name that crossed a bound or a kink is put on the first one it met. */
 function holdName(
   { n, lower, upper, kinks }: Program,
   state: ActiveState,

@@ -155,7 +155,7 @@ function pointOf({ x, rowMultipliers }: Pick<Iterate, 'x' | 'rowMultipliers'>): 
   return { x, rowMultipliers, boundMultipliers: new Float64Array(x.length) };
 }
 
-/** The point with multipliers of bounds, and its gap closed. */
+/** Returns the point with multipliers of bounds, and its gap closed. */
 function closed(program: Program, state: ActiveState, iterate: Iterate, attempt: number): Certified {
   const { n, lower, upper, rows } = program;
   const rowMultipliers = iterate.rowMultipliers.map((y, r) => {

@@ -5,7 +5,7 @@ import { exactGradient, exactRow } from './residuals.js';
 /** Maximum violation, and maximum force of a multiplier with the wrong sign, in a certified solution. */
 const ROOM = 9e-10;
 
-/** Changes the state that the solution of its equality problem contradicts most; false where none does. @cost m n */
+/** Changes the state that the solution of its equality problem contradicts most; false if none does. @cost m n */
 export function flipWorst(program: Program, state: ActiveState, iterate: Iterate): boolean {
   let worst = ROOM;
   let flip: (() => void) | undefined;

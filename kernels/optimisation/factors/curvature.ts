@@ -36,7 +36,7 @@ export interface Curvature {
   solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void;
   /** Algebra that factors it. */
   readonly algebra: DenseAlgebra;
-  /** L of H = L L', [count x count] row-major, until the next factor; undefined where H was factored in parts. */
+  /** L of H = L L', [count x count] row-major, until the next factor; undefined if H was factored in parts. */
   triangle(): Float64Array | undefined;
 }
 

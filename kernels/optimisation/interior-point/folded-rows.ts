@@ -26,7 +26,7 @@ const ROWS_MIN = 32;
 const HARD_PER_NAME = 1;
 const HARD_MIN = 128;
 
-/** True when soft rows are numerous enough to eliminate them into the curvature. @cost m */
+/** True if soft rows are numerous enough to eliminate them into the curvature. @cost m */
 export function isFolded(program: Program, free: number): boolean {
   return countOf(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_NAME * free);
 }

@@ -141,7 +141,7 @@ export function runInteriorPoint(
 }
 
 interface Progress {
-  /** False when residuals and complementarity have not fallen for too long. */
+  /** False if residuals and complementarity have not fallen for too long. */
   goesOn(iteration: number, mu: number): boolean;
   /** Sets the work to the best point so far. */
   takeBest(): void;

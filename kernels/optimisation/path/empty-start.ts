@@ -18,7 +18,7 @@ const MARGIN = 1e-3;
 const STEEP = 0.3;
 
 /**
- * True when a strong linear part makes the optimum hold few variables: a start from none of them is nearer than one
+ * True if a strong linear part makes the optimum hold few variables: a start from none of them is nearer than one
  * from all.
  */
 export function isSteep({ n, metric, curvature, ridge, linear }: Program): boolean {
@@ -33,11 +33,11 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
 }
 
 /**
- * Every name at its lower bound as the optimum of a program whose rows hold there: equalities have the value that they
- * have there, ranges reach as far, and a charge on all weights holds the best name back. On the way to the program
- * itself names come in one by one.
+ * Returns every name at its lower bound as the optimum of a program whose rows hold there: equalities have the value
+ * that they have there, ranges reach as far, and a charge on all weights holds the best name back. On the way to the
+ * program itself names come in one by one.
  *
- * @returns  undefined where a name has no lower bound, or a limit on kinks or a norm takes part.
+ * @returns  undefined if a name has no lower bound, or a limit on kinks or a norm takes part.
  * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8): the cold start.
  */
 export function emptyStart(program: Program): PathStart | undefined {

@@ -61,7 +61,7 @@ function heldNames(path: Path, first: FirstEvent): void {
   }
 }
 
-/** A pinned security leaves its kink when the gradient leaves the kink's slopes. */
+/** Returns a pinned security leaves its kink when the gradient leaves the kink's slopes. */
 function pinnedName(
   { program: { kinks }, state, gradient, gradientRate, z, dz }: Path,
   first: FirstEvent,

@@ -29,7 +29,7 @@ export interface PathFactor {
 export interface PathFactors {
   /**
    * @param free  Names, ascending.
-   * @returns     The factor, which belongs to the caller until the next call; undefined where the curvature is not
+   * @returns     The factor, which belongs to the caller until the next call; undefined if the curvature is not
    *   positive on them.
    * @cost        f^3 / 6, or f^2 for each name that came or went since the last call with the same curvature.
    */

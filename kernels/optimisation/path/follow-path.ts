@@ -64,7 +64,7 @@ const START_MAX = 1e-6;
  * active rows leave the free names no room to move, multipliers move along what repeats until a held name or a row lets
  * go.
  *
- * @returns  State and iterate at the end, unpolished; undefined where the way is lost or there are norms.
+ * @returns  State and iterate at the end, unpolished; undefined if the way is lost or there are norms.
  * @cost     an event f^2 (m + 2) / 2 + n f for f free names and m active rows; up to a few hundred of them between
  *   points of a frontier.
  * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock &

@@ -95,7 +95,7 @@ export function createPathSystem(path: Path): PathSystem {
     }
   }
 
-  /** Rates of multipliers only, where a row repeats others but requires another bound; false where none does. */
+  /** Rates of multipliers only, where a row repeats others but requires another bound; false if none does. */
   function turn(): boolean {
     const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
     for (let row = 0; row < m; row++) {

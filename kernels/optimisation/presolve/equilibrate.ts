@@ -112,7 +112,7 @@ function clamp(scale: number): number {
   return Math.min(Math.max(scale, 1 / SCALE_MAX), SCALE_MAX);
 }
 
-/** The power of two nearest to a scale, in its logarithm. */
+/** Returns the power of two nearest to a scale, in its logarithm. */
 function nearestPower(scale: number): number {
   let power = 1;
   while (power * Math.SQRT2 < scale) power *= 2;

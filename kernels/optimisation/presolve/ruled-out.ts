@@ -3,7 +3,7 @@ import { PRIMAL_MAX } from '../program/kkt.js';
 import type { Kink, Program } from '../program/program.js';
 
 /**
- * Returns true when the bounds permit no point: those of a variable cross, or no point within them reaches a row or the
+ * Returns true if the bounds permit no point: those of a variable cross, or no point within them reaches a row or the
  * limit of a kink. Then no point satisfies the conditions of optimality, and no method needs to search for one.
  *
  * @cost    m n.

@@ -99,7 +99,7 @@ function addForce(gradient: Float64Array, { multiplier, force, from }: Force, be
   return scale;
 }
 
-/** The largest violation at a point, as `primal` of the report. @cost m n */
+/** Returns the largest violation at a point, as `primal` of the report. @cost m n */
 export function primalViolation(program: Program, x: Float64Array): number {
   const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;

@@ -50,7 +50,7 @@ export function metricTimes(metric: Metric, x: Float64Array, out: Float64Array):
 
 const sparseMetrics = new WeakMap<Metric, SparseRows | null>();
 
-/** A matrix of which most entries are zero, with their places. @cost n^2, once a metric */
+/** Returns a matrix of which most entries are zero, with their places. @cost n^2, once a metric */
 function sparseOf(metric: Metric): SparseRows | null {
   if (metric.form === 'factor') return null;
   const known = sparseMetrics.get(metric);
@@ -183,7 +183,8 @@ export interface WeightedMetric {
 }
 
 /**
- * The sum of some metrics times their weights: loadings side by side where all have them, else the whole matrix.
+ * Returns the sum of some metrics times their weights: loadings side by side where all have them, else the whole
+ * matrix.
  *
  * @param parts  One or more, of one order; weights at least 0.
  * @cost         n^2 for each, n k for loadings.
@@ -297,7 +298,7 @@ export function metricSquare(metric: Metric, x: Float64Array): number {
   return total;
 }
 
-/** The sums without the terms that are zero. */
+/** Returns the sums without the terms that are zero. */
 function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
   let total = 0;
   for (let p = 0; p < held.length; p++) {

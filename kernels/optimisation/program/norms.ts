@@ -35,7 +35,7 @@ export interface LagrangianCurvature {
 }
 
 /**
- * The curvature of the Lagrangian: to that of the objective each norm adds its metric times its multiplier.
+ * Returns the curvature of the Lagrangian: to that of the objective each norm adds its metric times its multiplier.
  *
  * @param own      Of the objective.
  * @param weights  Of the norms, [norms], at least 0.

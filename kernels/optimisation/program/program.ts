@@ -131,7 +131,7 @@ export function kinkSum({ at, left, right }: Kink, x: Float64Array): number {
   return total;
 }
 
-/** A row without a bound on either side. */
+/** Returns a row without a bound on either side. */
 export function isUnbounded({ lower, upper }: Rows, r: number): boolean {
   return lower[r] === Number.NEGATIVE_INFINITY && upper[r] === Number.POSITIVE_INFINITY;
 }

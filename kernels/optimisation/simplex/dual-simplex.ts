@@ -6,7 +6,7 @@ export interface Corner {
   readonly z: Float64Array;
   /** 1 for variables between their bounds, [n]. */
   readonly isBasic: Uint8Array;
-  /** Rows that hold: 1 at their upper bound, -1 at the lower one, 0 where none does, [m]. */
+  /** Rows that hold: 1 at their upper bound, -1 at the lower one, 0 if none does, [m]. */
   readonly held: Int8Array;
   /** Multipliers as in `Point`: positive for an active upper bound, [m]. */
   readonly multipliers: Float64Array;
@@ -26,13 +26,14 @@ const PIVOT_MIN = 1e-9;
 const SAME = 1e-12;
 
 /**
- * The dual simplex method on a dense tableau: begins with every variable at the bound that its cost prefers, and lets the
- * row that is furthest beyond its bound go there. Variables whose costs turn on the way change to their other bound.
+ * Returns the dual simplex method on a dense tableau: begins with every variable at the bound that its cost prefers,
+ * and lets the row that is furthest beyond its bound go there. Variables whose costs turn on the way change to their
+ * other bound.
  *
- * @returns  undefined where there is no answer, or none within the pivots.
+ * @returns  undefined if there is no answer, or none within the pivots.
  * @cost     m n for each pivot
- * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational Techniques of
- *   the Simplex Method, section 10.2, for the longest step.
+ * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational
+ *           Techniques of the Simplex Method, section 10.2, for the longest step.
  */
 export function dualSimplex(program: LinearProgram): Corner | undefined {
   const tableau = newTableau(program);

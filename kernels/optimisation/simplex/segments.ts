@@ -36,7 +36,7 @@ export interface Segments extends LinearProgram {
 const TABLEAU_MAX = 4_000_000;
 
 /**
- * @returns  undefined where something is curved, soft or unbounded, or the tableau would be too large.
+ * @returns  undefined if something is curved, soft or unbounded, or the tableau would be too large.
  * @cost     m n
  */
 export function segmentsOf(program: Program): Segments | undefined {

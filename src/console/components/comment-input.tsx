@@ -8,7 +8,7 @@ interface CommentInputProps {
   onChange(value: string): void;
 }
 
-/** The comment of a person on a decision. */
+/** Renders the comment of a person on a decision. */
 export function CommentInput({ value, onChange }: CommentInputProps) {
   return (
     <label>

@@ -64,7 +64,7 @@ interface EditorProps {
   readonly children: (edited: Edited) => ComponentChildren;
 }
 
-/** A document in forms: checked while it is written, saved only over the version that was opened. */
+/** Renders a document in forms: checked while it is written, saved only over the version that was opened. */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
   const { edited, trouble, clash, resolve } = useEdited(props);

@@ -8,7 +8,7 @@ interface GuideLinkProps {
   readonly children: ComponentChildren;
 }
 
-/** A link to a page of the guide, which the browser opens by itself; with a key it is saved as a file. */
+/** Renders a link to a page of the guide, which the browser opens by itself; with a key it is saved as a file. */
 export function GuideLink({ page, children }: GuideLinkProps) {
   const read = () => service.value.download('getGuidePage', 'text/html', { params: { page } });
   return (

@@ -63,7 +63,7 @@ interface SectionProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of a page under a heading. */
+/** Renders a part of a page under a heading. */
 export function Section({ title, aside, children }: SectionProps) {
   return (
     <section class="section" aria-label={title}>

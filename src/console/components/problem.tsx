@@ -10,7 +10,7 @@ interface ProblemProps {
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** An error of the service, with every finding. Codes, paths and the request id are under "Details". */
+/** Renders an error of the service, with every finding. Codes, paths and the request id are under "Details". */
 export function Problem({ trouble, onRetry }: ProblemProps) {
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;

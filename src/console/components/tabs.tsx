@@ -100,7 +100,7 @@ function fittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): re
   return tabs.filter((tab) => kept.has(tab));
 }
 
-/** The tab that the address names. */
+/** Creates the tab that the address names. */
 export function openTab(tabs: readonly Tab[], name = 'tab'): string {
   const asked = parameter(name);
   return (tabs.find(({ id }) => id === asked) ?? tabs[0]!).id; // A page has at least one.

@@ -34,7 +34,7 @@ const Shortcuts = lazy<{ onClose(): void }>('the shortcuts', async () => (await 
 /** Time after which the palette is loaded, so that it opens at once. */
 const PALETTE_MS = 3000;
 
-/** The frame around every page. */
+/** Renders the frame around every page. */
 export function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isFinding, setFinding] = useState(false);

@@ -31,13 +31,13 @@ export function addressOf(path: string, query: Readonly<Record<string, string | 
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The address of this page with other parameters. */
+/** Returns the address of this page with other parameters. */
 export function withQuery(changes: Readonly<Record<string, string | null>>): string {
   const { path, query } = current.value;
   return addressOf(path, { ...Object.fromEntries(query), ...changes });
 }
 
-/** A parameter of the address. */
+/** Returns a parameter of the address. */
 export function parameter(name: string): string | null {
   return current.value.query.get(name);
 }

@@ -31,7 +31,7 @@ export interface ResourceOptions {
 
 /** Pending requests, except those that wait for others. */
 const busy = signal(0);
-/** True when no request has been pending for a moment. */
+/** True if no request has been pending for a moment. */
 const settled = signal(false);
 /** Time in which an answer may cause further requests of a page. */
 const SETTLED_MS = 40;

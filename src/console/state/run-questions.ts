@@ -8,7 +8,7 @@ export type Definition =
   | { readonly index: IndexDocument; readonly strategy: null }
   | { readonly index: null; readonly strategy: StoredStrategy };
 
-/** The definition of an index, or of the strategy that has its id. */
+/** Returns the definition of an index, or of the strategy that has its id. */
 export async function definitionOf(id: string, signal: AbortSignal): Promise<Definition> {
   try {
     return { index: await service.value.call('getIndex', { params: { index_id: id }, signal }), strategy: null };

@@ -27,7 +27,7 @@ export async function signOut(): Promise<void> {
   location.reload();
 }
 
-/** A request of a page with what writes of a session repeat. */
+/** Returns a request of a page with what writes of a session repeat. */
 export function withToken(init: RequestInit | undefined): RequestInit | undefined {
   const token = session.peek()?.csrf_token; // Requests do not depend on the session.
   if (token === undefined || (init?.method ?? 'GET') === 'GET') return init;

@@ -31,7 +31,7 @@ function readKept(): Record<string, TableLayout> {
   }
 }
 
-/** The arrangement of a table. */
+/** Returns the arrangement of a table. */
 export const layoutOf = (table: string): TableLayout => ({ ...PLAIN, ...layouts.value[table] });
 
 /** Remembers an arrangement in this browser. */

@@ -6,7 +6,7 @@ type Levels = readonly (number | null)[];
 export const sessionsOfYear = (dates: readonly string[]): number =>
   dates.some((date) => new Date(date).getUTCDay() % 6 === 0) ? 365 : 252;
 
-/** Returns between neighbouring levels; null where one of them is missing. */
+/** Returns between neighbouring levels; null if one of them is missing. */
 export const returnsOf = (levels: Levels): readonly (number | null)[] =>
   levels.slice(1).map((level, t) => {
     const before = levels[t] ?? null;

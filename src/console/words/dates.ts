@@ -2,7 +2,7 @@
 
 const MS_PER_DAY = 86_400_000;
 
-/** A timestamp as a date and a time here, with its zone: `2024-03-15 16:30 +01:00`, `2024-03-15 15:30 UTC`. */
+/** Returns a timestamp as a date and a time here, with its zone: `2024-03-15 16:30 +01:00`, `2024-03-15 15:30 UTC`. */
 export function moment(timestamp: string | null): string {
   if (timestamp === null) return '–';
   const time = new Date(timestamp);
@@ -10,7 +10,7 @@ export function moment(timestamp: string | null): string {
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
 }
 
-/** The time of day of a timestamp here: `16:30:05`. */
+/** Returns the time of day of a timestamp here: `16:30:05`. */
 export function clock(timestamp: string): string {
   const time = new Date(timestamp);
   return [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':');
@@ -48,7 +48,7 @@ export const dayNumber = (date: string): number => Date.parse(date.slice(0, 10))
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 
-/** The weekday of a date YYYY-MM-DD, in three letters. */
+/** Returns the weekday of a date YYYY-MM-DD, in three letters. */
 export const weekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
 /** Returns the date a number of months before another one, limited to the last day of the month. */

@@ -2,7 +2,7 @@
 
 type Value = number | string | null;
 
-/** A condition on the values of a column; undefined for a text that is none. */
+/** Returns a condition on the values of a column; undefined for a text that is none. */
 export function parseFilter(
   typed: string,
   ofNumbers: boolean,

@@ -1,7 +1,7 @@
 import { isObject, type Json } from './paths.js';
 import { plainText } from './scalars.js';
 
-/** The text of an expression: as it was typed, or that which a tree carries. */
+/** Returns the text of an expression: as it was typed, or that which a tree carries. */
 export function formulaText(value: Json | undefined): string {
   if (!isObject(value)) return plainText(value);
   const { text, node, name, ...others } = value;

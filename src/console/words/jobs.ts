@@ -39,7 +39,7 @@ export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'
 export const jobTitle = (job: Pick<JobStatus, 'job_id' | 'kind' | 'request'>): string =>
   `${KINDS[job.kind]} ${jobSubject(job) || jobIdent(job)}`;
 
-/** The page on which the result of a job is seen. */
+/** Returns the page on which the result of a job is seen. */
 export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
   const ident = encodeURIComponent(jobIdent(job));
   switch (job.kind) {

@@ -24,7 +24,7 @@ export function pathWords(path: Path, document: JsonObject | undefined): string 
   return steps.length === 0 ? 'All of it' : steps.join(', ');
 }
 
-/** The steps of a JSON pointer. @source RFC 6901 */
+/** Returns the steps of a JSON pointer. @source RFC 6901 */
 export const pathOfPointer = (pointer: string): Path =>
   pointer
     .split('/')

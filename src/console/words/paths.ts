@@ -45,7 +45,7 @@ export function withValue(document: Json | undefined, path: Path, value: Json | 
     : { ...others, [step]: withValue(before, rest, value) };
 }
 
-/** A list with an item at another place. */
+/** Returns a list with an item at another place. */
 export function moved<T>(list: readonly T[], from: number, to: number): readonly T[] {
   const item = list[from];
   if (item === undefined || to < 0 || to >= list.length) return list;

@@ -29,7 +29,7 @@ export function placeOf(path: string): Place {
   return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: after.slice(1) };
 }
 
-/** A place without a row: a table, a file of it, a column. */
+/** Returns a place without a row: a table, a file of it, a column. */
 function headOf(path: string): Omit<Place, 'row'> {
   const [table, rest] = partsAt(path, path.indexOf('/'));
   if (rest === '') {

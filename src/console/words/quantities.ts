@@ -35,7 +35,7 @@ const PERCENT_DIGITS = 4;
 /** Decimals of other numbers. */
 const DIGITS = 6;
 
-/** A number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
+/** Returns a number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
 export function quantityText(value: number, unit: string | null | undefined): string {
   if (isFraction(unit)) return `${atMost(value * 100, PERCENT_DIGITS)}%`;
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;

@@ -3,13 +3,13 @@ import { parseQuantity } from './quantities.js';
 
 /** Single-line values: a number, true or false, or a text. */
 
-/** A value as it is typed; an object as JSON. */
+/** Returns a value as it is typed; an object as JSON. */
 export function plainText(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** A scalar as text; a string that would be read as another type is quoted: `"10"`. */
+/** Returns a scalar as text; a string that would be read as another type is quoted: `"10"`. */
 export const scalarText = (value: Json | undefined): string =>
   typeof value === 'string' && scalarOf(value) !== value ? JSON.stringify(value) : plainText(value);
 

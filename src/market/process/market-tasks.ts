@@ -59,7 +59,7 @@ export interface TaskOptions {
    * far as it has space. Null if only the check is wanted.
    */
   readonly sharedFiles: readonly string[] | null;
-  /** File with the body of a request; null where the task has none. */
+  /** File with the body of a request; null if the task has none. */
   readonly bodyFile: string | null;
   /** Codes of the calendars that stored indices are on. */
   readonly calendars: readonly string[];
@@ -71,7 +71,7 @@ export interface TaskOptions {
 export interface ContentSummary {
   readonly contentHash: string;
   readonly identifiers: number;
-  /** First and last day of the market dataset; null when no file of it was read. */
+  /** First and last day of the market dataset; null if no file of it was read. */
   readonly start: Day | null;
   readonly end: Day | null;
   readonly rows: RowsByTable;

@@ -120,7 +120,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     throw new Refusal('APPROVAL_NOT_FOUND', `There is no approval ${approvalId}.`, { approval_id: approvalId });
   }
 
-  /** The open approval of a content. */
+  /** Creates the open approval of a content. */
   async function openOf(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
     const found = (await openIn(reader)).find((open) => open.digest === digest);
     const approval = found && (await find(reader, found.approval_id));
@@ -183,7 +183,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     );
   }
 
-  /** The approval of a change; undefined for one that needs none. @throws Unapproved */
+  /** Returns the approval of a change; undefined for one that needs none. @throws Unapproved */
   async function approvalOf(
     reader: Pick<DocumentReader, 'get'>,
     requested: Requested | undefined,

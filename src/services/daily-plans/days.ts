@@ -44,7 +44,7 @@ export interface Days {
   list(scheduleId: string, query: { readonly limit: number; readonly before?: string | undefined }): Promise<DayList>;
   /** Returns the day when it has settled, or after a maximum wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
   get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
-  /** A file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
   file(scheduleId: string, date: string, name: string): Promise<OpenedFile>;
   /** Performs a day immediately, under the current schedule. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
@@ -154,7 +154,7 @@ export function createDays(dependencies: DaysDependencies): Days {
     }
   }
 
-  /** The day as it is performed next: under the schedule as it is now, begun where it was not. */
+  /** Returns the day as it is performed next: under the schedule as it is now, begun where it was not. */
   function renew(
     stored: DayDocument | undefined,
     schedule: AuthoredPlan,

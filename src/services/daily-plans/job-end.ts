@@ -8,7 +8,7 @@ import type { JobStatus } from '#jobs/status.js';
 const FIRST_LOOK_MS = 20;
 const LOOK_MS_MAX = 1000;
 
-/** The status of a job once it has ended; undefined where it is not remembered. */
+/** The status of a job once it has ended; undefined if it is not remembered. */
 export async function endOf(
   jobs: Pick<Jobs, 'get'>,
   jobId: string,

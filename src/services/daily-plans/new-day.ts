@@ -26,7 +26,7 @@ export const newStep = ({ type }: Step): StoredStep => ({
   items: [],
 });
 
-/** A day before its first round. */
+/** Returns a day before its first round. */
 export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueDay, atMs: number): DayDocument {
   const { id, plan, version, author, keyId } = schedule;
   return {
@@ -52,7 +52,7 @@ export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueD
   };
 }
 
-/** A day that is too old to be caught up. */
+/** Returns a day that is too old to be caught up. */
 export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
   const reason = `It was due more than ${schedule.plan.catch_up} sessions before the service could begin it.`;
   return {

@@ -70,7 +70,7 @@ export async function eachIndex<S>(
   }
 }
 
-/** The result of an item that a refusal blocks. @throws any other failure, and every failure after an abort */
+/** Returns the result of an item that a refusal blocks. @throws any other failure, and every failure after an abort */
 export function blockedBy(thrown: unknown, signal: AbortSignal): ItemResult {
   if (!(thrown instanceof Refusal) || signal.aborted) throw thrown;
   return { state: 'blocked', code: thrown.code, message: thrown.message, detail: thrown.detail };

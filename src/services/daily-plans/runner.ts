@@ -100,7 +100,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     }
   }
 
-  /** The recorded closure of the exchange on a day. */
+  /** Returns the recorded closure of the exchange on a day. */
   function closureOn({ date, plan }: Pick<DayDocument, 'date' | 'plan'>): string | undefined {
     const { recorded } = calendars.get(plan.calendar) ?? {};
     const change = recorded?.changes.find((one) => one.date === date);
@@ -238,7 +238,7 @@ function carriedFrom(earlier: readonly DayDocument[]): readonly HeldIndex[] | un
   return [...carried.values()];
 }
 
-/** A day that ends because its exchange was closed. */
+/** Returns a day that ends because its exchange was closed. */
 const closedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
   ...day,
   state: 'skipped',
@@ -248,7 +248,7 @@ const closedDay = (day: DayDocument, reason: string, at: string): DayDocument =>
   next_attempt_at: null,
 });
 
-/** A day after a round. */
+/** Returns a day after a round. */
 function ended(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: number): DayDocument {
   const isLate = day.is_late || (day.deadline_at !== null && Date.parse(day.deadline_at) < nowMs);
   if (state === 'done')

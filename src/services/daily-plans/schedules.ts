@@ -58,7 +58,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     return { schedule: { schedule_id: id, ...document, updated_at: updatedAt }, etag };
   }
 
-  /** The day on which a new schedule begins, on the clocks of its exchange. */
+  /** Returns the day on which a new schedule begins, on the clocks of its exchange. */
   function today({ calendar, time_zone: zone }: ScheduleBody): string {
     return formatDay(localDay(zone ?? calendars.get(calendar)!.tz, now())); // findingsOf
   }

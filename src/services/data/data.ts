@@ -60,7 +60,7 @@ export interface Data {
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
   corporateActions(identifier: string, query: ActionsQuery): Promise<CorporateActionsResponse>;
   coverage(): Promise<CoverageResponse>;
-  /** A CoverageHistoryResponse as JSON. @throws Refusal NO_DATA_SOURCE, OVERLOADED */
+  /** Returns a CoverageHistoryResponse as JSON. @throws Refusal NO_DATA_SOURCE, OVERLOADED */
   coverageHistory(signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   source(): DataSourceStatus;
   /** @throws Refusal NO_DATA_SOURCE */

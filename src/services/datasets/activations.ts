@@ -26,7 +26,7 @@ export interface Activations {
   /** Gives a prepared market to a store that is not the active one. */
   replace(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
   /**
-   * The content that the document of a store describes, where it is shared; undefined where it is read from the source.
+   * The content that the document of a store describes, where it is shared; undefined if it is read from the source.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   shared(document: DatasetDocument): Promise<ServedMarket | undefined>;

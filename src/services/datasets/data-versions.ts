@@ -47,7 +47,7 @@ export interface KnownMarket {
   readonly version: number | null;
 }
 
-/** Reads a content from its place; undefined where that cannot be read. */
+/** Reads a content from its place; undefined if that cannot be read. */
 export type ContentReader = () => Promise<ServedMarket | undefined>;
 
 /** Contents of data stores that have been served. */
@@ -87,7 +87,7 @@ export interface DataVersions {
   before(version: number | null): Promise<KnownReferences>;
   /** A DataDifference as JSON. For the store of the call. @throws Refusal STORE_NOT_FOUND, and as `at` */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** The version that has a content; null where none has. */
+  /** The version that has a content; null if none has. */
   versionOf(datasetId: string, contentHash: string): Promise<number | null>;
   /** Resolves when pending copies are made or abandoned. */
   close(): Promise<void>;
@@ -176,7 +176,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return found;
   }
 
-  /** The newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
+  /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
     const until = momentOf(time);
     let [low, high] = [firstOf(head), head.latest];
@@ -244,7 +244,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return market;
   }
 
-  /** @returns its document, undefined where that cannot be read */
+  /** @returns its document, undefined if that cannot be read */
   async function requireStore(datasetId: string): Promise<DatasetDocument | undefined> {
     const stored = await documents.get('store', datasetId);
     if (stored === undefined) throw datasetNotFound(datasetId);

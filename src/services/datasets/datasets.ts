@@ -70,7 +70,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** How data may be read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
   inspect(request: InspectRequest, asker: Asker): Promise<InspectResult>;
-  /** The blank template of an import. */
+  /** Returns the blank template of an import. */
   template(format: ImportFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
     readonly type: string;
@@ -81,7 +81,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, asker: Asker): Promise<DataAudit>;
-  /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
+  /** Returns a new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /**
    * Called when the jobs have started: removes leftovers of a crash and reads the previously served store in the

@@ -160,7 +160,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     }, asker);
   }
 
-  /** The store that an import replaces or appends to. */
+  /** Returns the store that an import replaces or appends to. */
   async function previousOf(
     datasetId: string,
     { on_exists, adjustment, currency }: ImportHeader,
@@ -189,7 +189,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     return document;
   }
 
-  /** The files of a managed store. */
+  /** Returns the files of a managed store. */
   async function filesOf(document: DatasetDocument): Promise<TableFiles> {
     const { location } = await storeFiles.here(document);
     const problems = createProblems();

@@ -21,7 +21,7 @@ export const isHole = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean 
 export const holeFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
   (findings as DataAudit['partial_dates']).filter(isHole); // as above
 
-/** The partial dates in the words of health; null where the document of the store cannot be read. */
+/** The partial dates in the words of health; null if the document of the store cannot be read. */
 export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['partial_dates']>;
 
 /** Creates a reader that parses the document of a store again only if it changed. */

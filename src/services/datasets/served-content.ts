@@ -135,7 +135,7 @@ function takenWith(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStar
   };
 }
 
-/** The report of a refresh with what starts took since the one before. */
+/** Returns the report of a refresh with what starts took since the one before. */
 export function withTaken(report: RefreshReport, taken: TakenAtStart | null): RefreshReport {
   if (taken === null) return report;
   const { market } = report.datasets;

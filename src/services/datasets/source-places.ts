@@ -21,7 +21,10 @@ const addressOf = (location: string): string => withoutPassword(location).replac
 export const isSamePlace = (a: string | null, b: string | null): boolean =>
   a !== null && b !== null && withoutPassword(a) === withoutPassword(b);
 
-/** The source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE where it needs a password, which no version has */
+/**
+ * Creates the source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE where it needs a password, which
+ * no version has
+ */
 export function openPlace<T extends string | null>(source: T, version: number): T {
   if (source === null || !hidesPassword(withoutPassword(source))) return source;
   const place = withoutPassword(source);

@@ -14,7 +14,7 @@ import { requireDataset } from '../stored/dataset-documents.js';
 /** The markets of all data stores: the active one, and others that are loaded at their first use. */
 export interface StoreMarkets {
   /**
-   * The market of a store as it is now.
+   * Returns the market of a store as it is now.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_UNAVAILABLE; VALIDATION_FAILED,
    *   NOT_SUPPORTED if its source cannot be read
    */
@@ -80,7 +80,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
   }
 
-  /** The content that a document describes, if it is in memory. */
+  /** Returns the content that a document describes, if it is in memory. */
   function held(document: DatasetDocument): ServedMarket | undefined {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     const market = kept.get(datasetId) ?? released.get(datasetId)?.deref();

@@ -207,7 +207,7 @@ function whyNothing({ kind, synthetic }: DatasetDocument): string {
   }
 }
 
-/** The last day of the last complete calendar year. */
+/** Returns the last day of the last complete calendar year. */
 function lastYearEnd(timestamp: string): string {
   return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
 }

@@ -52,7 +52,7 @@ export class DeliveryFault extends Error {
   }
 }
 
-/** The last part of a path. */
+/** Returns the last part of a path. */
 export const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 export const folderIn = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 

@@ -26,7 +26,7 @@ export interface AuditQuery {
 /** The log of writes. */
 export interface Audit {
   /**
-   * The log, which is signed up to its end before it is read.
+   * Returns the log, which is signed up to its end before it is read.
    * @throws Refusal INVALID_RANGE, DOCUMENT_UNREADABLE
    */
   read(query: AuditQuery): Promise<AuditReading>;

@@ -155,7 +155,7 @@ async function forgetRunsLeft(tx: DocumentTransaction, { kind, id }: Subject): P
 
 const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
-/** The document of a version as clients see it: places of data without the password that a URL may have. */
+/** Returns the document of a version as clients see it: places of data without the password that a URL may have. */
 function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
   return kind === 'store' && typeof source === 'string' ? { ...body, source: withoutPassword(source) } : body;

@@ -23,7 +23,7 @@ export interface CalendarViews {
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
   /** Returns the first effective date after a day YYYY-MM-DD; null for a deleted index, or if none is known. */
   nextRebalance(indexId: string, after: string): Promise<string | null>;
-  /** The next rebalance, today or later. */
+  /** Returns the next rebalance, today or later. */
   comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 

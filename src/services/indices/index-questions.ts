@@ -50,9 +50,11 @@ type Json = Promise<Uint8Array<ArrayBuffer>>;
 
 /** Requests about definitions that are answered synchronously and store nothing. */
 export interface IndexQuestions {
-  /** A PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED */
+  /**
+   * Returns a PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED
+   */
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
-  /** A PreviewResponse of the document in the body. */
+  /** Returns a PreviewResponse of the document in the body. */
   previewDocument(body: Body, signal: AbortSignal): Json;
   /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
   whatIf(body: Body, signal: AbortSignal): Json;

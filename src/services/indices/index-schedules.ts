@@ -34,7 +34,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     return { rebalance, calendar };
   };
 
-  /** The reviews of each text of an index, on the dates on which they follow it. */
+  /** Returns the reviews of each text of an index, on the dates on which they follow it. */
   function underTexts(index: IndexDocument): Cadence[] {
     const texts = textsOf(index);
     return texts.flatMap(({ document, from, amendment }, k) => {
@@ -48,7 +48,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     });
   }
 
-  /** The rebalance of an amendment that waits for no review. */
+  /** Returns the rebalance of an amendment that waits for no review. */
   function onDate(document: IndexDocument, date: string): Cadence {
     const { effective_lag } = document.rebalance;
     const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });

@@ -41,7 +41,7 @@ export interface Indices {
   /** @throws Refusal VALIDATION_FAILED */
   create(body: Body, by?: Authorship): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
-   * A new index that optimises another.
+   * Returns a new index that optimises another.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS
    */
   derive(

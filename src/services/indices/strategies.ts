@@ -51,7 +51,7 @@ export interface StrategiesDependencies {
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
-  /** The documents that a strategy refers to. */
+  /** Returns the documents that a strategy refers to. */
   async function contextOf(reader: Reader, strategy: Body): Promise<StrategyContext> {
     const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
     const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };
@@ -170,7 +170,8 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
 const MARK = '.';
 
 /**
- * A response contains more than the document. Its etag changes with either and begins with the etag of the document.
+ * Returns a response contains more than the document. Its etag changes with either and begins with the etag of the
+ * document.
  */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;

@@ -22,7 +22,7 @@ export interface Client {
 
 /** Ownership of documents, and the clients that may read them. */
 export interface Access {
-  /** The resources that a client may access; undefined if it may access all. */
+  /** Returns the resources that a client may access; undefined if it may access all. */
   reachOf(client: Client): Promise<Reach | undefined>;
   /** @throws Refusal of the family for a document that does not exist */
   read(subject: Subject): Promise<DocumentAccess>;
@@ -117,7 +117,7 @@ export function assertOwnName(id: string): void {
   if (reach !== undefined && !isWithin(reach, id)) throw outside({ ...reach, isHidden: false }, '', id);
 }
 
-/** A generated id for the client of the present request: it begins with a prefix of the client. */
+/** Returns a generated id for the client of the present request: it begins with a prefix of the client. */
 export const ownName = (made: string): string => `${currentReach()?.prefixes[0] ?? ''}${made}`;
 
 /** Refuses a client that is limited to prefixes on a route that does not support them. */

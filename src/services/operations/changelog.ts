@@ -3,7 +3,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { compareVersions, parseVersion } from '#base/text/version.js';
 
 export interface Changelog {
-  /** @param since  only releases after this version. @throws Refusal VALIDATION_FAILED when it is no version */
+  /** @param since  only releases after this version. @throws Refusal VALIDATION_FAILED if it is no version */
   read(since: string | undefined): ChangelogResponse;
 }
 

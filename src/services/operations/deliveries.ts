@@ -27,7 +27,7 @@ export interface Failure {
  * attempts have failed.
  */
 export interface Deliveries {
-  /** @throws Refusal VALIDATION_FAILED where no message may go to, OVERLOADED when too many wait */
+  /** @throws Refusal VALIDATION_FAILED where no message may go to, OVERLOADED if too many wait */
   assertAccepted(url: string): void;
   /** Resumes deliveries that the last process left. */
   start(): Promise<void>;
@@ -98,7 +98,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     );
   }
 
-  /** Keeps a message from the other processes for a while. @returns false where one of them has it, or had it */
+  /** Keeps a message from the other processes for a while. @returns false if one of them has it, or had it */
   async function claim({ delivery_id: id }: Delivery): Promise<boolean> {
     const nowMs = clock.now();
     const until = formatTimestamp(nowMs + CLAIM_MS);

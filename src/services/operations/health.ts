@@ -136,7 +136,7 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
   };
 }
 
-/** Why a service is degraded; null when it is not. */
+/** Why a service is degraded; null if it is not. */
 function reasonOf(active: string | null, checks: readonly HealthCheck[]): string | null {
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;

@@ -58,7 +58,7 @@ export async function followAll(
     return { done: true, value: undefined };
   }
 
-  /** The next job to be reported of; undefined where none waits. */
+  /** Returns the next job to be reported of; undefined if none waits. */
   function take(): string | undefined {
     const [jobId] = waiting;
     if (jobId !== undefined) waiting.delete(jobId);

@@ -48,13 +48,13 @@ export interface JobsService {
    * Yields the current status, unless the client has seen it, and every change up to the final one. Ends when the
    * iterator is returned.
    * @param client that streams are counted for; null if clients are not distinguished
-   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen, RATE_LIMITED when the
+   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
    *   client has too many streams
    */
   follow(jobId: string, seen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
   /**
-   * The unfinished jobs, null, and for some seconds every change of any job.
-   * @throws Refusal OVERLOADED when too many clients listen, RATE_LIMITED when the client has too many streams
+   * Returns the unfinished jobs, null, and for some seconds every change of any job.
+   * @throws Refusal OVERLOADED if too many clients listen, RATE_LIMITED when the client has too many streams
    */
   followAll(seconds: number, client: string | null): Promise<AsyncIterableIterator<AnyJobEvent>>;
 }

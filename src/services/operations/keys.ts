@@ -18,9 +18,9 @@ export interface KeyRecord {
   readonly created: string | null;
   readonly expires: string | null;
   readonly revoked: string | null;
-  /** Beginnings of the ids that the key may name; absent where it may name all. */
+  /** Beginnings of the ids that the key may name; absent if it may name all. */
   readonly prefixes?: readonly string[];
-  /** Addresses and ranges that the key is accepted from; absent where it is from all. */
+  /** Addresses and ranges that the key is accepted from; absent if it is from all. */
   readonly sources?: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface KeyHolder {
   readonly keyId: string;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Absent where the key may name every id. */
+  /** Absent if the key may name every id. */
   readonly prefixes?: readonly string[];
 }
 
@@ -121,7 +121,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     return record;
   };
 
-  /** A key that is stored here. @throws Refusal VALIDATION_FAILED */
+  /** Returns a key that is stored here. @throws Refusal VALIDATION_FAILED */
   function requireStored(id: string): KeyRecord {
     const record = holders.get(id)?.record;
     if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
@@ -201,7 +201,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
 
-/** A new random key: `dvs_`, 12 characters of id, 43 of secret. */
+/** Returns a new random key: `dvs_`, 12 characters of id, 43 of secret. */
 export function issueKey(
   { name, scopes, expires, prefixes, sources }: NewKey,
   nowMs: number,
@@ -247,7 +247,7 @@ function holderOf(record: KeyRecord): Holder {
   };
 }
 
-/** The limits of a key that are given. */
+/** Returns the limits of a key that are given. */
 function limitsOf(limits: {
   readonly prefixes?: readonly string[] | undefined;
   readonly sources?: readonly string[] | undefined;

@@ -64,7 +64,7 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
 const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   NAMED.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
-/** The document of a job, or the name that a client gave it; undefined where it names none. */
+/** Returns the document of a job, or the name that a client gave it; undefined if it names none. */
 function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

@@ -15,7 +15,7 @@ export interface OptimisationJobDependencies {
   readonly markets: Markets;
 }
 
-/** The kind of job that optimises: its result is stored in the transaction that ends it. */
+/** Creates the kind of job that optimises: its result is stored in the transaction that ends it. */
 export function createOptimisationJob({
   documents: stored,
   artifacts,
@@ -51,7 +51,7 @@ export function createOptimisationJob({
   });
 }
 
-/** The stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+/** Returns the stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 async function measuringModel(
   stored: OptimisationJobDependencies['documents'],
   asked: OptimisationRequest,

@@ -161,7 +161,10 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
   }
 
-  /** The stored risk models of a run. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED */
+  /**
+   * Returns the stored risk models of a run. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE,
+   * VALIDATION_FAILED
+   */
   async function modelsOf(
     request: OptimisationRequest,
     reached: Readonly<Record<string, IndexDocument>>,
@@ -172,7 +175,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     return { models: { ...used.models, [own]: plannedModel((await requireModel(documents, own)).document) } };
   }
 
-  /** @throws Refusal NO_DATA_AT_DATE when no rebalance can be on or before the day */
+  /** @throws Refusal NO_DATA_AT_DATE if no rebalance can be on or before the day */
   function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
@@ -195,7 +198,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     return { handle, market, reached };
   }
 
-  /** An index that weights can be optimised of. */
+  /** Returns an index that weights can be optimised of. */
   async function targetOf(indexId: string): Promise<StoredIndex> {
     const stored = await requireIndex(documents, indexId);
     assertDecides(stored.document);

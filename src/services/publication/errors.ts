@@ -52,7 +52,9 @@ export function treatErrors(
   return { decided: { ...decided, decision: 'announced', reason }, restated };
 }
 
-/** The request of a publication as a policy decides it: closes within the window are restated for its reason. */
+/**
+ * Returns the request of a publication as a policy decides it: closes within the window are restated for its reason.
+ */
 export function treatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
   if (treatment === undefined) return request;
   const { decision, reason } = treatment.decided;
@@ -77,7 +79,7 @@ interface RegisterTerms {
   readonly by: Authorship;
 }
 
-/** The entry of the register for a publication; null if the run agrees with what is published. */
+/** Returns the entry of the register for a publication; null if the run agrees with what is published. */
 export function newError({ found, treatment, request, ...pair }: Treated, terms: RegisterTerms): NewError | null {
   if (found.length === 0) return null;
   const differing = { ...pair, disagreements: found };
@@ -170,7 +172,7 @@ export async function registerError(tx: DocumentTransaction, error: NewError): P
   await tx.put(KIND, numberedId(error.index_id, seq), { seq, ...error } satisfies PublishedError);
 }
 
-/** The register of an index, newest first. */
+/** Returns the register of an index, newest first. */
 export async function registeredErrors(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   indexId: string,

@@ -61,7 +61,7 @@ export interface Publications {
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
-  /** The register of errors, newest first. */
+  /** Returns the register of errors, newest first. */
   errors(indexId: string, limit: number): Promise<readonly PublishedError[]>;
   /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
   keys(indexId: string): Promise<PublicKeys>;

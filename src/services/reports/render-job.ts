@@ -90,7 +90,7 @@ export function createRenderJob({
     return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
   }
 
-  /** The index that a run is of, as it was then; of a strategy's run as it is. */
+  /** Returns the index that a run is of, as it was then; of a strategy's run as it is. */
   async function definitionOf({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
     const version =
       id === indexId && typeof number === 'number'

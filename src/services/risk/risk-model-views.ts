@@ -13,7 +13,7 @@ export interface ServedModel {
   readonly date: string;
   /** Securities in the order of its matrix. */
   readonly assetIds: readonly string[];
-  /** First number of its matrix in the file; absent where the file has one matrix. */
+  /** First number of its matrix in the file; absent if the file has one matrix. */
   readonly at?: number;
   /** First number of its factors in their file. */
   readonly factorsAt: number;
@@ -33,7 +33,7 @@ export function servedModels({
   }));
 }
 
-/** The model in force on a date, the newest by default. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
+/** Returns the model in force on a date, the newest by default. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
 export function servedOn(document: RiskModelDocument, date?: string): ServedModel {
   const { model_id: modelId, imported } = document;
   const models = servedModels(document);
@@ -86,7 +86,7 @@ type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 /** Findings of the domain, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
-/** The other members of the view. */
+/** Returns the other members of the view. */
 export function smallFields(
   {
     model_id,

@@ -55,7 +55,7 @@ export interface Analytics {
    * Returns the stored run if it is current for the request. @throws Refusal as `start` does before it queues anything
    */
   currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
-  /** The result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
   resultOf(run: RunDocument): Promise<StoredBytes>;
   list: RunList;
   /**

@@ -127,7 +127,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${what} of the served store.`, { benchmark: id });
   }
 
-  /** The benchmark that a request names by a text, in its parts. */
+  /** Returns the benchmark that a request names by a text, in its parts. */
   async function benchmarkOf(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
     if (typeof given !== 'string') return given;
     const { kind, id } = benchmarkNamed(given);

@@ -11,7 +11,7 @@ export function assertComparable(runIds: readonly string[], benchmark: string | 
   throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'ids' }]);
 }
 
-/** The run that an id names: the newest, or one by ID@RUN. */
+/** Returns the run that an id names: the newest, or one by ID@RUN. */
 export function comparedRun(name: string): AskedRun {
   const [subject = '', id] = name.split('@');
   return { subject, id };

@@ -112,7 +112,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
   });
 }
 
-/** The bytes of a part in a separate buffer. */
+/** Returns the bytes of a part in a separate buffer. */
 export function bytesOf({ room, length, rest }: MadePart): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length + rest.length);
   bytes.set(new Uint8Array(room, 0, length));
@@ -130,7 +130,7 @@ function createCollector(most: number) {
       if (length > most) pieces = null;
       pieces?.push(bytesOf(part));
     },
-    /** All of them; null where they were too many. */
+    /** Returns all of them; null if they were too many. */
     all(): Uint8Array<ArrayBuffer> | null {
       return pieces && new Uint8Array(Buffer.concat(pieces));
     },

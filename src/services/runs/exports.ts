@@ -253,7 +253,7 @@ const unsuitable = (path: string, value: string, message: string): Refusal =>
   refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path, value }]);
 
 /**
- * The definition of a run, for tables that are decided again.
+ * Returns the definition of a run, for tables that are decided again.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_KNOWN
  */
 async function definitionOf(
@@ -277,7 +277,7 @@ function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
     .digest('hex');
 }
 
-/** The names that were added last. */
+/** Creates the names that were added last. */
 function createMarks(most: number) {
   const names = new Set<string>();
   return {
@@ -328,7 +328,7 @@ function isUnreadable(failure: unknown): boolean {
 /** Largest export that is collected in memory. */
 const COLLECTED_BYTES_MAX = 512 << 20;
 
-/** The bytes of an export. @throws Refusal VALIDATION_FAILED for one that is too large */
+/** Returns the bytes of an export. @throws Refusal VALIDATION_FAILED for one that is too large */
 export async function bytesOf(body: ExportBody): Promise<Uint8Array> {
   if (body.bytes !== undefined) return body.bytes;
   const parts: Uint8Array[] = [];

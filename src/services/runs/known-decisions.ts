@@ -51,7 +51,7 @@ export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { r
   }
 }
 
-/** The session that an index begins on; undefined where that is computed. */
+/** Returns the session that an index begins on; undefined if that is computed. */
 function firstSession(document: IndexDocument, market: MarketData, calendars: Calendars): Day | undefined {
   const { dates, identifiers } = market;
   const calendar = calendars.get(document.calendar);

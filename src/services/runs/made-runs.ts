@@ -118,7 +118,7 @@ export function createRunMaker({
     return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;
   }
 
-  /** The plan of a stored run, undefined where it cannot be read. */
+  /** Returns the plan of a stored run, undefined if it cannot be read. */
   async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
     try {
       return planWithDefaults(await storedPlan(artifacts, run));

@@ -10,7 +10,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 export interface Side {
   readonly run: RunDocument;
   readonly plan: BacktestPlan;
-  /** Version of its data; null where it is not known. */
+  /** Version of its data; null if it is not known. */
   readonly version: number | null;
   readonly market: MarketHandle | Unknown;
 }

@@ -152,7 +152,7 @@ function rowOf(
   };
 }
 
-/** An attempt for one of many runs: it fills a share of the progress, and the job computes on after it. */
+/** Returns an attempt for one of many runs: it fills a share of the progress, and the job computes on after it. */
 const asOneOf = (attempt: RunAttempt, share: number): RunAttempt => ({
   ...attempt,
   compute: (task, input, part = 1) => attempt.compute(task, input, part * share),

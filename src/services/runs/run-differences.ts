@@ -75,7 +75,7 @@ export function createRunDifferenceJob({
     }
   }
 
-  /** The stored risk models that a plan uses, as files of the run that it is of. */
+  /** Returns the stored risk models that a plan uses, as files of the run that it is of. */
   async function modelsOf(plan: BacktestPlan, sides: readonly Side[]): Promise<{ readonly models?: ModelFiles }> {
     if (plan.models === undefined) return {};
     const files: Record<string, ModelFiles[string]> = {};

@@ -42,10 +42,10 @@ export interface RunStates {
    * @cost of a look-up, until a definition changes
    */
   staleOf(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
-  /** The plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
+  /** Returns the plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
-   * The market of the store of a run, for a view that needs prices.
+   * Returns the market of the store of a run, for a view that needs prices.
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH if the store cannot be read
    */
   requireMarket(run: RunDocument): Promise<ServedMarket>;
@@ -302,7 +302,7 @@ interface StoredState extends RunState {
   stale: (StaleState & { reasons: string[] }) | null;
 }
 
-/** The state of a run that every view reports. */
+/** Returns the state of a run that every view reports. */
 export async function stateOf(states: Pick<RunStates, 'staleOf'>, run: RunDocument): Promise<StoredState> {
   const stale = await states.staleOf(run);
   return { stale: stale && { ...stale, reasons: [...stale.reasons] }, index_version: run.index_version ?? null };
@@ -314,7 +314,7 @@ export function onTermsOf(run: RunDocument | undefined, given: BacktestRequest):
   return run === undefined ? given : { ...askedOf(run), ...said };
 }
 
-/** The request of a run as it was sent, or as it was filled in where that was not remembered. */
+/** Returns the request of a run as it was sent, or as it was filled in where that was not remembered. */
 function askedOf({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // Read when it was sent.
 }

@@ -31,7 +31,7 @@ export type StoredResultFile = NonNullable<RunDocument['artifacts']['result']>;
 export interface RunTexts {
   /** @throws Refusal DOCUMENT_UNREADABLE if a file of the run is missing or damaged */
   read(run: RunDocument, text: RunTextName): Promise<StoredBytes>;
-  /** A result as an earlier version stored it. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns a result as an earlier version stored it. @throws Refusal DOCUMENT_UNREADABLE */
   stored(result: StoredResultFile): Promise<StoredBytes>;
 }
 
@@ -108,7 +108,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return file;
   }
 
-  /** An open file remains readable if it is removed in the meantime. */
+  /** Creates an open file remains readable if it is removed in the meantime. */
   async function open(
     order: TextOrder,
   ): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
@@ -183,7 +183,7 @@ export function recordEtag(run: RunDocument): string {
   ]);
 }
 
-/** @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED when If-Match names another record than the stored one */
+/** @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED if If-Match names another record than the stored one */
 export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
   if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;

@@ -14,7 +14,7 @@ import { stateOf } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
 export interface RunViewsDependencies extends Omit<NeedRooms, 'plans'> {
-  /** First effective date of an index after a date; null where none is known. */
+  /** First effective date of an index after a date; null if none is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
   /** The next rebalance, today or later. */
   readonly comingRebalance: (indexId: string, after: string) => Promise<string | null>;

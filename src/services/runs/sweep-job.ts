@@ -34,7 +34,7 @@ export function createSweepJob({
 }: SweepJobDependencies): JobKind<SweepPayload> {
   const partsOf = createPartsOf();
 
-  /** The input of a task that runs some variants. */
+  /** Returns the input of a task that runs some variants. */
   async function orderOf(payload: SweepPayload): Promise<Omit<SweepPartOrder, 'patches' | 'outputs'>> {
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();

@@ -30,7 +30,7 @@ export interface VersionedPlanInput {
   readonly given: BacktestRequest;
 }
 
-/** A plan with the version that its index or strategy had while all of it was read. */
+/** Returns a plan with the version that its index or strategy had while all of it was read. */
 export async function versionedPlan({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await subjectVersion(documents, runId);

@@ -23,7 +23,7 @@ export interface ViewMakerDependencies {
 export interface ViewMaker {
   /** File with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
   columnsOf(run: RunDocument): Promise<string>;
-  /** The state of a run, as its views begin with. */
+  /** Returns the state of a run, as its views begin with. */
   headOf(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
   /** Returns the same as `make`, from the cache if present. */

@@ -333,7 +333,7 @@ const EXPOSURES = {
   benchmarkColumns: null,
 } as const;
 
-/** The column that names are grouped by, where a market has one. */
+/** Returns the column that names are grouped by, where a market has one. */
 function groupColumnOf({ reference: { columns } }: MarketData): string {
   return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
 }

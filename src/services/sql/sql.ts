@@ -60,7 +60,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
 /** Bytes read at a time if the reader provides no buffer. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** The bytes of a file, which is closed at their end. */
+/** Returns the bytes of a file, which is closed at their end. */
 function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
   return new ReadableStream({
     type: 'bytes',

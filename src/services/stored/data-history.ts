@@ -74,7 +74,7 @@ export async function recordDataVersion(
   } satisfies DataHistoryDocument);
 }
 
-/** A copy with one more change. */
+/** Returns a copy with one more change. */
 function extend(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
@@ -145,7 +145,7 @@ export async function forgetAll(
 /** Returns the number of the first version of a store, after those of earlier stores with its id. */
 export const firstOf = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
-/** The last version of a store; undefined where it has none. */
+/** Returns the last version of a store; undefined if it has none. */
 export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
   const stored = await reader.get('data-history', datasetId);
   return parseStored(stored, DataHistoryDocument);

@@ -31,7 +31,7 @@ export function datasetNotFound(datasetId: string): Refusal {
   return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
 }
 
-/** The document of a body, undefined when it is none. */
+/** Returns the document of a body, undefined if it is none. */
 export function readDataset(body: unknown): DatasetDocument | undefined {
   const parsed = DatasetDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
@@ -56,7 +56,7 @@ export function isRefreshable({ kind, source, writing, synthetic }: DatasetDocum
   return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;
 }
 
-/** A store as the wire shows it. */
+/** Returns a store as the wire shows it. */
 export function toDataStore(
   document: DatasetDocument,
   state: { readonly isServed: boolean; readonly activity: Activity | undefined },

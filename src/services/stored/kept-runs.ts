@@ -23,7 +23,7 @@ export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject
   if ((await runListOf(reader, subject)).earlier.length === 0) await assertSubject(reader, subject);
 }
 
-/** The stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
+/** Returns the stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
 export async function* earlierRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
@@ -123,7 +123,7 @@ export async function assertNothingPublished(
   );
 }
 
-/** The readable runs of a subject with published closes. */
+/** Returns the readable runs of a subject with published closes. */
 async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
     const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));

@@ -11,7 +11,7 @@ import { parseStored, readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
-/** The document of a body, undefined when it is none. */
+/** Returns the document of a body, undefined if it is none. */
 export function readRun(body: unknown): RunDocument | undefined {
   const parsed = RunDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
@@ -81,7 +81,7 @@ function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
 /** Key of a run before the newest. */
 export const keptRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
-/** The files that the columns of a run begin in, in order. */
+/** Returns the files that the columns of a run begin in, in order. */
 export function earlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
   return earlier ?? (base ? [base] : []);
 }

@@ -14,6 +14,6 @@ export interface CheckedBytes {
 /** Record of a run, which is written when it is requested. */
 export interface RunRecordReader {
   readonly etag: string;
-  /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */
+  /** @throws Refusal DOCUMENT_UNREADABLE if the files of the run are damaged */
   read(): Promise<StoredBytes>;
 }

@@ -67,7 +67,10 @@ export function readModel(body: unknown): RiskModelDocument | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
-/** The stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not stored */
+/**
+ * Returns the stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not
+ * stored
+ */
 export async function plannedModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
@@ -143,7 +146,7 @@ export async function riskMeasure(
 }
 
 /**
- * The matrices of planned models that are still stored as they were planned.
+ * Returns the matrices of planned models that are still stored as they were planned.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function plannedFiles(
@@ -216,7 +219,7 @@ export function modelReferences(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-/** The description of a planned model that a task gets in addition to its files. */
+/** Returns the description of a planned model that a task gets in addition to its files. */
 export function contentOf({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
@@ -236,7 +239,7 @@ async function modelsOf(
   return models;
 }
 
-/** A finding where the risk model of a definition is not stored. */
+/** Returns a finding where the risk model of a definition is not stored. */
 export async function unknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [modelId, by] of usedModels([document]))
@@ -244,7 +247,7 @@ export async function unknownModels(reader: Reader, document: IndexDocument): Pr
   return findings;
 }
 
-/** A warning where the stored model of a definition knows returns after its first decision. */
+/** Returns a warning where the stored model of a definition knows returns after its first decision. */
 export async function lookAheadOf(
   reader: Reader,
   document: IndexDocument,

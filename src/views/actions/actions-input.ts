@@ -13,7 +13,7 @@ export interface ActionsInput {
   readonly outside?:
     | { readonly mergers: OutsideMergers; readonly isComing: (action: CorporateAction) => boolean }
     | undefined;
-  /** First and last day wanted, null where they are open. */
+  /** First and last day wanted, null if they are open. */
   readonly from: Day | null;
   readonly to: Day | null;
 }

@@ -212,7 +212,7 @@ function pending(after: ProForma, { shares, split, divisor, isFixed }: HeldByInd
   };
 }
 
-/** A security that left has no price. */
+/** Returns a security that left has no price. */
 function finite(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null;
 }

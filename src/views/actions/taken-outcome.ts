@@ -27,7 +27,7 @@ export interface Outcome {
 
 const NOTHING: Outcome = { proceeds: null, received: null };
 
-/** The outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
+/** Returns the outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
 export function takenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;

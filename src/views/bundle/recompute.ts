@@ -27,7 +27,7 @@ export interface Recomputation {
   readonly onComposer?: (composer: Composer) => void;
 }
 
-/** The closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
+/** Returns the closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
 export function recomputedCloses({ engine, onComposer, ...input }: Recomputation): {
   readonly closes: ClosesView;
   readonly run: Run;

@@ -84,8 +84,8 @@ function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholdin
 }
 
 /**
- * The level that weights are of, on the dates of the run: of an index in points, its price return where all variants
- * share their index shares, of a strategy rebased to 100.
+ * Returns the level that weights are of, on the dates of the run: of an index in points, its price return where all
+ * variants share their index shares, of a strategy rebased to 100.
  */
 export function levelsOf(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
@@ -98,7 +98,7 @@ function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_i
   return hasOwn || runId === indexId;
 }
 
-/** A series of the index on the dates of the run. */
+/** Returns a series of the index on the dates of the run. */
 function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);

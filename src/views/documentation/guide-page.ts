@@ -12,7 +12,7 @@ export interface GuidePage {
 
 const addressOf = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
 
-/** A page of the guide with a list of all pages. */
+/** Returns a page of the guide with a list of all pages. */
 export function guidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
   return pageOf({
     title: `Divisor: ${page.title}`,

@@ -76,7 +76,8 @@ export interface ExampleRequest {
 }
 
 /**
- * The request that an operation's examples make: path and required query parameters filled in, the body's example.
+ * Returns the request that an operation's examples make: path and required query parameters filled in, the body's
+ * example.
  * @param known  values that replace examples, by parameter name
  */
 export function exampleRequest(operation: Operation, known: Readonly<Record<string, string>> = {}): ExampleRequest {

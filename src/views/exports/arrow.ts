@@ -108,7 +108,7 @@ interface Validity {
   readonly nullCount: number;
 }
 
-/** All values but NaN and one; no bitmap where all are. */
+/** Returns all values but NaN and one; no bitmap where all are. */
 function validity(data: Int32Array | Float64Array, length: number, none: number): Validity {
   let row = 0;
   while (row < length && isValue(data[row]!, none)) row++;

@@ -129,7 +129,10 @@ export function wholeShares(shares: number, decimals: number | undefined): numbe
   return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // See `areWhole`.
 }
 
-/** The index after a close, and after the changes of share counts and the corporate actions of the session behind it. */
+/**
+ * Creates the index after a close, and after the changes of share counts and the corporate actions of the session
+ * behind it.
+ */
 function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFile {
   const { header } = run.columns;
   const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
@@ -238,7 +241,7 @@ function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx }: Ind
 /** Relative difference from a close above which a security is valued at another price. */
 const OTHER_PRICE = 1e-9;
 
-/** Last closes at or before a session on its share basis, NaN where the run has seen none. */
+/** Last closes at or before a session on its share basis, NaN if the run has seen none. */
 function pricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);

@@ -94,7 +94,7 @@ function copyOf(values: Values): Values {
   return 'codes' in values ? { codes: values.codes.slice(), texts: values.texts } : values.slice();
 }
 
-/** The columns of all batches together. */
+/** Returns the columns of all batches together. */
 function join(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
   return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
     const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);

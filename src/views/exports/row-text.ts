@@ -79,7 +79,7 @@ interface Chunks {
 /** Rows by their columns: numbers as they are, texts by their places. */
 function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   let marks: RowMarks | undefined;
-  /** Positions of the texts of lists, by code; 0 for a text without one. */
+  /** Positions of the texts of lists, by code; 0 for a text that has none yet. */
   const places = new Map<readonly string[], Int32Array>();
   let drops = -1;
 

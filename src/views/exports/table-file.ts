@@ -13,7 +13,7 @@ export interface WholeTable {
   readonly rows: { readonly columns: readonly NamedColumn[]; readonly count: number };
 }
 
-/** A table as a file, in the bytes of an export. */
+/** Returns a table as a file, in the bytes of an export. */
 export async function tableFile(
   { runId, name, columns, rows }: WholeTable,
   format: Exclude<ExportFormat, 'json'>,

@@ -86,7 +86,7 @@ function byDate<T>(days: Int32Array, items: readonly T[]) {
     count,
     dates,
     labels: (texts: readonly string[]): Values => ({ codes, texts }),
-    /** @param seriesOf values of an item on the dates, null where it has none */
+    /** @param seriesOf values of an item on the dates, null if it has none */
     numbers(seriesOf: (item: T) => Float64Array | null): Float64Array {
       const numbers = new Float64Array(count);
       items.forEach((item, k) => {

@@ -7,7 +7,7 @@ import { FIELD_WIDTH, type FieldSeries } from './field-series.js';
 import { writeFigure } from './figure-texts.js';
 import type { GroupWeights } from './weights-by-group.js';
 
-/** Numbers, null where one is missing. */
+/** Numbers, null if one is missing. */
 function knownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
   return writtenMember((json, source) => writeFigure(json, of(source)));
 }

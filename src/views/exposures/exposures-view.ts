@@ -158,7 +158,7 @@ interface SideFigures {
   readonly standsAlone: boolean;
 }
 
-/** Returns the figures of a side. For a benchmark, uses those of its own run if possible. */
+/** Returns the figures of a side. For a benchmark, uses the figures of its run if possible. */
 function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
   const { keep, benchmark } = of.input;
   if (name === 'own') return keep([...what, null], size(of, width));

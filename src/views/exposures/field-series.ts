@@ -44,7 +44,7 @@ const PERCENTILES = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 /** Mean, coverage and percentiles. */
 export const FIELD_WIDTH = AVERAGES + PERCENTILES.length;
 
-/** A datapoint on dates, weighted by holdings; NaN where no holding has a value. */
+/** A datapoint on dates, weighted by holdings; NaN if no holding has a value. */
 export interface FieldSeries {
   readonly mean: Float64Array;
   /** Share of the weights, by their magnitude, that has a value. */

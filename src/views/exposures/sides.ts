@@ -19,7 +19,9 @@ export interface Holdings {
   on(days: Int32Array): Side;
 }
 
-/** The index of a run, or a strategy's own holdings. @param shown positions of the dates in those of the run */
+/**
+ * Returns the index of a run, or the holdings of a strategy. @param shown positions of the dates in those of the run
+ */
 export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
   const span = { from: shown[0]!, to: shown[shown.length - 1]! };
@@ -33,8 +35,8 @@ export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
 }
 
 /**
- * A benchmark by its stored run, which is as long as its history.
- * @param order places of the run's names in the order of those of the benchmark
+ * Returns a benchmark from its stored run, over its whole history.
+ * @param order positions of the run's securities in the order of the benchmark
  */
 export function storedHoldings(columns: RunColumns, order: Int32Array): Holdings {
   const names = Array.from(order, (place) => columns.header.names[place]!);
@@ -61,7 +63,7 @@ export function storedHoldings(columns: RunColumns, order: Int32Array): Holdings
   };
 }
 
-/** A benchmark that was simulated. */
+/** Returns a benchmark that was simulated. */
 export function bookHoldings({ sm, from, length, columns, weights }: Book): Holdings {
   const H = columns.length;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);

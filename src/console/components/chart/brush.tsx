@@ -102,7 +102,7 @@ function shift([from, to]: readonly [number, number], part: Part, by: number, en
   return [from + moved, to + moved];
 }
 
-/** A path over a number of pixels, on a logarithmic scale where all values are positive. */
+/** Returns a path over a number of pixels, on a logarithmic scale where all values are positive. */
 function pathOf(values: readonly (number | null)[], width: number): string {
   const places = spread(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
   const isLog = values.every((value) => value === null || value > 0);

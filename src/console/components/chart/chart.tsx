@@ -267,7 +267,7 @@ interface SpokenProps {
   readonly from: string | undefined;
 }
 
-/** The values at the cursor for screen readers. */
+/** Renders the values at the cursor for screen readers. */
 function Spoken({ date, at, lines, unit, from }: SpokenProps) {
   const values =
     at === null ? '' : lines.map(({ label, values: all }) => `${label} ${textAt(all, at, unit)}`).join(', ');

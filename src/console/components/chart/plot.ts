@@ -117,7 +117,7 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
 
 const MONTH = 28 * 86_400;
 
-/** A year, a month or a day, depending on the step of the axis. */
+/** Returns a year, a month or a day, depending on the step of the axis. */
 function dayText(seconds: number, step: number): string {
   const date = dateOf(seconds);
   return step >= 12 * MONTH ? date.slice(0, 4) : step >= MONTH ? date.slice(0, 7) : date;

@@ -26,7 +26,7 @@ export interface Mark {
 
 export const COLOURS = 12;
 
-/** The colour of the nth thing, as the styles name it. */
+/** Returns the colour of the nth thing, as the styles name it. */
 export const colourOf = (n: number): string => `var(--series-${((n - 1) % COLOURS) + 1})`;
 
 const SECONDS_PER_DAY = 86_400;

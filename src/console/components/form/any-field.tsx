@@ -45,7 +45,7 @@ export function AnyField(props: AnyFieldProps) {
   );
 }
 
-/** The members that are read with the values of the others. */
+/** Renders the members that are read with the values of the others. */
 function Members({ spec, value, path, findings, datapoints, isDisabled = false, onChange }: AnyFieldProps) {
   const members = spec.members ?? [];
   const object: JsonObject = isObject(value) ? value : {};

@@ -71,7 +71,7 @@ const NODE: FieldSpec = {
 
 const FIRST: JsonObject = { node: 'comparison', comparison: 'ge' };
 
-/** A node converted to another kind; it keeps the operands that the new kind accepts. */
+/** Returns a node converted to another kind; it keeps the operands that the new kind accepts. */
 function ofKind(value: JsonObject, node: string): JsonObject {
   const before = operandsOf(value);
   const operands = before.length > 0 ? before : [value];

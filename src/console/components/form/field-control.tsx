@@ -22,7 +22,7 @@ interface ControlProps {
   onChange(value: Json | undefined): void;
 }
 
-/** The input control for each kind of field. */
+/** Renders the input control for each kind of field. */
 export function FieldControl(props: ControlProps) {
   const { spec, value, onChange, id, describedBy, isInvalid, isDisabled } = props;
   const common = {

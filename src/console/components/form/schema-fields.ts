@@ -53,7 +53,7 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
 const choicesOf = ({ enum: all, const: one, items }: Schema): readonly string[] | undefined =>
   all ?? items?.enum ?? (typeof one === 'string' ? [one] : undefined);
 
-/** The schema of a member without null. */
+/** Returns the schema of a member without null. */
 function valueOf(schemas: Schemas, own: Schema): Schema {
   const whole = resolve(schemas, own);
   const other = whole.anyOf?.filter(({ type }) => type !== 'null');

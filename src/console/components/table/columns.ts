@@ -13,11 +13,11 @@ export interface Column<R> {
   /** 1 is always shown; the highest are hidden first in narrow tables. Default: 1. */
   readonly priority?: number;
   readonly align?: 'right';
-  /** The sort key of the column. */
+  /** Returns the sort key of the column. */
   value(row: R): number | string | null;
-  /** The content of a cell. Default: the value. */
+  /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
-  /** The value in a copy, where the sort key is another. */
+  /** Returns the value in a copy, where the sort key is another. */
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
   readonly head?: ComponentChildren;
@@ -70,7 +70,7 @@ export interface TableProps<R> {
   /** Name of order and search in the address. Default: not stored. */
   readonly name?: string;
   readonly sort?: Sort;
-  /** The searched text of a row. Default: no search. */
+  /** Returns the searched text of a row. Default: no search. */
   searchIn?(row: R): string;
   /** Height in pixels above which the rows scroll. */
   readonly height?: number;

@@ -13,7 +13,7 @@ interface RowRestProps<R> {
   readonly label: string;
 }
 
-/** The part of a row that does not fit: truncated texts and hidden columns. */
+/** Renders the part of a row that does not fit: truncated texts and hidden columns. */
 export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps<R>) {
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {

@@ -67,7 +67,7 @@ function Described({ approval }: { readonly approval: Approval }) {
 
 type Levels = Partial<Readonly<Record<'price' | 'total' | 'net', number | null>>> & { readonly date?: string };
 
-/** The last close of a publication and the one before it. */
+/** Returns the last close of a publication and the one before it. */
 function closeFacts(detail: Approval['detail']): readonly (readonly [string, string])[] {
   const [close, previous] = [detail['close'], detail['previous']] as (Levels | null | undefined)[]; // of a publication
   if (close == null) return [];

@@ -152,7 +152,7 @@ interface SubscribeProps {
 const read = (query: { readonly kinds?: readonly EventKind[]; readonly index_ids?: readonly string[] }) =>
   service.value.download('listEvents', 'text/calendar', { query });
 
-/** The events as a calendar file, and its address for calendar programs. */
+/** Renders the events as a calendar file, and its address for calendar programs. */
 function Subscribe({ address, query }: SubscribeProps) {
   const copy = () =>
     attempt(async () => {

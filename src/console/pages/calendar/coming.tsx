@@ -14,7 +14,7 @@ const NAMED_MAX = 3;
 
 type Event = EventsView['events'][number];
 
-/** The next events of all indices. */
+/** Renders the next events of all indices. */
 export function Coming() {
   const events = useResource('events coming', (signal) => service.value.call('listEvents', { signal }));
   const { data } = events;

@@ -23,7 +23,7 @@ const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'nume
 /** Maximum number of events named per day; others are counted. */
 const NAMED_MAX = 3;
 
-/** A month of events: a week a row, from Monday to Sunday. A day with events opens their list. */
+/** Renders a month of events: a week a row, from Monday to Sunday. A day with events opens their list. */
 export function MonthGrid({ month, events, from, to }: MonthGridProps) {
   const byDay = new Map<string, Event[]>();
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
@@ -111,7 +111,7 @@ function Day({ date, isOther, events }: DayProps) {
 
 const DAY_MS = 86_400_000;
 
-/** The weeks that a month has days in, from Monday on. */
+/** Returns the weeks that a month has days in, from Monday on. */
 export function weeksOf(month: string): readonly (readonly string[])[] {
   const first = Date.parse(`${month}-01T00:00:00Z`);
   const start = first - ((new Date(first).getUTCDay() + 6) % 7) * DAY_MS;

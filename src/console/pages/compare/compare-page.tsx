@@ -80,7 +80,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
   );
 }
 
-/** An index or a security shown in addition to the runs. */
+/** Renders an index or a security shown in addition to the runs. */
 function Benchmark({ value }: { readonly value: string | null }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
@@ -110,7 +110,7 @@ interface ComparedProps {
   readonly benchmark: string | null;
 }
 
-/** The runs over one range of dates. Default: all shared dates. */
+/** Returns the runs over one range of dates. Default: all shared dates. */
 const compare = ({ ids, benchmark }: ComparedProps, range: { readonly start?: string; readonly end?: string }) =>
   service.value.call('compareRuns', { query: { ids, ...(benchmark === null ? {} : { benchmark }), ...range } });
 

@@ -57,7 +57,7 @@ interface DifferenceProps {
   readonly isServed: boolean;
 }
 
-/** The changes of a version against the previous one. */
+/** Renders the changes of a version against the previous one. */
 function Difference({ id, version: { version, note }, isServed }: DifferenceProps) {
   const isCompared = isServed && version > 1;
   const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>

@@ -163,7 +163,7 @@ function FileTable({ files, acts }: { readonly files: readonly Listed[]; readonl
   );
 }
 
-/** A finding with its place in the file. */
+/** Returns a finding with its place in the file. */
 function messageOf({ path, message }: Finding): string {
   const { row, column } = placeOf(path);
   const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');

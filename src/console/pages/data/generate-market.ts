@@ -15,7 +15,7 @@ export function newMarket(stores: readonly DataStore[]): JsonObject {
   return { store_id: id, name, assets: 150, start: '2018-01-01', seed: 42 };
 }
 
-/** The service checks the settings. */
+/** Returns the service checks the settings. */
 export const generateMarket = (settings: JsonObject, onRefusal: OnRefusal) =>
   start(
     () => service.value.call('generateSynthetic', { body: settings as unknown as GenerateSyntheticRequest }),

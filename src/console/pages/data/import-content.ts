@@ -67,7 +67,10 @@ interface PartTerms {
   readonly bytesMax: number;
 }
 
-/** An import as the fewest requests in order: tables other than prices are in the first. @throws Error if a file is too large, or the files cannot be divided */
+/**
+ * Returns an import as the fewest requests in order: tables other than prices are in the first. @throws Error if a file
+ * is too large, or the files cannot be divided
+ */
 export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<Part> {
   const whole = files.find(({ table }) => table === null);
   // Base64 uses four characters for three bytes.
@@ -138,7 +141,7 @@ async function packedStart({ file }: ImportFile): Promise<Packed> {
   return pack({ name: file.name, bytes: start.slice(0, start.lastIndexOf(NEWLINE) + 1) });
 }
 
-/** A workbook or Parquet file unchanged. */
+/** Returns a workbook or Parquet file unchanged. */
 async function contentOfWhole(one: ImportFile): Promise<ImportContent> {
   return { format: isParquet(one) ? 'parquet' : 'xlsx', content: await base64Of(await blobOf(one)) };
 }
@@ -148,7 +151,7 @@ const contentOfArchive = async (packed: readonly Packed[]): Promise<ImportConten
   content: await base64Of(archiveOf(packed)),
 });
 
-/** The bytes of a file for a request. */
+/** Returns the bytes of a file for a request. */
 export const blobOf = async ({ file }: ImportFile): Promise<Blob> =>
   file instanceof Blob ? file : new Blob([await file.arrayBuffer()]);
 

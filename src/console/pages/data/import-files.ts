@@ -32,7 +32,7 @@ export function withFiles(before: readonly ImportFile[], added: readonly Source[
   return place([...before, ...added.map((file) => ({ file, table: null }))], before.length);
 }
 
-/** The files except one. */
+/** Returns the files except one. */
 export const withoutFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
   place(
     files.filter((_, i) => i !== at),
@@ -53,7 +53,7 @@ function place(files: readonly ImportFile[], from: number): readonly ImportFile[
   });
 }
 
-/** Why the files cannot be imported together; null where they can. */
+/** Why the files cannot be imported together; null if they can. */
 export function troubleOfFiles(files: readonly ImportFile[]): string | null {
   const odd = files.find((one) => !OF_A_TABLE.has(endingOf(one.file)) && !isWorkbook(one));
   if (odd !== undefined)

@@ -6,7 +6,7 @@ export interface Chosen {
   readonly sources: readonly Source[];
   /** Names of files in archives that hold no table. */
   readonly ignored: readonly string[];
-  /** Why an archive cannot be read; null where all can. */
+  /** Why an archive cannot be read; null if all can. */
   readonly trouble: string | null;
 }
 

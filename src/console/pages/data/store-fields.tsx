@@ -60,7 +60,7 @@ export function StoreFields({ more = [], value, findings, unsure = [], served, o
   );
 }
 
-/** The effect on all users of serving another store. */
+/** Returns the effect on all users of serving another store. */
 const whatServingDoes = (served: string | null, isToServe: boolean): readonly string[] =>
   isToServe && served !== null
     ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]

@@ -82,7 +82,9 @@ async function deflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 
 type Field = readonly [width: 2 | 4, value: number];
 
-/** The bytes shared by the header of a file and its directory entry, from the flags to the length of the name. */
+/**
+ * Returns the bytes shared by the header of a file and its directory entry, from the flags to the length of the name.
+ */
 function describe({ method, crc, packed, size }: Packed, nameLength: number): readonly Field[] {
   return [
     [2, FLAGS],

@@ -160,7 +160,7 @@ export function changesText(first: JsonObject, document: JsonObject): string | n
   return changes.length === 0 ? null : JSON.stringify(changes);
 }
 
-/** The document with the changes of an address; null where it has none that can be read. */
+/** Returns the document with the changes of an address; null if it has none that can be read. */
 export function withChanges(first: JsonObject, text: string | null): JsonObject | null {
   const changes = jsonIn(text);
   if (!Array.isArray(changes)) return null;

@@ -11,7 +11,7 @@ const OVERLAY = ['overlay'] as const;
 const TYPE = [...OVERLAY, 'type'] as const;
 const BENEATH = ['source_index_id'] as const;
 
-/** The overlay on the underlying index, from the catalogue of overlays. */
+/** Renders the overlay on the underlying index, from the catalogue of overlays. */
 export function Overlay() {
   const { draft, findings, known, isStored } = useWorkshop();
   const types = useResource('overlay types', (signal) => service.value.call('listOverlayTypes', { signal }), {

@@ -14,7 +14,7 @@ interface PartProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of the definition. */
+/** Renders a part of the definition. */
 export function Part({ title, help, aside, children }: PartProps) {
   return (
     <section class="designer-part" aria-label={title}>
@@ -45,7 +45,7 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const isIndex = draft.at([...within, 'kind']) === 'index';
   /** Values of the other kinds, restored when a kind is selected again. */
   const left = useRef<JsonObject>({});
-  /** The stored ones, and the referenced one even if it was deleted. */
+  /** Returns the stored ones, and the referenced one even if it was deleted. */
   const watchlistsOf = (named: Json | undefined) => [
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];

@@ -139,7 +139,7 @@ function grossNote({ constituents, gross_constituents: all }: WeightsView['conce
   return all === undefined || all === constituents ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** The uninvested weight: cash, or a loan if the weights exceed 1. */
+/** Returns the uninvested weight: cash, or a loan if the weights exceed 1. */
 function cashOf(weights: readonly ConstituentRow[]) {
   const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);
   return Math.abs(cash) < SHOWN_MIN

@@ -121,7 +121,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
 
 interface PlacingProps {
   readonly explained: IndexExplanation;
-  /** Currency of its prices; null where it is not known. */
+  /** Currency of its prices; null if it is not known. */
   readonly quoted: string | null;
 }
 

@@ -96,7 +96,7 @@ export function IndexPage({ params }: PageProps) {
   );
 }
 
-/** The versions of an index that was deleted: one of them can be restored. */
+/** Renders the versions of an index that was deleted: one of them can be restored. */
 function Deleted({ id }: { readonly id: string }) {
   const list = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
   return list.data === undefined ? null : <Versions kind="index" id={id} />;

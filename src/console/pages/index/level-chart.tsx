@@ -48,7 +48,7 @@ const UNITS = [
   { value: 'points', text: 'Points', help: 'Index points' },
 ] as const;
 
-/** The level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
+/** Renders the level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
 export function LevelChart(props: LevelChartProps) {
   const { id, tracked, performance } = props;
   const variant = chosenVariant();

@@ -31,7 +31,7 @@ type Rule = NonNullable<LimitsView['rule']>;
 /** Prefix of constraint sets in a list of rules and sets. */
 const SET = 'set:';
 
-/** A published rule of concentration, or the rows of a constraint set, watched on every session. */
+/** Renders a published rule of concentration, or the rows of a constraint set, watched on every session. */
 export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));

@@ -11,7 +11,7 @@ import { termsText } from './run-terms.js';
 
 interface OtherRunProps {
   readonly id: string;
-  /** Why the run cannot be shown; null where it is. */
+  /** Why the run cannot be shown; null if it is. */
   readonly trouble: Trouble | null;
 }
 

@@ -93,7 +93,7 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** The requested return variant if the run has it: a portfolio has only the variant of its run. */
+/** Returns the requested return variant if the run has it: a portfolio has only the variant of its run. */
 async function measure({ id, of, variant, query, signal }: Asked): Promise<PerformanceView> {
   const params = { index_id: id };
   const ask = (asked: { readonly variant?: Exclude<Variant, 'own'> }) =>

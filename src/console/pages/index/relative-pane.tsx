@@ -4,7 +4,7 @@ import { within, type Line } from '../../components/chart/series.js';
 import { parameter } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 
-/** The first line divided by another one, 100 at the first date of the range. */
+/** Renders the first line divided by another one, 100 at the first date of the range. */
 export function RelativePane({ dates, lines }: { readonly dates: readonly string[]; readonly lines: readonly Line[] }) {
   const range = chosenRange();
   const other = lines.slice(1).find(({ id }) => id === parameter('relative'));

@@ -74,7 +74,7 @@ export function Risk({ id }: { readonly id: string }) {
   );
 }
 
-/** The names that make most of the volatility. */
+/** Renders the names that make most of the volatility. */
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
@@ -140,7 +140,7 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   return <Chart label="Rolling risk" dates={dates} lines={lines} height={240} hasZero unit={PERCENT} />;
 }
 
-/** The active risk against another index, split into factors. */
+/** Renders the active risk against another index, split into factors. */
 function Factors({ id }: { readonly id: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const own = useResource(`performance ${runKey(id)}`, (signal) =>

@@ -20,7 +20,7 @@ interface RunDifferenceProps {
   /** Ids of two runs. */
   readonly from: string;
   readonly to: string;
-  /** Version of the definition of the later one; null where it is not known. */
+  /** Version of the definition of the later one; null if it is not known. */
   readonly version: number | null;
 }
 

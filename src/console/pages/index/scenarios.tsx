@@ -34,7 +34,7 @@ interface ScenariosProps {
   readonly run: OverviewView;
 }
 
-/** The composition of the run in past windows and under shocks; the address contains the request. */
+/** Renders the composition of the run in past windows and under shocks; the address contains the request. */
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = parameter('scenarios');
   const asked = scenariosIn(text);

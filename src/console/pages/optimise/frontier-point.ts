@@ -12,7 +12,7 @@ export interface ChosenPoint {
   readonly point: FrontierPoint;
 }
 
-/** The point that is chosen; the first where none is. */
+/** Returns the point that is chosen; the first where none is. */
 export function chosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
   if (named === TANGENCY && tangency !== null) return { label: 'Tangency', point: tangency };
   const at = Math.max(0, Number(named ?? 1) - 1);

@@ -135,7 +135,7 @@ interface DotProps {
   onChoose(): void;
 }
 
-/** A portfolio of the frontier, to be chosen. */
+/** Renders a portfolio of the frontier, to be chosen. */
 function Dot({ x, y, label, kind = '', isChosen, onChoose }: DotProps) {
   return (
     <circle
@@ -172,7 +172,7 @@ function MarkOf({ mark, x, y, isAtEnd }: MarkProps) {
   );
 }
 
-/** The way to an index that holds the chosen point at each rebalance. */
+/** Renders the way to an index that holds the chosen point at each rebalance. */
 function Take({ point, address }: { readonly point: FrontierPoint; readonly address: string | null }) {
   if (address === null) return null;
   return (

@@ -79,7 +79,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
 /** Number of significant digits of a change. */
 const DIGITS = 4;
 
-/** A relaxation rounded outwards, so that the problem stays feasible. */
+/** Returns a relaxation rounded outwards, so that the problem stays feasible. */
 function round(remedy: Remedy): Remedy {
   const { from, to } = remedy;
   if (to === 0) return remedy;

@@ -63,7 +63,7 @@ export function comparedTiles(
   ];
 }
 
-/** An objective value in its unit: of a variance its square root. */
+/** Returns an objective value in its unit: of a variance its square root. */
 function objectiveText(value: number, form: Measure['form']): string {
   if (form === 'number') return figure(value);
   return percent(isShare(form) ? value : Math.sqrt(Math.max(0, value)));

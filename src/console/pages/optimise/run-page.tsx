@@ -214,7 +214,7 @@ function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
   return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** The risk model and its range of returns. */
+/** Returns the risk model and its range of returns. */
 function riskNote({ risk_model: model, start, end }: ResultOfProps['run']): string {
   if (model === undefined) return `risk from ${start} to ${end}`;
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;

@@ -132,7 +132,7 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
   );
 }
 
-/** A slack in its unit. */
+/** Returns a slack in its unit. */
 export function slackText(slack: number, unit: PreviewConstraint['unit']): string {
   return unit === 'fraction' ? percent(slack) : figure(slack);
 }

@@ -122,7 +122,7 @@ interface RiskModelProps {
   onChange(value: Json | undefined): void;
 }
 
-/** A stored model by its id, or how one is estimated at each decision. */
+/** Renders a stored model by its id, or how one is estimated at each decision. */
 function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const text = pathText(path);

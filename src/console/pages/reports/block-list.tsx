@@ -29,7 +29,7 @@ function kindsIn(schemas: Schemas): ReadonlyMap<string, string> {
   );
 }
 
-/** The blocks of a template in their order, each a form of its kind. */
+/** Renders the blocks of a template in their order, each a form of its kind. */
 export function BlockList({ blocks, findings, onChange }: BlockListProps) {
   const schemas = useSchemas();
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));

@@ -15,7 +15,7 @@ import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
 import { bytes, countValues } from '../../words/numbers.js';
 
-/** A report: its progress, then the PDF itself. */
+/** Renders a report: its progress, then the PDF itself. */
 export function Render({ ident }: { readonly ident: string }) {
   const id = `render:${ident}`;
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));

@@ -205,7 +205,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
   );
 }
 
-/** A template of the service, which a new one begins with. */
+/** Renders a template of the service, which a new one begins with. */
 function BuiltIn({ id }: { readonly id: string }) {
   const template = useResource(
     `built-in template ${id}`,

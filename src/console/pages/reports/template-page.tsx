@@ -19,7 +19,7 @@ import '../data/data.css';
 import '../designer/designer.css';
 import './reports.css';
 
-/** A template of a report: its page and blocks, and the PDF that it makes. */
+/** Renders a template of a report: its page and blocks, and the PDF that it makes. */
 export function TemplatePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const [from, index] = [parameter('from'), parameter('index')];
@@ -63,7 +63,7 @@ export function TemplatePage({ params }: PageProps) {
   );
 }
 
-/** The service validates the document. */
+/** Returns the service validates the document. */
 const bodyOf = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
 
 const put = (document: JsonObject, write: Write) =>

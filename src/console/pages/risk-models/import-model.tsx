@@ -19,7 +19,7 @@ const MEDIA: Readonly<Record<string, string>> = {
   arrow: 'application/vnd.apache.arrow.stream',
 };
 
-/** A file with a risk model from outside. */
+/** Renders a file with a risk model from outside. */
 export function ImportModel() {
   const input = useRef<HTMLInputElement>(null);
   const id = parameter('import') ?? '';

@@ -58,7 +58,7 @@ export function StrategyPage({ params }: PageProps) {
 
 type StrategyDocument = StoredStrategy['strategy'];
 
-/** The service validates the document. */
+/** Returns the service validates the document. */
 const bodyOf = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
 
 async function load(id: string, signal?: AbortSignal): Promise<Opened> {

@@ -12,7 +12,7 @@ export interface MapAxes {
 export interface HiddenParameter {
   readonly pointer: string;
   readonly values: readonly string[];
-  /** The value that the map is cut at; null where a cell shows the first by rank over all of them. */
+  /** The value that the map is cut at; null if a cell shows the first by rank over all of them. */
   readonly fixed: string | null;
 }
 

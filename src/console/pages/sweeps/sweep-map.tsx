@@ -227,7 +227,7 @@ function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParamet
   return [`Variant ${variant}`, ...values].join(', ');
 }
 
-/** A value of a parameter with its unit. */
+/** Returns a value of a parameter with its unit. */
 function textOf(rows: readonly SweepRow[], pointer: string, text: string, told: Told): string {
   const value = rows.find(({ patch }) => pointer in patch && patchText(patch[pointer]) === text)?.patch[pointer];
   return withUnit(value as Json, told(pointer).unit); // Values of a patch are JSON.

@@ -84,7 +84,7 @@ async function performChecks(
   return { state: 'done', message: `${checks.length} checks of each index, ${found} findings.` };
 }
 
-/** The first findings, and one that counts the others. */
+/** Returns the first findings, and one that counts the others. */
 function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
   const others = findings.length - LISTED_MAX;

@@ -102,7 +102,7 @@ function connect(
 
 const withoutPadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
-/** The folder of an address on the server; `/~/` begins in the folder of the user. */
+/** Returns the folder of an address on the server; `/~/` begins in the folder of the user. */
 async function rootOf(sftp: Sftp, url: string): Promise<string> {
   const path = withoutTrailingSlashes(decodeURIComponent(new URL(url).pathname));
   if (path !== '/~' && !path.startsWith('/~/')) return path;

@@ -38,7 +38,7 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
   );
 };
 
-/** Last closes at or before a date in the currency of the index, NaN where the run has seen none. */
+/** Last closes at or before a date in the currency of the index, NaN if the run has seen none. */
 function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const prices = new Float64Array(rows.length).fill(Number.NaN);

@@ -108,7 +108,7 @@ function Figures({ entries, run }: FiguresProps) {
 /** Media type of a log as the command reads it. */
 const LOG_MEDIA = 'application/x-ndjson';
 
-/** The two files that a verification needs. */
+/** Renders the two files that a verification needs. */
 function Files({ id }: { readonly id: string }) {
   const params = { index_id: id };
   const save = (name: string, read: () => Promise<Uint8Array>) => () =>

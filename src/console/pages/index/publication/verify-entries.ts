@@ -61,7 +61,7 @@ async function hashOf({ hash: _hash, signature: _signature, ...stated }: Publica
   return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));
 }
 
-/** @returns null where the browser has no Ed25519 */
+/** @returns null if the browser has no Ed25519 */
 async function verifierOf({
   public_key: text,
   valid_from: from,

@@ -148,7 +148,9 @@ test(
       }
       await verifyPublished(desk);
       await verifyDelivered(desk);
-      console.log(`faults: ${JSON.stringify(count)}; killed in: ${killedIn.join(' ')}; ${reasons[0] ?? ''}`);
+      console.log(
+        `faults: ${JSON.stringify(count)}; killed in: ${killedIn.join(' ')}; outages: ${desk.outages()}; ${reasons[0] ?? ''}`,
+      );
     } finally {
       await desk.close();
       await rm(home, { recursive: true, force: true });

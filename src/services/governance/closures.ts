@@ -1,6 +1,6 @@
 import type { CalendarClosures, ClosureEffect } from '#contract/closures.js';
 import { ClosuresDocument, type RecordedClosures, type SessionChange } from '#domain/calendars/closures.js';
-import { correctCalendars } from '#domain/calendars/correct-calendars.js';
+import { correctCalendars, usualHoursOn } from '#domain/calendars/correct-calendars.js';
 import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
 import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
@@ -182,15 +182,11 @@ function changeFindings(
   if (session === 'closed' && hasHours) return error('session', `A closed day has neither opens nor closes.`);
   if (session === 'open' && isSession && !hasHours)
     return error('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
-  const usual = calendar.hoursOn(day);
+  const usual = usualHoursOn(calendar, day);
   const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
-  if (
-    usual?.openDay !== -1 &&
-    from !== undefined &&
-    to !== undefined &&
-    from >= to &&
-    (usual === undefined || usual.open < usual.close)
-  )
+  // A session that usually begins or ends on another date may open after it closes.
+  const isWithinDay = usual === undefined || (usual.openDay === 0 && usual.open < usual.close);
+  if (session === 'open' && isWithinDay && from !== undefined && to !== undefined && from >= to)
     return error(
       closes === undefined ? 'opens' : 'closes',
       `The session of ${date} would open at ${from} and close at ${to}.`,

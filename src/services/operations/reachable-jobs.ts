@@ -8,9 +8,9 @@ import { outside } from './access.js';
 
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
-/** Kinds of jobs whose ids clients choose. */
-const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun']);
-/** Kinds of jobs named by a risk model. */
+/** Kinds whose jobs clients name. */
+const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
+/** Kinds whose jobs are named by a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
 
 /**

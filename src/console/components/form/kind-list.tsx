@@ -29,6 +29,8 @@ interface KindListProps {
   readonly findings: readonly Finding[];
   /** Members of a row that are not shown as a field. */
   readonly hidden?: (row: JsonObject, names: readonly string[]) => readonly string[];
+  /** Members that are folded away. */
+  readonly rare?: readonly string[];
   /** Properties of a member that the form overrides. */
   readonly changesOf?: (row: JsonObject) => Readonly<Record<string, Partial<FieldSpec>>>;
   /** Fields in addition to those of the schema. */
@@ -120,9 +122,22 @@ interface KindRowProps extends KindListProps {
 
 function KindRow(props: KindRowProps) {
   const { row, at, schema, schemas, isDragged, isFolded, onRow, onMove, onDrop } = props;
-  const { member, path, findings, hidden = () => [], changesOf, more } = props;
-  const names = schema === '' ? [] : fieldsOf(schemas, schema).map((field) => field.name);
+  const { member, path, findings, hidden = () => [], rare = [], changesOf, more } = props;
+  const all = schema === '' ? [] : fieldsOf(schemas, schema).map((field) => field.name);
+  const out = [member, ...hidden(row, all)];
+  const names = all.filter((name) => !out.includes(name));
   const help = schemas[schema]?.description;
+  const form = (isShown: (name: string) => boolean) => (
+    <SchemaForm
+      schema={schema}
+      names={names.filter(isShown)}
+      changes={changesOf?.(row) ?? {}}
+      value={row}
+      findings={findings}
+      path={[...path, at]}
+      onChange={onRow}
+    />
+  );
   return (
     <li
       class={isDragged ? 'row is-dragged' : 'row'}
@@ -138,17 +153,14 @@ function KindRow(props: KindRowProps) {
       {!isFolded && (
         <>
           {help !== undefined && <p class="quiet">{help}</p>}
-          <SchemaForm
-            schema={schema}
-            names={names}
-            except={[member, ...hidden(row, names)]}
-            changes={changesOf?.(row) ?? {}}
-            value={row}
-            findings={findings}
-            path={[...path, at]}
-            onChange={onRow}
-          />
+          {form((name) => !rare.includes(name))}
           {more?.(row, at, onRow)}
+          {names.some((name) => rare.includes(name)) && (
+            <details class="row-more">
+              <summary>More settings</summary>
+              {form((name) => rare.includes(name))}
+            </details>
+          )}
         </>
       )}
     </li>

@@ -62,7 +62,10 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
       return trouble.findings;
     }
   };
-  const isReady = (document: JsonObject) => dryRun?.text === JSON.stringify(document) && dryRun.effect !== null;
+  const isReady = (document: JsonObject): boolean => {
+    const text = JSON.stringify(document);
+    return text !== JSON.stringify(opened.document) && dryRun?.text === text && dryRun.effect !== null;
+  };
   return (
     <Editor
       scope="data"
@@ -150,10 +153,13 @@ function Changes({ edited }: { readonly edited: Edited }) {
           )}
         </div>
       ))}
+      {changes.length === 0 && <p class="quiet">Only the rules of the exchange apply.</p>}
       {may('data') && (
-        <Button onClick={() => putChanges([...changes, { session: 'closed' }])}>
-          <Icon name="plus" /> Add a change
-        </Button>
+        <div>
+          <Button onClick={() => putChanges([...changes, { session: 'closed' }])}>
+            <Icon name="plus" /> Add a change
+          </Button>
+        </div>
       )}
     </Section>
   );

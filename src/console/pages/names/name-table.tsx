@@ -5,7 +5,7 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
-import { compact, figure, inMoney } from '../../words/numbers.js';
+import { compact, decimal, inMoney } from '../../words/numbers.js';
 
 type Row = IdentifierSearch['identifiers'][number];
 
@@ -71,7 +71,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 120,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(figure(close), currency),
+    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
   {
     id: 'cap',

@@ -24,6 +24,7 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
       path={['blocks']}
       findings={findings}
       hidden={literalMembers}
+      rare={RARE}
       changesOf={({ index_id: own }) => {
         const choices = typeof own === 'string' && !ids.includes(own) ? [own, ...ids] : ids;
         return { index_id: { kind: 'choice', choices } };
@@ -35,6 +36,9 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
 }
 
 const blockSchema = (schemas: Schemas) => schemas['ReportBlock'] ?? {};
+
+/** Settings of few reports. */
+const RARE = ['aum', 'scenarios', 'rule', 'fallback_rule', 'height', 'new_page'];
 
 /** Content of a block whose source is literal. */
 const LITERAL = ['values', 'frame'];

@@ -1,9 +1,8 @@
-import type { JobStatus, RenderResult } from '#clients/typescript/divisor.js';
+import type { RenderResult } from '#clients/typescript/divisor.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { withQuery } from '../../state/place.js';
 import { moment } from '../../words/dates.js';
-import { jobIdent } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
 import { Thumbnail } from './thumbnail.js';
@@ -12,32 +11,35 @@ import { Thumbnail } from './thumbnail.js';
 const COVERS_MAX = 4;
 
 /** The newest reports by their first page. */
-export function Covers({ jobs }: { readonly jobs: readonly JobStatus[] }) {
-  const done = jobs.filter(({ status, result }) => status === 'succeeded' && result !== null).slice(0, COVERS_MAX);
-  if (done.length === 0) return null;
+export function Covers() {
+  const renders = useResource('newest reports', (signal) =>
+    service.value.call('listRenders', { query: { limit: COVERS_MAX }, signal }),
+  );
+  const newest = renders.data?.renders ?? [];
+  if (newest.length === 0) return null;
   return (
     <ul class="templates-made" aria-label="Newest reports">
-      {done.map((job) => {
-        const result = job.result as RenderResult; // Jobs of this kind return it.
-        return (
-          <li key={job.job_id}>
-            <a href={withQuery({ render: jobIdent(job) })}>
-              {navigator.pdfViewerEnabled ? (
-                <FirstPage id={result.render_id} />
-              ) : (
-                <Outline template={result.template_id} />
-              )}
-              <span>
-                <strong>{result.index_id ?? result.name}</strong>
-                <span class="quiet">{result.template_id}</span>
-                <span class="quiet">{moment(result.rendered_at)}</span>
-                <span class="quiet">{countValues(result.pages, 'page')}</span>
-              </span>
-            </a>
-          </li>
-        );
-      })}
+      {newest.map((render) => (
+        <li key={render.render_id}>
+          <Cover render={render} />
+        </li>
+      ))}
     </ul>
+  );
+}
+
+function Cover({ render }: { readonly render: RenderResult }) {
+  const { render_id: id, template_id: template, index_id: index, name, pages, rendered_at: at } = render;
+  return (
+    <a href={withQuery({ render: id })}>
+      {navigator.pdfViewerEnabled ? <FirstPage id={id} /> : <Outline template={template} />}
+      <span>
+        <strong>{index ?? name}</strong>
+        <span class="quiet">{template}</span>
+        <span class="quiet">{moment(at)}</span>
+        <span class="quiet">{countValues(pages, 'page')}</span>
+      </span>
+    </a>
   );
 }
 

@@ -160,7 +160,7 @@ function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly
   if (jobs.length === 0) return null;
   return (
     <Section title="Rendered">
-      <Covers jobs={jobs} />
+      <Covers />
       <JobTable
         jobs={jobs}
         label="reports"

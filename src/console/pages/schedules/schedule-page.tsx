@@ -1,6 +1,6 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
+import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { rowsIn } from '../../components/form/row-list.js';
@@ -81,7 +81,7 @@ function put({ schedule_id: id, ...document }: JsonObject, write: Write) {
 
 /** Indices that are shown as a choice; more are typed. */
 const CHOICES_MAX = 40;
-const FIRST = ['name', 'indices', 'calendar', 'at', 'starts_on', 'enabled'];
+const FIRST = ['name', 'calendar', 'at', 'starts_on', 'enabled', 'indices'];
 const OTHERS = [
   'description',
   'time_zone',
@@ -103,7 +103,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
       schema="ScheduleBody"
       names={names}
       changes={{
-        indices: ids.length <= CHOICES_MAX ? { kind: 'choices', choices: ids } : {},
+        indices: ids.length <= CHOICES_MAX ? { kind: 'choices', choices: ids, isWide: true } : {},
         calendar: {
           kind: 'choice',
           choices: [...exchanges.keys()],
@@ -120,7 +120,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
   return (
     <>
       <div class="form-card">
-        <FieldGrid>
+        <div class="field-grid is-joined">
           <Field
             spec={{ name: 'schedule_id', label: 'Id', kind: 'text', isRequired: true }}
             value={document['schedule_id']}
@@ -128,8 +128,8 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
             isDisabled={isStored}
             onChange={(value) => set({ ...document, schedule_id: value ?? '' })}
           />
-        </FieldGrid>
-        {fields(FIRST)}
+          {fields(FIRST)}
+        </div>
         <details>
           <summary>Time zone, deadline, retries and files</summary>
           {fields(OTHERS)}

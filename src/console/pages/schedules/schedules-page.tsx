@@ -17,6 +17,7 @@ import { indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { DayPanel } from './day-panel.js';
 import { DAY_KINDS } from './day-states.js';
+import './schedules.css';
 
 /** Days of a schedule; each opens to its indices, steps and deliveries. */
 export function SchedulesPage() {
@@ -79,24 +80,29 @@ function Plan({ schedule, next }: { readonly schedule: Schedule; readonly next: 
   const { enabled, at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
   const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
   return (
-    <Facts
-      facts={[
-        ['State', enabled ? <Badge kind="good">enabled</Badge> : <Badge>disabled: no day begins by itself</Badge>],
-        ['Begins', `${at}${days}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
-        ...(next === null ? [] : ([['Next day', `${next.date}, ${moment(next.due_at)}`]] as const)),
-        [
-          'Indices',
-          <>
-            {indices.map((id) => (
-              <>
-                <a href={indexAddress(id)}>{id}</a>{' '}
-              </>
-            ))}
-          </>,
-        ],
-        ['Steps', steps.map(({ type }) => type).join(' → ')],
-      ]}
-    />
+    <div class="schedule-plan">
+      <Facts
+        facts={[
+          [
+            'State',
+            enabled ? <Badge kind="good">enabled</Badge> : <Badge>disabled: no day begins automatically</Badge>,
+          ],
+          ['Begins', `${at}${days}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
+          ...(next === null ? [] : ([['Next day', `${next.date}, ${moment(next.due_at)}`]] as const)),
+          [
+            'Indices',
+            <>
+              {indices.map((id) => (
+                <>
+                  <a href={indexAddress(id)}>{id}</a>{' '}
+                </>
+              ))}
+            </>,
+          ],
+          ['Steps', steps.map(({ type }) => type).join(' → ')],
+        ]}
+      />
+    </div>
   );
 }
 

@@ -24,6 +24,7 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
       path={['steps']}
       findings={findings}
       hidden={() => ['files']}
+      rare={RARE}
       more={(step, at, put) =>
         step['type'] === 'export' && (
           <Files
@@ -40,6 +41,9 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
   );
 }
 
+/** Settings of few plans. */
+const RARE = ['errors', 'checks', 'fail_on', 'allow_partial', 'indices', 'clients'];
+
 const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
 
 interface FilesProps {
@@ -52,17 +56,27 @@ interface FilesProps {
 
 /** Files that a step writes of each index. */
 function Files({ at, files, findings, onChange }: FilesProps) {
+  const fileForm = (names: readonly string[], file: JsonObject, k: number) => (
+    <SchemaForm
+      schema="ExportedFileInput"
+      names={names}
+      value={file}
+      findings={findings}
+      path={['steps', at, 'files', k]}
+      onChange={(next) => onChange(files.map((own, i) => (i === k ? next : own)))}
+    />
+  );
   return (
     <>
       {files.map((file, k) => (
         <div key={k} class="field-row" role="group" aria-label={`File ${k + 1} of step ${at + 1}`}>
-          <SchemaForm
-            schema="ExportedFileInput"
-            value={file}
-            findings={findings}
-            path={['steps', at, 'files', k]}
-            onChange={(next) => onChange(files.map((own, i) => (i === k ? next : own)))}
-          />
+          <div>
+            {fileForm(['table', 'format', 'name'], file, k)}
+            <details class="row-more">
+              <summary>More settings</summary>
+              {fileForm(['indices', 'by', 'from_start', 'optional'], file, k)}
+            </details>
+          </div>
           <Button
             kind="bare"
             aria-label={`Remove file ${k + 1} of step ${at + 1}`}
@@ -72,9 +86,11 @@ function Files({ at, files, findings, onChange }: FilesProps) {
           </Button>
         </div>
       ))}
-      <Button onClick={() => onChange([...files, { table: 'closing' }])}>
-        <Icon name="plus" /> Add a file
-      </Button>
+      <div>
+        <Button onClick={() => onChange([...files, { table: 'closing' }])}>
+          <Icon name="plus" /> Add a file
+        </Button>
+      </div>
     </>
   );
 }

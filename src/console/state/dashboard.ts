@@ -22,14 +22,14 @@ export const pins = items;
 export const setPins = set;
 
 /** Pins a part of the page, with its range and other choices. */
-export function pinPart(part: string): void {
+export function pinPart(part: string, width: Pin['width'] = 1): void {
   const { path, query } = place.peek();
   const pinned: Pin = {
     id: crypto.randomUUID(),
     address: addressOf(path, Object.fromEntries(query)),
     part,
     page: document.title.replace(/ · Divisor$/, ''),
-    width: 1,
+    width,
   };
   set([...items.peek(), pinned]);
   say('good', `${part} was pinned to the dashboard.`);

@@ -51,7 +51,7 @@ export function ChartMenu({ label, drawn }: ChartMenuProps) {
         </button>
       </li>
       <li>
-        <button type="button" onClick={() => pinPart(partName(label))}>
+        <button type="button" onClick={() => pinPart(partName(label), 2)}>
           Pin to the dashboard
         </button>
       </li>

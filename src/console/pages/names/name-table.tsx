@@ -13,7 +13,7 @@ type Row = IdentifierSearch['identifiers'][number];
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
-/** Every name of the served store. */
+/** Renders all securities of the served store. */
 export function NameTable() {
   const names = useResource('names of the store', allNames);
   return (

@@ -69,7 +69,10 @@ for (const measure of ['loss', 'drawdown'] as const)
     ours(problemOf({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
 
 for (const label of sizes) {
-  const [names, scenarios] = label.replace(/[dslt]/g, '').split('x').map(Number) as [number, number]; // Labels have both.
+  const [names, scenarios] = label
+    .replace(/[dslt]/g, '')
+    .split('x')
+    .map(Number) as [number, number]; // Labels have both.
   const measure = label.includes('d') ? 'drawdown' : 'loss';
   const short = label.includes('s') ? SHORT : 0;
   const returns = drawReturns(names, scenarios);

@@ -50,6 +50,8 @@ interface EditorProps {
   readonly opened: Opened;
   /** Checks a document with the service. Default: it is checked when it is saved. */
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
+  /** True if a document may be saved. Default: any without an error. */
+  readonly isReady?: (document: JsonObject) => boolean;
   /** Its versions. */
   readonly versioned?: Versioned | undefined;
   /** Reads the stored document, which is shown next to the draft if someone else changed it. */
@@ -67,6 +69,7 @@ interface EditorProps {
 /** Renders a document in forms: checked while it is written, saved only over the version that was opened. */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
+  const { isReady = () => true } = props;
   const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
@@ -83,7 +86,7 @@ export function Editor(props: EditorProps) {
             <NoteInput value={edited.note} onChange={edited.setNote} />
             <Button
               kind="main"
-              disabled={isWrong || (isStored && !edited.isChanged)}
+              disabled={isWrong || (isStored && !edited.isChanged) || !isReady(edited.document)}
               onClick={() => void edited.save().then((isSaved) => report(isSaved, edited.document))}
             >
               Save

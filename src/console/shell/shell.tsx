@@ -50,16 +50,8 @@ export function Shell() {
   useShortcuts({ onFind: () => setFinding(true), onKeys: () => showKeys(true) });
   return (
     <div class="shell">
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          document.getElementById('main')?.focus();
-        }}
-      >
-        Skip to content
-      </a>
+      <SkipLink text="Skip to content" target="#main" />
+      <SkipLink text="Skip to the first row" target={FIRST_ROW} />
       <aside id="rail" class={isMenuOpen ? 'rail is-open' : 'rail'}>
         <a class="brand" href="/">
           <Mark /> Divisor
@@ -97,6 +89,26 @@ export function Shell() {
       {isFinding && <Palette onClose={() => setFinding(false)} onShortcuts={() => showKeys(true)} />}
       {areKeysShown && <Shortcuts onClose={() => showKeys(false)} />}
     </div>
+  );
+}
+
+/** The first row of the first table whose rows open, or the first other table. */
+const FIRST_ROW = 'main :is([role=row], [role=table])[tabindex="0"]';
+
+/** Leads past the frame of the page; to its content if the page lacks the target. */
+function SkipLink({ text, target }: { readonly text: string; readonly target: string }) {
+  return (
+    <a
+      class="skip"
+      href="#main"
+      onClick={(event) => {
+        event.preventDefault();
+        const found = document.querySelector<HTMLElement>(target) ?? document.getElementById('main');
+        found?.focus();
+      }}
+    >
+      {text}
+    </a>
   );
 }
 

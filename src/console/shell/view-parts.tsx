@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { Button } from '../components/button.js';
 import { Icon } from '../components/icon.js';
 import { copyText } from '../state/clipboard.js';
-import { pin } from '../state/dashboard.js';
+import { pinPart } from '../state/dashboard.js';
 import { partsOnPage } from '../state/part.js';
 import { addressOf, go, place } from '../state/place.js';
 import { say } from '../state/toasts.js';
@@ -18,7 +18,7 @@ export function Views({ onClose }: { onClose(): void }) {
         <Icon name="link" /> Copy the link
       </Button>
       <SaveForm address={address} />
-      <PinForm key={path} address={address} />
+      <PinForm key={path} />
       {savedViews.value.length > 0 && (
         <ul class="note-list" aria-label="Saved views">
           {savedViews.value.map(({ name, address: saved }) => (
@@ -71,7 +71,7 @@ function SaveForm({ address }: { readonly address: string }) {
   );
 }
 
-function PinForm({ address }: { readonly address: string }) {
+function PinForm() {
   const [parts] = useState(partsOnPage);
   const [part, setPart] = useState(parts[0] ?? '');
   if (parts.length === 0 || place.value.path === '/console/dashboard') return null;
@@ -80,8 +80,7 @@ function PinForm({ address }: { readonly address: string }) {
       class="view-form"
       onSubmit={(event) => {
         event.preventDefault();
-        pin({ address, part, page: titleOf() });
-        say('good', `${part} was pinned to the dashboard.`);
+        pinPart(part);
       }}
     >
       <select

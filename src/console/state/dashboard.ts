@@ -1,4 +1,6 @@
 import { keptList } from './kept.js';
+import { addressOf, place } from './place.js';
+import { say } from './toasts.js';
 
 /** Chart, table or figures of a page on the dashboard. */
 export interface Pin {
@@ -19,5 +21,16 @@ const { items, set } = keptList<Pin>('divisor.dashboard', PINS_MAX);
 export const pins = items;
 export const setPins = set;
 
-export const pin = (one: Pick<Pin, 'address' | 'part' | 'page'>): void =>
-  set([...items.peek(), { ...one, id: crypto.randomUUID(), width: 1 }]);
+/** Pins a part of the page, with its range and other choices. */
+export function pinPart(part: string, width: Pin['width'] = 1): void {
+  const { path, query } = place.peek();
+  const pinned: Pin = {
+    id: crypto.randomUUID(),
+    address: addressOf(path, Object.fromEntries(query)),
+    part,
+    page: document.title.replace(/ · Divisor$/, ''),
+    width,
+  };
+  set([...items.peek(), pinned]);
+  say('good', `${part} was pinned to the dashboard.`);
+}

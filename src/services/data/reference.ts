@@ -49,7 +49,8 @@ export function referenceBatchOf(
   return { entries, as_of: as_of ?? null };
 }
 
-function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
+/** Value of a panel, a reference column or a derived field on a day; null if there is none. */
+export function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
   if (market.reference.columns.includes(name)) return referenceAt(market.reference, identifier, name, day);
   const position = lookupOf(market).positionOf(identifier);
   if (position === undefined) return null;

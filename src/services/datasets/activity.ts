@@ -106,14 +106,8 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   async function assertNoneLoads(): Promise<void> {
-    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads())];
+    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads(jobs))];
     if (first !== undefined) throw busy(first, 'is already loading');
-  }
-
-  async function liveLoads(): Promise<string[]> {
-    const live: string[] = [];
-    for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
-    return live;
   }
 
   function inTurn<T>(admission: () => Promise<T>): Promise<T> {
@@ -187,4 +181,11 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     withFreeId,
     asReader,
   };
+}
+
+/** Returns the stores that jobs are loading. */
+async function liveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
+  const live: string[] = [];
+  for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
+  return live;
 }

@@ -2,7 +2,6 @@ import type { CalendarClosures, ClosureEffect } from '#contract/closures.js';
 import { ClosuresDocument, type RecordedClosures, type SessionChange } from '#domain/calendars/closures.js';
 import { correctCalendars, usualHoursOn } from '#domain/calendars/correct-calendars.js';
 import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
-import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
@@ -10,7 +9,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { ALL_CLOSURES, followClosures, recordedClosures } from '../stored/recorded-closures.js';
+import { ALL_CLOSURES, recordedClosures, type FollowingCalendars } from '../stored/recorded-closures.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 
 export interface StoredClosures {
@@ -40,7 +39,7 @@ export interface Closures {
 
 export interface ClosuresDependencies {
   readonly documents: DocumentStore;
-  readonly calendars: LiveCalendars;
+  readonly calendars: FollowingCalendars;
   /** Lists the differences between two states of one calendar. */
   readonly compare: (before: ExchangeCalendar, after: ExchangeCalendar) => Promise<ClosureEffect>;
   /**
@@ -103,7 +102,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
    * Applies the recorded changes before the response, because the event of the commit reaches other processes later.
    */
   async function follow({ code }: ExchangeCalendar): Promise<void> {
-    await followClosures(documents, calendars);
+    await calendars.follow();
     await endClosedDays(code);
   }
 

@@ -1,4 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { messageAt } from '../../words/findings.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
@@ -29,9 +31,9 @@ export function AnyField(props: AnyFieldProps) {
   );
   if (spec.kind === 'expression') return <Expression {...props} findings={own} />;
   if (spec.members === undefined) return <Field {...props} findings={own} />;
-  return (
-    <fieldset class="field-group">
-      <legend>{spec.label}</legend>
+  const members = spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />;
+  const content = (
+    <>
       {spec.help != null && <p class="field-help">{coded(spec.help)}</p>}
       {own
         .filter(({ path: one }) => one === text)
@@ -40,12 +42,51 @@ export function AnyField(props: AnyFieldProps) {
             {messageAt(finding, spec.name, spec.label)}
           </p>
         ))}
-      {spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />}
+      {members}
+    </>
+  );
+  if (spec.kind === 'object' && spec.isRequired !== true)
+    return (
+      <Optional label={spec.label} isSet={props.value !== undefined || own.length > 0}>
+        {content}
+      </Optional>
+    );
+  return (
+    <fieldset class="field-group">
+      <legend>{spec.label}</legend>
+      {content}
     </fieldset>
   );
 }
 
-/** Renders the members that are read with the values of the others. */
+interface OptionalProps {
+  readonly label: string;
+  /** True if it has a value or a finding, which open it. */
+  readonly isSet: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** The members of an object that may be absent: a line that opens. */
+function Optional({ label, isSet, children }: OptionalProps) {
+  const [isOpen, setOpen] = useState(isSet);
+  useEffect(() => {
+    if (isSet) setOpen(true);
+  }, [isSet]);
+  return (
+    <details
+      class="field-group"
+      role="group"
+      aria-label={label}
+      open={isOpen}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
+      <summary>{label}</summary>
+      {isOpen && children}
+    </details>
+  );
+}
+
+/** The members that are read with the values of the others. */
 function Members({ spec, value, path, findings, datapoints, isDisabled = false, onChange }: AnyFieldProps) {
   const members = spec.members ?? [];
   const object: JsonObject = isObject(value) ? value : {};

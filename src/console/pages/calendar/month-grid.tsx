@@ -48,7 +48,7 @@ export function MonthGrid({ month, events, from, to }: MonthGridProps) {
           </span>
         </Button>
       </header>
-      <table class="month-days" aria-label={`Events of ${name}`}>
+      <table class="month-days" data-part="Events of a month" aria-label={`Events of ${name}`}>
         <thead>
           <tr>
             {WEEKDAYS.map((day) => (

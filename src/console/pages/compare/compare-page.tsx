@@ -306,7 +306,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'error',
-    title: 'Realised TE to own index',
+    title: 'TE to own index',
     help: 'Realised annualised tracking error to the index that the run follows, not to the benchmark chosen here',
     width: 124,
     priority: 5,

@@ -1,3 +1,5 @@
+import { partName } from '../../state/part.js';
+
 interface MatrixProps {
   readonly label: string;
   readonly ids: readonly string[];
@@ -7,7 +9,7 @@ interface MatrixProps {
 /** Renders a figure for each pair of runs. Ids may repeat. */
 export function Matrix({ label, ids, valueAt }: MatrixProps) {
   return (
-    <div class="compare-correlations" tabIndex={0} role="region" aria-label={label}>
+    <div class="compare-correlations" data-part={partName(label)} tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>

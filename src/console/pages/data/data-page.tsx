@@ -30,6 +30,7 @@ export function DataPage() {
       subtitle="An index uses the store that it names, otherwise the active store."
       actions={
         <>
+          <LinkButton href="/console/names">Securities</LinkButton>
           <LinkButton href="/console/watchlists">Watchlists</LinkButton>
           {may('data') && (
             <>

@@ -114,7 +114,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'index',
     title: 'Index',
     width: 138,
-    grow: 3,
+    grow: 12,
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (
       <span class="home-index">
@@ -216,7 +216,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 156,
+    width: 120,
     grow: 1,
     priority: 2,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),

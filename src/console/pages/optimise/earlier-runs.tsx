@@ -14,7 +14,7 @@ export function EarlierRuns() {
       {({ jobs: all }) =>
         all.length > 0 && (
           <Section title="Earlier runs">
-            <JobTable jobs={all} label="optimisations" height={260} />
+            <JobTable jobs={all} label="optimisations" isOneKind height={260} />
           </Section>
         )
       }

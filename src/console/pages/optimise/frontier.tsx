@@ -52,7 +52,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
           ? 'Expected returns come from the selected model.'
           : 'No model of expected returns was selected. The mean returns of the risk window are used.'}
       </p>
-      <div class="frontier" ref={place}>
+      <div class="frontier" data-part="Efficient frontier" ref={place}>
         <svg
           viewBox={`0 0 ${width} ${HEIGHT}`}
           role="group"

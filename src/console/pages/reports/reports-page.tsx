@@ -18,6 +18,7 @@ import { templateAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { jobIdent } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
+import { Covers } from './covers.js';
 import { Render } from './render.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
@@ -159,10 +160,12 @@ function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly
   if (jobs.length === 0) return null;
   return (
     <Section title="Rendered">
+      <Covers />
       <JobTable
         jobs={jobs}
         label="reports"
         name="reports"
+        isOneKind
         height={360}
         onOpen={(id) => setParameters({ render: id.slice('render:'.length) })}
         openKey={open === null ? null : `render:${open}`}

@@ -40,7 +40,13 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
   return (
     <Section title="Map" aside={<MapChoices {...{ pointers, across, down, metric, told }} />}>
       <Hidden {...{ rows, hidden, told, rankBy }} />
-      <div class="sweep-map" tabIndex={0} role="region" aria-label={`${metric.replaceAll('_', ' ')} by parameters`}>
+      <div
+        class="sweep-map"
+        data-part="Map"
+        tabIndex={0}
+        role="region"
+        aria-label={`${metric.replaceAll('_', ' ')} by parameters`}
+      >
         <table>
           <thead>
             <tr>

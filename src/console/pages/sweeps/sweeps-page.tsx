@@ -54,7 +54,7 @@ export function SweepsPage() {
         {({ jobs: all }) =>
           all.length > 0 && (
             <Section title="Stored sweeps">
-              <JobTable jobs={all} label="sweeps" />
+              <JobTable jobs={all} label="sweeps" isOneKind />
             </Section>
           )
         }

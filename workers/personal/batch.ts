@@ -20,7 +20,7 @@ import { outputContent, writeOutputs } from '../output/task-outputs.js';
 /** Common data of the last batch of this thread: all its parts use them. */
 let last: { readonly key: string; readonly common: BatchCommon } | undefined;
 
-/** Solves some accounts of a batch; what each gives depends only on it and on the common data. */
+/** Solves some accounts of a batch. Each outcome depends only on its account and the common data. */
 export const batchPart: Task<'batch-part'> = async (input, control) => {
   const common = await commonOf(input, control);
   const outcomes: string[] = [];
@@ -114,7 +114,7 @@ async function writeSome(
   return writeOutputs({ destination, names }, Object.fromEntries(bytes));
 }
 
-/** Outcomes by account: those of a part that several nodes computed are the same. */
+/** Returns outcomes by account. If several nodes computed a part, their outcomes are the same. */
 function* outcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
   const placeOf = new Map(files.flatMap((file) => file.parts.map((part, at) => [part, { file, at }] as const)));
   let read: { readonly path: string; readonly lines: readonly string[] } | undefined;

@@ -52,7 +52,9 @@ export function fillPlugins(
   return { document: whole, findings };
 }
 
-/** A definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars. */
+/**
+ * Returns a definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars.
+ */
 export function withoutComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;
@@ -62,7 +64,7 @@ export function withoutComputedParts({ closures: _closures, ...document }: Index
   return { ...document, plugins: Object.fromEntries(named) };
 }
 
-/** The kind of plug-in that a class of rules takes; undefined for a class that takes none. */
+/** Returns the kind of plug-in that a class of rules accepts; undefined if it accepts none. */
 function kindTakenBy(type: string): PluginKind | undefined {
   const entry = selectionClassOf(type) ?? weightingClassOf(type);
   return entry?.takesPlugin === true ? entry.category : undefined;

@@ -3,7 +3,7 @@ import type { Transform } from './field-request.js';
 
 /**
  * Applies a cross-sectional transform to the values of the remaining securities; missing values stay missing.
- * @param values [n], NaN where missing.
+ * @param values [n], NaN if missing.
  * @returns [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 if m =
  *   1; z-score with the population deviation, 0 if that is 0.
  * @cost O(n log n) for ranks, O(n) for z-scores.
@@ -49,8 +49,8 @@ export function zScores(values: Float64Array): Float64Array {
 }
 
 /**
- * Computes the share of the sum from each value and all larger ones: equal values have the same share. NaN for a sum of
- * 0.
+ * Computes for each value the share of the sum that this value and all larger ones have. Equal values have the same
+ * share. NaN for a sum of 0.
  */
 export function coverGaps(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);

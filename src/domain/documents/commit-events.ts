@@ -32,7 +32,7 @@ export interface CommitEvents {
   'key-changed': { readonly key_id: string };
   /** A person signed out. */
   'session-ended': { readonly person_id: string };
-  /** Everybody who has to agree to a change has done so. */
+  /** Every required person has approved a change. */
   'approval-given': { readonly approval_id: number };
   /** The recorded changes of a calendar were replaced. */
   'closures-recorded': { readonly calendar: string };

@@ -5,8 +5,8 @@ interface Limit {
 }
 
 /**
- * Every limit that a client can meet, by its name in `GET /health`. Sizes are bytes, durations have their unit in the
- * name.
+ * All limits that affect clients, by their name in `GET /health`. Sizes are in bytes; names of durations end in their
+ * unit.
  */
 export const LIMIT_SPECS = {
   MAX_REBALANCES: { value: 400, help: 'Rebalance snapshots served per book; 33 years of monthly rebalances.' },
@@ -80,6 +80,10 @@ export const LIMIT_SPECS = {
   MAX_RERUN_IDS: {
     value: 10_000,
     help: 'Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction.',
+  },
+  MAX_STUDY_RUNS: {
+    value: 10_000,
+    help: 'Optimisations of `POST /optimise/studies`, whose results are stored in one transaction.',
   },
   MAX_COMPARE_IDS: { value: 32, help: 'Runs of `GET /analytics/compare`.' },
   MAX_ATTEMPTS: { value: 3, help: 'Starts of one job before it is considered poison.' },

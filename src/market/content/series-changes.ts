@@ -4,8 +4,8 @@ import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { createRestatements, type TableChanges } from './restatements.js';
 
 /**
- * One version of the series against another. Values behind the last day of a series, and those of a new one, are no
- * history.
+ * Compares two versions of the series. Values after the last day of a series, and the values of a new series, do not
+ * count as history.
  * @param isLiteral true to report late values as well, for days up to the last stored one
  * @cost one pass over the values of both
  */
@@ -43,7 +43,7 @@ export function compareSeries(
   return { ...counts, history, ...restated.made() };
 }
 
-/** The attributes of a series that differ between two versions. */
+/** Returns the attributes of a series that differ between two versions. */
 function attributesOf(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,
@@ -57,7 +57,7 @@ function attributesOf(
   ).filter(([, was, is]) => was !== is);
 }
 
-/** The days on which two versions of a series have other values, ascending; NaN where one has none. */
+/** Returns the days on which two versions of a series have other values, ascending; NaN if one has none. */
 function* inStep(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,

@@ -9,7 +9,7 @@ import { cellPath, type Problems } from '../tables/problems.js';
 import { ratesNotAboveZero } from './rates-not-above-zero.js';
 import { dateIn, identifierIn, neededIn, type Path, type TableRows } from './table-rows.js';
 
-/** A series whose rows are still being read. */
+/** Series whose rows are still being read. */
 interface Growing {
   name: string | null;
   currency: string | null;
@@ -94,7 +94,7 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
   };
 }
 
-/** A number, NaN where the cell is empty; undefined, with a finding, when it holds something else. */
+/** Returns a number, NaN for an empty cell; undefined, with a finding, for any other content. */
 function closeIn(
   cell: Cell | undefined,
   { column, path }: { readonly column: string; readonly path: Path },
@@ -111,7 +111,7 @@ function closeIn(
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
 }
 
-/** The common attribute of all rows of a series; the first value, with a finding, where a row differs. */
+/** Returns the common attribute of all rows of a series; the first value, with a finding, where a row differs. */
 function oneOf(
   held: string | null,
   come: string | null,
@@ -135,7 +135,7 @@ function seriesOf(identifier: string, { name, currency, closes }: Growing): Pric
   return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
 }
 
-/** Reports identifiers that are names of the market and series at once, and exchange rates of 0 or less. */
+/** Reports identifiers that are both securities and series, and exchange rates of 0 or less. */
 export function reportSeries(
   identifiers: readonly string[],
   series: SeriesTable | undefined,

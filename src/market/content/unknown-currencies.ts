@@ -8,7 +8,7 @@ export interface UnknownCurrency {
   readonly identifier: string;
   readonly table: 'reference' | 'series';
   readonly currency: string;
-  /** First day on which it counts, null where that is not said. */
+  /** First day on which it applies; null if that is not stated. */
   readonly from: string | null;
   readonly message: string;
 }
@@ -43,7 +43,7 @@ export function unknownCurrencies({ identifiers, reference, series }: MarketCont
   return results;
 }
 
-/** The other currency of a pair of which one is known. */
+/** Returns the other currency of a pair of which one is known. */
 function halves(name: string): string[] {
   const pair = pairIn(name);
   if (pair === undefined) return [];

@@ -3,16 +3,16 @@ import { powerOf } from '#kernels/power.js';
 /** Rounding of two values in single precision, relative. */
 export const SINGLE_PRECISION = 1.3e-7;
 
-/** Decimals of a vendor's prices that are looked for; beyond them a price is as exact as a double. */
+/** Maximum number of decimals of vendor prices that are tried. Prices with more are as exact as doubles. */
 const DECIMALS_MAX = 9;
 
-/** Unit of the last digit that prices are written with; 0 where they are as exact as a double. */
+/** Unit of the last digit that prices are written with; 0 if they are as exact as a double. */
 export function unitOf(prices: readonly number[]): number {
   const decimals = decimalsOf(prices);
   return decimals === undefined ? 0 : powerOf(10, -decimals);
 }
 
-/** Decimals that prices are written with; undefined where they are as exact as a double. */
+/** Decimals that prices are written with; undefined if they are as exact as a double. */
 export function decimalsOf(prices: readonly number[]): number | undefined {
   let decimals = 0;
   for (const price of prices) {

@@ -12,7 +12,7 @@ export type Role =
   | 'SHARES_OUTSTANDING'
   | 'adjusted';
 
-/** Names that vendors give a column, letters and digits only; of several that are there the first is taken. */
+/** Names that vendors give to columns, letters and digits only. If several are present, the first is used. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   date: [
     'date',
@@ -185,13 +185,13 @@ export const FIELD_ROLES = [
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** The role of a name, undefined where it has none that is known. */
+/** Returns the role of a column name; undefined if it is unknown. */
 export function roleOf(name: string): Role | undefined {
   const text = plain(name);
   return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // its own keys
 }
 
-/** The column of each role that a header has. */
+/** Returns the column of each role that a header has. */
 export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
   const result: Partial<Record<Role, string>> = {};
   for (const role of Object.keys(NAMES) as Role[]) {
@@ -201,7 +201,7 @@ export function rolesOf(header: readonly string[]): Partial<Record<Role, string>
   return result;
 }
 
-/** A column that is called nearly like one of a role. */
+/** Returns a column that is called nearly like one of a role. */
 export function nearRole(role: Role, header: readonly string[]): string | undefined {
   const free = header.filter((column) => plain(column).length > 2 && roleOf(column) === undefined);
   for (const name of NAMES[role].slice(0, 2)) {

@@ -14,7 +14,7 @@ const WITH_COMMA = new RegExp(
 );
 const BETWEEN_THOUSANDS = new RegExp(`[${EITHER_SIDE}]`, 'g');
 
-/** By their mark: numbers whose thousands are apart, with decimals behind a point. */
+/** Numbers with separated thousands and decimals after a point, by their mark. */
 const GROUPED = Object.fromEntries(
   Object.entries(THOUSANDS).map(([mark, set]) => [
     mark,
@@ -25,10 +25,10 @@ const GROUPED = Object.fromEntries(
   ]),
 ) as Readonly<Record<Thousands, { readonly number: RegExp; readonly marks: RegExp }>>; // its own keys
 
-/** A whole number with marks between its thousands. */
+/** Whole number with separated thousands. */
 const WHOLE = { ',': /^[+-]?\d{1,3}(?:,\d{3})+$/, '.': /^[+-]?\d{1,3}(?:\.\d{3})+$/ } as const;
 
-/** A sign of money before or behind a number, and a unit behind it; what stands between has the number. */
+/** Currency sign before or after a number, and a unit after it. The text between them is the number. */
 const WITH_UNITS = /^([+-]?)\s*([$€£¥₹]?)\s*([+-]?[\d.,'\u2019\s]*\d[.]?)\s*([KMBT]?)\s*([$€£¥₹]?)$/i;
 /** Characters of a number with its marks and units. */
 const LENGTH_MAX = 60;
@@ -40,7 +40,7 @@ export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDIN
 
 type ReadNumber = (cell: Cell | undefined) => number | undefined;
 
-/** The number in a cell that is written with a decimal comma: as `numberIn`. */
+/** Returns the number in a cell that is written with a decimal comma: as `numberIn`. */
 export function commaNumberIn(cell: Cell | undefined): number | undefined {
   if (typeof cell !== 'string') return numberIn(cell);
   const text = cell.trim();
@@ -48,7 +48,10 @@ export function commaNumberIn(cell: Cell | undefined): number | undefined {
   return numberIn(text.replaceAll(BETWEEN_THOUSANDS, '').replace(',', '.'));
 }
 
-/** The mark between the thousands of a number with a decimal point, as in 1,234 and 1'234.5; undefined where it has none. */
+/**
+ * Returns the mark between the thousands of a number with a decimal point, as in 1,234 and 1'234.5; undefined if it has
+ * none.
+ */
 export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
@@ -63,11 +66,11 @@ const thousandsNumberIn =
     return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
-/** The number in a cell that may have any thousands mark and a decimal point: as `numberIn`. */
+/** Returns the number in a cell that may have any thousands mark and a decimal point: as `numberIn`. */
 export const anyThousandsNumberIn = (cell: Cell | undefined): number | undefined =>
   thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
 
-/** The whole number in a cell that may have the mark of decimals between its thousands; a fraction is refused. */
+/** Returns a reader of whole numbers whose thousands may be separated by the decimal mark. Fractions are refused. */
 const countIn =
   (mark: ',' | '.'): ReadNumber =>
   (cell) => {
@@ -77,11 +80,11 @@ const countIn =
     return numberIn(text.replaceAll(mark, ''));
   };
 
-/** True when a text is a whole number whose thousands have a mark that separates decimals elsewhere: 58,490. */
+/** Returns true if a text is a whole number with a thousands mark that separates decimals elsewhere: 58,490. */
 export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
   typeof cell === 'string' && WHOLE[mark].test(cell.trim());
 
-/** A number with a sign of money or a unit, apart; undefined where a text has neither. */
+/** Splits a number from its currency sign or unit; undefined if a text has neither. */
 export function unitsIn(
   cell: unknown,
 ): { readonly number: string; readonly exponent: string; money: string } | undefined {
@@ -92,7 +95,7 @@ export function unitsIn(
   return { number: sign + digits.trim(), exponent: EXPONENTS[unit.toUpperCase()] ?? '', money: before || behind };
 }
 
-/** The number in a cell that may have a sign of money and a unit: 59.83M is 59,830,000, rounded once. */
+/** Returns the number in a cell that may have a sign of money and a unit: 59.83M is 59,830,000, rounded once. */
 function withUnits(read: ReadNumber): ReadNumber {
   return (cell) => {
     const units = unitsIn(cell);

@@ -10,8 +10,8 @@ export interface ChangeCounts extends RowCounts {
 }
 
 /**
- * The differences between two contents, table by table: every row and value that is missing from one of them, or
- * differs.
+ * Returns the differences between two contents, table by table: every row and value that is missing from one of them,
+ * or differs.
  * @cost one pass over the cells of both that do not share memory, a few microseconds a row of the tables
  */
 export function changesOfTables(before: MarketContent, after: MarketContent): Record<TableKind, RowChanges> {
@@ -24,7 +24,7 @@ export function changesOfTables(before: MarketContent, after: MarketContent): Re
   return { market: compareBars(before, after, { lateTo: lastDay }), ...tables };
 }
 
-/** Rows that a content has gained, lost, and has otherwise than the one before. @cost as `changesOfTables` */
+/** Number of rows added, removed and changed between two contents. @cost as `changesOfTables` */
 export function changeCounts(before: MarketContent, after: MarketContent): ChangeCounts {
   const changes = changesOfTables(before, after);
   return { ...totalCounts(Object.values(changes)), bars: countsOf(changes.market) };

@@ -1,9 +1,10 @@
 /**
- * How a list is made from another one: positions of runs of it, [from, count], and what it does not have. Both are JSON.
+ * Instructions for building one list from another: runs of positions, [from, count], and items that the other lacks.
+ * Both are JSON.
  */
 export type ListChange<T> = readonly (readonly [number, number] | { readonly own: readonly T[] })[];
 
-/** How a list is made from another one. @cost one look-up an item */
+/** Returns the instructions for building one list from another. @cost one look-up an item */
 export function listChange<T extends string | number>(wanted: readonly T[], from: readonly T[]): ListChange<T> {
   const places = new Map<T, number>();
   for (let i = from.length - 1; i >= 0; i--) places.set(from[i]!, i);
@@ -19,7 +20,7 @@ export function listChange<T extends string | number>(wanted: readonly T[], from
   return steps;
 }
 
-/** The list that a change makes. @param ownOf what becomes of an item that the other list does not have */
+/** Returns the list that a change makes. @param ownOf what becomes of an item that the other list does not have */
 export function changedList<T, R>(change: ListChange<T>, from: readonly R[], ownOf: (item: T) => R): R[] {
   const results: R[] = [];
   for (const step of change) {

@@ -1,6 +1,9 @@
 import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 
-/** SQL of columns of SQLite whose texts are cut behind the longest that is read: `boundedCell` finds those. */
+/**
+ * Returns the SQL of SQLite columns whose texts are cut just after the maximum length, so that `boundedCell` detects
+ * longer ones.
+ */
 export const shortenedColumns = (columns: readonly string[]): string =>
   columns
     .map((column) => {
@@ -9,7 +12,7 @@ export const shortenedColumns = (columns: readonly string[]): string =>
     })
     .join(', ');
 
-/** A cell of a database. @throws Error where it is a text that is too long */
+/** Returns a cell of a database. @throws Error where it is a text that is too long */
 export function boundedCell(cell: Cell, column: string): Cell {
   if (typeof cell === 'string' && cell.length > TEXT_BYTES_MAX)
     throw new Error(`The column ${column.slice(0, 80)} has a text of more than ${TEXT_BYTES_MAX} bytes`);

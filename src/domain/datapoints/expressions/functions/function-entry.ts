@@ -12,7 +12,7 @@ export type OptionName = (typeof OPTION_NAMES)[number];
 /** Values of nodes on the requested securities. */
 export interface Evaluator {
   readonly count: number;
-  /** Returns values, NaN where missing, [count]; callers must not write to them. */
+  /** Returns values, NaN if missing, [count]; callers must not write to them. */
   numbers(node: ExpressionNode): Float64Array;
   /** Returns FALSE, TRUE or UNKNOWN, [count]. */
   truths(node: ExpressionNode): Uint8Array;
@@ -22,7 +22,7 @@ export interface Evaluator {
 export interface DecisionFacts {
   /** Returns 1 for a constituent, before the decision, of the index that is decided. */
   constituents(): Float64Array;
-  /** Returns 1 for a constituent of another index. */
+  /** Returns 1 for constituents of another index, otherwise 0. */
   membersOf(indexId: string): Float64Array;
   /** Returns the weight in another index, 0 outside it. */
   weightsIn(indexId: string): Float64Array;
@@ -36,7 +36,7 @@ interface Described {
   readonly help: string;
   /** Complete expression. */
   readonly example: string;
-  /** By position; the last one repeats up to `most`. */
+  /** Kinds of operands by position. The last one repeats up to `most`. */
   readonly operands: readonly OperandKind[];
   readonly least: number;
   readonly most: number;
@@ -56,7 +56,7 @@ export interface Elementwise extends Described {
 /** Function of the values of all securities of a set or of a group. */
 export interface CrossSectional extends Described {
   readonly form: 'cross_section';
-  /** @param values NaN where missing, [n] @returns [n] */
+  /** @param values NaN if missing, [n] @returns [n] */
   across(values: Float64Array, node: FunctionNode): Float64Array;
 }
 

@@ -185,7 +185,6 @@ export const batchRoutes = routes({
     query: z.strictObject({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
       table: z.enum(BATCH_TABLE_NAMES).default('accounts').meta({ description: 'Table in formats other than JSON.' }),
-      format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
     }),
     success: {
       status: 200,

@@ -14,8 +14,8 @@ export function batchHandlers(batches: Batches, results: BatchResults): Handlers
         : batches.startUpload(file, query.terms, origin));
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
-    async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table, format: named }, media }) {
-      const format = named ?? exportFormat(media);
+    async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table }, media }) {
+      const format = exportFormat(media);
       if (format === 'json') return { bytes: await results.accounts({ batchId, block }) };
       const name = `${batchId}_${table}_${block}.${EXPORT_FORMATS[format].extension}`;
       return {

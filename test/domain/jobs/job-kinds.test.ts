@@ -65,7 +65,10 @@ const PAYLOADS = {
     terms: {},
     documents: indices,
     models: {},
-    accounts: [{ account_id: 'a' }],
+    accounts: {
+      file: { name: 'a', bytes: 20, sha256: 'ab' },
+      parts: [{ accounts: 1, bytes: 20, sha256: 'ab', line: null }],
+    },
     engine_version: '1',
   },
   account: {

@@ -146,7 +146,7 @@ function isHindered(problem: Problem, { withCurves, planes }: Attempt): boolean 
   return withCurves && planes === undefined && problem.tails.known.length > 0 && isLinear(problem);
 }
 
-/** The row itself, not a copy: its identity attributes multipliers to it. */
+/** Returns the row itself, not a copy: its identity attributes multipliers to it. */
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
 /** Returns rows of the program whose tails exceed their limits. */

@@ -29,6 +29,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   peers: ['http/peers', 'kernels/optimisation/peers'],
   goals: [
     'http/peers',
+    'http/circumstances',
     'http/requests',
     'http/many-indices',
     'cli/start',

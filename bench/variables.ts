@@ -40,6 +40,7 @@ export const VARIABLES = {
   LOAD_WORK_MS: { of: { [LOAD]: 500 }, least: 0 },
   LOAD_PROCESSES: { of: { [LOAD]: 4 } },
   LOAD_LISTENERS: { of: { [LOAD]: 'on' } },
+  LOAD_PARTS: { of: { [LOAD]: 2000 }, least: 0 },
   MANY_INDICES: { of: { 'http/many-indices': 1000 } },
   MANY_NAMES: { of: { 'http/many-indices': 500 }, least: FEWEST_NAMES + 1 },
   PAIRS_NAMES: { of: { [PAIRS]: 500 } },

@@ -1,4 +1,5 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
+import type { StudyFigures } from '#contract/studies.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
@@ -70,6 +71,14 @@ export function toOptimisationResult(
     frontier: frontierOf(run),
     findings: run.findings,
   };
+}
+
+/** The figures of a result that a row of a study has. */
+export function toStudyFigures(result: Served<OptimisationRunResult>): StudyFigures {
+  const { rebalance_date, converged, heuristic, holdings, objective_value, gap } = result;
+  const { expected_return, volatility, tracking_error, turnover, costs } = result;
+  const risk = { expected_return, volatility, tracking_error, turnover, costs };
+  return { rebalance_date, converged, heuristic, holdings, objective_value, gap, ...risk };
 }
 
 /** The risk model with which the risk of a run was measured. */

@@ -18,6 +18,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   replay: 'Replay',
   diff: 'Comparison of runs',
   batch: 'Batch of accounts',
+  study: 'Study of optimisations',
   account: 'Backtest of an account',
 };
 
@@ -56,6 +57,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'sweep':
       return `/console/sweeps/${ident}`;
     case 'batch':
+    case 'study':
     case 'account':
       return '/console/jobs';
     case 'render':

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Timing } from '#base/tracing/spans.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -61,8 +62,8 @@ export interface TaskOptions {
   readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null where the task has none. */
   readonly bodyFile: string | null;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendars: readonly string[];
+  /** Calendars that stored indices are on. */
+  readonly calendars: UsedCalendars;
   /** Memory limit of the caller, which the process also observes. */
   readonly memory: MemoryLimit;
 }

@@ -139,11 +139,15 @@ function heldBy(steps: readonly StoredStep[], { carried, order, date }: HeldTerm
   return [...held.values()].toSorted((a, b) => (a.index_id < b.index_id ? -1 : 1));
 }
 
+/** True for an item that needs nobody: it waits, or a database or object store was out of reach. */
+const waits = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boolean =>
+  state === 'waiting' || code === 'STORE_UNAVAILABLE';
+
 /** Items that concern no index, such as a delivery, block the day too. */
 function endOf(held: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
   if (held.length === 0 && items.length === 0) return { state: 'done', reason: null, held };
-  const isWaiting = items.every(({ state }) => state === 'waiting') && items.length > 0;
+  const isWaiting = items.every(waits) && items.length > 0;
   const reasons = [
     ...new Set([
       ...held.map(({ index_id, reason }) => `${index_id}: ${reason}`),

@@ -135,9 +135,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
       if (thrown instanceof LeaseLost) return;
       if (!signal.aborted)
         log.error({ schedule_id: day.schedule_id, date: day.date, err: thrown }, 'a round of a day failed');
-      const reason = signal.aborted
-        ? 'The service was stopped.'
-        : 'A step failed unexpectedly; the log of the service says why.';
+      const reason = signal.aborted ? 'The service was stopped.' : failureText(thrown);
       const end: RoundEnd = { state: 'waiting', reason, held: keeper.day().held };
       await keeper.end((now) => ({
         ...ended(now, end, clock.now()),
@@ -221,6 +219,9 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     },
   };
 }
+
+const failureText = (thrown: unknown): string =>
+  isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly; the log of the service says why.';
 
 /**
  * Indices that earlier open days hold back; undefined where one of them has not come so far as to say.

@@ -104,14 +104,8 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   async function assertNoneLoads(): Promise<void> {
-    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads())];
+    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads(jobs))];
     if (first !== undefined) throw busy(first, 'is already loading');
-  }
-
-  async function liveLoads(): Promise<string[]> {
-    const live: string[] = [];
-    for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
-    return live;
   }
 
   function inTurn<T>(admission: () => Promise<T>): Promise<T> {
@@ -185,4 +179,11 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     withFreeId,
     asReader,
   };
+}
+
+/** Returns the stores that jobs are loading. */
+async function liveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
+  const live: string[] = [];
+  for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
+  return live;
 }

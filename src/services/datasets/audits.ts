@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
@@ -16,8 +17,8 @@ import type { ContentSummary } from '#market/process/market-tasks.js';
 export interface DatasetAuditsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly folders: ManagedFolders;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   /**
    * The panels of a store: the served ones, or loaded for this call.
    * @throws Refusal VALIDATION_FAILED when it cannot be read

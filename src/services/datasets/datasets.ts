@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
@@ -49,8 +50,8 @@ export interface DatasetsDependencies {
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImportResult } from '#contract/stores/import.js';
@@ -46,8 +47,8 @@ export interface DatasetImportsDependencies {
   readonly uploads: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;

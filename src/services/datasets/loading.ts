@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -66,8 +67,8 @@ export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   readonly files: Pick<StoreFiles, 'here'>;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
 }
 

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -22,8 +23,8 @@ export interface DatasetResumptionDependencies {
   readonly documents: DocumentStore;
   readonly activity: DatasetActivity;
   readonly jobs: Pick<Jobs, 'isLive' | 'query'>;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly markets: ServedMarkets;
   readonly activations: Activations;
   readonly loading: DatasetLoading;

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { orderFindings } from '#domain/refusals/findings.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -20,7 +21,7 @@ export interface SettledSource {
 export interface SettlingDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly versions: Pick<DataVersions, 'last'>;
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
 }
 

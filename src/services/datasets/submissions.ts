@@ -80,15 +80,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     await activity.assertIdle(datasetId);
-    if (!isRefreshable(document))
-      throw new Refusal('NOTHING_TO_REFRESH', `The data store ${datasetId} ${whyNothing(document)}.`);
-    if (document.kind === 'synthetic' && request.until !== null && request.until > document.end!) {
-      assertGeneratable(
-        { ...(document.synthetic!['request'] as GenerateRequest), end: request.until },
-        calendars,
-        'until',
-      ); // written by this engine, and of this generator
-    }
+    assertRefreshable(document, request, calendars);
     return jobs.submit({
       kind,
       payload: {
@@ -116,27 +108,13 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     const key = canonicalJson(request);
     const before = coming.get(key);
     if (before !== undefined) return before;
-    const submitted = (async () => (await liveGeneration(key)) ?? submitGeneration(request, origin, by))();
+    const submitted = (async () => (await liveGeneration(jobs, key)) ?? submitGeneration(request, origin, by))();
     coming.set(key, submitted);
     try {
       return await submitted;
     } finally {
       coming.delete(key);
     }
-  }
-
-  /** The job that generates the same already. */
-  async function liveGeneration(key: string): Promise<JobStatus | undefined> {
-    for (const jobId of await jobs.ids('generate')) {
-      const status = (await jobs.isLive(jobId)) ? await jobs.get(jobId) : undefined;
-      if (
-        status !== undefined &&
-        (status.status === 'pending' || status.status === 'running') &&
-        canonicalJson(status.request) === key
-      )
-        return status;
-    }
-    return undefined;
   }
 
   async function submitGeneration(
@@ -187,6 +165,36 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     refresh: (datasetId, request, origin) => submitRefresh(kinds.refresh, datasetId, { request, origin }),
     sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin }),
   };
+}
+
+/** Returns the live job with the same request. */
+async function liveGeneration(
+  jobs: DatasetSubmissionsDependencies['jobs'],
+  key: string,
+): Promise<JobStatus | undefined> {
+  for (const jobId of await jobs.ids('generate')) {
+    const status = (await jobs.isLive(jobId)) ? await jobs.get(jobId) : undefined;
+    if (
+      status !== undefined &&
+      (status.status === 'pending' || status.status === 'running') &&
+      canonicalJson(status.request) === key
+    )
+      return status;
+  }
+  return undefined;
+}
+
+/** @throws Refusal NOTHING_TO_REFRESH, and as `assertGeneratable` */
+function assertRefreshable(
+  document: DatasetDocument,
+  { until }: RefreshRequest,
+  calendars: DatasetSubmissionsDependencies['calendars'],
+): void {
+  if (!isRefreshable(document))
+    throw new Refusal('NOTHING_TO_REFRESH', `The data store ${document.store_id} ${whyNothing(document)}.`);
+  if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
+  const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
+  assertGeneratable({ ...request, end: until }, calendars, 'until');
 }
 
 interface GenerationTerms {

@@ -7,7 +7,6 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
 import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -29,7 +28,7 @@ import type { ModelFiles } from '#jobs/tasks/indices.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { modelFiles } from '../stored/used-models.js';
 import { requireRun } from '../stored/run-documents.js';
-import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
+import { reachDocuments, requireIndex, storedIndices } from '../stored/stored-indices.js';
 import { withHead } from '../stored/stamped-json.js';
 import { withStoredParts } from './stored-parts.js';
 import { namedIndices } from '#domain/documents/named-indices.js';
@@ -297,18 +296,14 @@ export async function reachedBy(
   reader: Pick<DocumentReader, 'get'>,
   document: IndexDocument,
 ): Promise<Record<string, IndexDocument>> {
-  const reached = new Map<string, IndexDocument>();
-  const reach = async (at: IndexDocument): Promise<void> => {
-    reached.set(at.id, await withStoredParts(reader, at));
-    for (const next of referencesOf(at)) {
-      if (reached.has(next)) continue;
-      const found = await findIndex(reader, next);
-      if (found === undefined) throw refuseWithFindings('index document', [missingReference(at, next)]);
-      await reach(found);
-    }
-  };
-  await reach(document);
-  return Object.fromEntries(reached); // Makes every id a key, including __proto__.
+  const {
+    documents,
+    missing: [first],
+  } = await reachDocuments(reader, document);
+  if (first !== undefined) throw refuseWithFindings('index document', [missingReference(first.at, first.next)]);
+  const whole: (readonly [string, IndexDocument])[] = [];
+  for (const at of documents) whole.push([at.id, await withStoredParts(reader, at)]);
+  return Object.fromEntries(whole); // Makes every id a key, including __proto__.
 }
 
 function missingReference(at: IndexDocument, next: string): Finding {

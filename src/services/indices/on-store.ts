@@ -1,15 +1,15 @@
 import { readIndex } from '#domain/checks/validate-index.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { storeFindings, storeOfDocuments } from '#domain/documents/store-of-documents.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { Id } from '#domain/schema/shape.js';
 import { marketOfCall } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { findIndex } from '../stored/stored-indices.js';
+import { reachDocuments } from '../stored/stored-indices.js';
 
 export interface StoreRooms {
   readonly documents: Pick<DocumentReader, 'get' | 'ids'>;
@@ -84,17 +84,10 @@ async function documentsOf(
   const own = readIndex(definition);
   const { id, store_id: storeId } = definition;
   if (own === undefined) {
-    const named = typeof storeId === 'string' ? { id: String(id), store_id: storeId } : undefined;
+    const read = Id.safeParse(storeId).data; // Another value is a finding of the shape.
+    const named = read === undefined ? undefined : { id: String(id), store_id: read };
     return named === undefined ? {} : { [named.id]: named as IndexDocument }; // Only its store is read.
   }
-  const reached = new Map<string, IndexDocument>();
-  const reach = async (at: IndexDocument): Promise<void> => {
-    reached.set(at.id, at);
-    for (const next of referencesOf(at)) {
-      const found = reached.has(next) ? undefined : await findIndex(reader, next);
-      if (found !== undefined) await reach(found);
-    }
-  };
-  await reach(own);
-  return Object.fromEntries(reached);
+  const { documents } = await reachDocuments(reader, own);
+  return Object.fromEntries(documents.map((document) => [document.id, document]));
 }

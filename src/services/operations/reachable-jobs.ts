@@ -9,7 +9,7 @@ import { outside } from './access.js';
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
 /** Kinds whose jobs clients name. */
-const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun']);
+const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
 /** Kinds whose jobs are named by a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
 

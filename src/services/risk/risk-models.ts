@@ -157,12 +157,12 @@ export function createRiskModels({
   }
 
   async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {
-    if (request.identifiers.length > 0) {
+    const runId = indexOf(request);
+    if (runId === null) {
       const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
       assertKnown(market, request.identifiers);
       return { model_id: modelId, request, identifiers, run: null };
     }
-    const runId = request.index_id!; // settled: one of the two is given
     return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await termsOf(runId)) } };
   }
 
@@ -230,16 +230,14 @@ export function createRiskModels({
     },
     async estimate(modelId, asked, origin) {
       const request = await settle(modelId, asked);
-      const indexId = request.identifiers.length > 0 ? null : request.index_id; // Identifiers take precedence.
-      return stores.within(await storeOfRun(indexId), () => estimateOn(modelId, { asked, request }, origin));
+      return stores.within(await storeOfRun(indexOf(request)), () => estimateOn(modelId, { asked, request }, origin));
     },
     async validate(modelId, request, origin) {
       const { start, end } = request;
       assertOrder({ start, end });
       const { document } = await load(modelId);
       const settings = estimatedBy(document);
-      const { identifiers, index_id: ownIndex } = settings;
-      const estimatedOn = identifiers.length > 0 ? null : ownIndex;
+      const estimatedOn = indexOf(settings);
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
         const known = await dataVersions.at(settings.as_known_on);
@@ -301,6 +299,11 @@ export function createRiskModels({
       origin,
     });
   }
+}
+
+/** The index whose names a model has; null if the request lists them, which takes precedence. */
+function indexOf({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
+  return identifiers.length > 0 ? null : indexId;
 }
 
 /** Settings that an estimated model can be estimated by again. @throws Refusal VALIDATION_FAILED of an imported one */

@@ -121,28 +121,6 @@ export function createExports({
     return known ?? (await states.findMarket(run)) ?? null;
   }
 
-  /** Opens the files of a run, or of the one that took its place meanwhile. */
-  async function openRun(name: RunName): Promise<OpenedRun> {
-    for (let attempt = 1; ; attempt++) {
-      const run = await requireRun(documents, name);
-      try {
-        await assertUndamaged(artifacts, run);
-        return { run, ...(await openFiles(run, artifacts)) };
-      } catch (cause) {
-        if (!isUnreadable(cause)) throw cause;
-        if (attempt === OPENS_MAX)
-          throw new Refusal(
-            'DOCUMENT_UNREADABLE',
-            'The stored run cannot be read: its file is missing or damaged.',
-            null,
-            {
-              cause,
-            },
-          );
-      }
-    }
-  }
-
   /** An export without the state of its run. What its bytes depend on names it, so that they may be held. */
   async function bodyOf(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
@@ -175,7 +153,7 @@ export function createExports({
       await files?.close();
     };
     try {
-      const { run, path, descriptors } = (files = await openRun(name));
+      const { run, path, descriptors } = (files = await openRun({ documents, artifacts }, name));
       const exportId = randomUUID();
       const definition = await definitionOf({ artifacts, dataVersions }, run, asked.table);
       const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
@@ -216,6 +194,31 @@ export function createExports({
       return { stale, etag: head.etagOf(etag), open: async (signal) => bodyWithHead(head, await open(signal)) };
     },
   };
+}
+
+/** Opens the files of a run, or of the one that took its place meanwhile. */
+async function openRun(
+  { documents, artifacts }: Pick<ExportsDependencies, 'documents' | 'artifacts'>,
+  name: RunName,
+): Promise<OpenedRun> {
+  for (let attempt = 1; ; attempt++) {
+    const run = await requireRun(documents, name);
+    try {
+      await assertUndamaged(artifacts, run);
+      return { run, ...(await openFiles(run, artifacts)) };
+    } catch (cause) {
+      if (!isUnreadable(cause)) throw cause;
+      if (attempt === OPENS_MAX)
+        throw new Refusal(
+          'DOCUMENT_UNREADABLE',
+          'The stored run cannot be read: its file is missing or damaged.',
+          null,
+          {
+            cause,
+          },
+        );
+    }
+  }
 }
 
 interface NamedExport {

@@ -98,14 +98,7 @@ export function createSweeps({
       return { document: await withStoredParts(documents, stored), request, strategy };
     }
     const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
-    if (document === undefined)
-      throw refuseWithFindings(
-        'body',
-        findings.map((finding) => ({
-          ...finding,
-          path: finding.path === '' ? 'document' : `document.${finding.path}`,
-        })),
-      );
+    if (document === undefined) throw refuseWithFindings('body', findings.map(belowDocument));
     return { document: await withStoredParts(documents, document), request, strategy };
   }
 
@@ -130,7 +123,7 @@ export function createSweeps({
       refused.add(i, findings);
       if (variant !== undefined)
         try {
-          const found = await needsOf(variant.document, market);
+          const found = await needsOf({ documents, calendars }, variant.document, market);
           refused.add(i, found.findings);
           for (const [id, document] of Object.entries(found.reached)) reached.set(id, document);
           for (const [id, model] of Object.entries(found.models)) models.set(id, model);
@@ -147,17 +140,6 @@ export function createSweeps({
       documents: Object.fromEntries(reached),
       ...(models.size > 0 ? { models: Object.fromEntries(models) } : {}),
     };
-  }
-
-  /**
-   * Determines the inputs of a variant's run and those that the market lacks.
-   * @throws Refusal VALIDATION_FAILED when a document that it reaches is missing
-   */
-  async function needsOf(document: IndexDocument, market: MarketData) {
-    const reached = await reachedBy(documents, document);
-    storeOfDocuments(reached, market.datasetId);
-    const findings = lackedByVariant(document, reached, { market, calendars });
-    return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
   }
 
   return {
@@ -207,6 +189,25 @@ export function createSweeps({
       origin,
     });
   }
+}
+
+function belowDocument(finding: Finding): Finding {
+  return { ...finding, path: finding.path === '' ? 'document' : `document.${finding.path}` };
+}
+
+/**
+ * Determines the inputs of a variant's run and those that the market lacks.
+ * @throws Refusal VALIDATION_FAILED when a document that it reaches is missing
+ */
+async function needsOf(
+  { documents, calendars }: Pick<SweepsDependencies, 'documents' | 'calendars'>,
+  document: IndexDocument,
+  market: MarketData,
+) {
+  const reached = await reachedBy(documents, document);
+  storeOfDocuments(reached, market.datasetId);
+  const findings = lackedByVariant(document, reached, { market, calendars });
+  return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
 }
 
 /** Variants run on one data store: a pointer to it is refused. */

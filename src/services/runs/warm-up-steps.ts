@@ -40,10 +40,10 @@ const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
 };
 
 /**
- After
- * three, V8 still compiles during the first stored run, for half the time of a run.
+ * Further practice turns of a thread, each a run, a risk model and an optimisation: three seconds in all. After four, V8
+ * still compiles during the first optimisation, which then takes twice as long as later ones.
  */
-const PRACTICE_RUNS = [2, 3, 4, 5].map((turn) => `${OF_THREAD}run ${turn}`);
+const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${OF_THREAD}run ${turn + 2}`);
 
 /** Maximum number of latest runs whose exposures are prepared: a run takes one or two megabytes of a thread's cache. */
 const READY_RUNS_MAX = 8;
@@ -103,7 +103,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     const run = await readLatestRun();
     const stored = (run && (await indexOf(run.index_id))) ?? (await firstIndex());
     const plan = await practicePlan(documents, stored, market);
-    for (const key of ['run', ...PRACTICE_RUNS])
+    for (const key of ['run', ...PRACTICE_TURNS])
       yield query(key, 'warm-up', () => ({ names: [], market: handle, plan }), 'heavy');
   }
 

@@ -32,6 +32,34 @@ export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): P
   return readStored(stored, readIndex);
 }
 
+/** A definition and those that it reaches through universes and derivations. */
+export interface ReachedDocuments {
+  /** Each once, the definition itself first. */
+  readonly documents: readonly IndexDocument[];
+  /** References to indices that are not stored. */
+  readonly missing: readonly { readonly at: IndexDocument; readonly next: string }[];
+}
+
+/** Reads the definitions that one reaches. @cost a read of each */
+export async function reachDocuments(
+  reader: Pick<Reader, 'get'>,
+  definition: IndexDocument,
+): Promise<ReachedDocuments> {
+  const reached = new Map<string, IndexDocument>();
+  const missing: { at: IndexDocument; next: string }[] = [];
+  const reach = async (at: IndexDocument): Promise<void> => {
+    reached.set(at.id, at);
+    for (const next of referencesOf(at)) {
+      if (reached.has(next)) continue;
+      const found = await findIndex(reader, next);
+      if (found === undefined) missing.push({ at, next });
+      else await reach(found);
+    }
+  };
+  await reach(definition);
+  return { documents: [...reached.values()], missing };
+}
+
 /** Ids of the indices derived from one and of overlays on it, directly, in code-point order. @cost reads every stored index */
 export async function childrenOf(reader: Reader, indexId: string): Promise<string[]> {
   const children: string[] = [];

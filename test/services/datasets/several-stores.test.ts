@@ -79,7 +79,7 @@ beforeAll(async () => {
   service = await serviceOf(Object.keys(SEEDS));
   for (const [id, store_id] of INDICES)
     await ask('POST', '/indices', equalIndex(id, null, store_id === null ? {} : { store_id }));
-}, 60_000);
+});
 afterAll(() => service.close());
 
 describe('indices of several stores side by side', () => {
@@ -150,6 +150,15 @@ describe('indices of several stores side by side', () => {
     expect(await service.refusal('POST', '/indices', overlay(null))).toMatchObject({
       detail: { findings: [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id' }] },
     });
+    const malformed = equalIndex('BAD', null, { store_id: 'no such store!' });
+    for (const [path, body, at] of [
+      ['/indices', malformed, 'store_id'],
+      ['/indices/preview', { document: malformed }, 'store_id'],
+    ] as const)
+      expect(await service.refusal('POST', path, body)).toMatchObject({
+        status: 422,
+        detail: { findings: [{ path: at, value: 'no such store!' }] },
+      });
     expect(await service.refusal('POST', '/indices', equalIndex('LOST', null, { store_id: 'nowhere' }))).toMatchObject({
       detail: {
         findings: [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'store_id', accepted: ['desk', 'east', 'west'] }],

@@ -11,7 +11,7 @@ const MANY = 160;
 let world: BatchWorld;
 beforeAll(async () => {
   world = await openBatches();
-}, 120_000);
+});
 afterAll(() => world?.service.close());
 
 /** Resolves once some of the accounts are solved. @returns the state of the job */
@@ -36,7 +36,7 @@ describe('a batch that is interrupted', () => {
     expect(results.map(({ account_id }) => account_id)).toEqual(accounts.map(({ account_id }) => account_id));
     await world.batch('whole', accounts, { whole_shares: true });
     expect(await world.resultsOf('whole')).toEqual(results);
-  }, 180_000);
+  });
 
   test('gives its thread back within 2.5 s when it is cancelled', async () => {
     const [one] = world.accountsOf(1);
@@ -49,5 +49,5 @@ describe('a batch that is interrupted', () => {
     expect(performance.now() - start).toBeLessThan(BACK_MS);
     const { status } = await world.service.ask('GET', '/optimise/batches/cancelled/accounts?block=0');
     expect(status).toBe(404);
-  }, 60_000);
+  });
 });

@@ -1,7 +1,7 @@
 import type { Task, TaskName } from '#jobs/tasks.js';
 import { createEntryPoint } from './entry-point.js';
 
-/** Tasks by name; a task without a worker does not compile. */
+/** Tasks by name. Compilation fails for a task without a worker. */
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./runs/backtest.js')).backtest,
   replay: async () => (await import('./runs/replay.js')).replay,

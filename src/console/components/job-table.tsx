@@ -24,7 +24,7 @@ interface JobTableProps {
   readonly openKey?: string | null;
 }
 
-/** Jobs, newest first; those that run move by themselves. */
+/** Renders jobs, newest first. Running ones update themselves. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
   const { isOneKind = false } = rest;
   const { onOpen, openKey = null } = rest;

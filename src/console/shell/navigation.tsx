@@ -5,7 +5,7 @@ interface Entry {
   readonly path: string;
   readonly text: string;
   readonly icon: IconName;
-  /** Beginnings of the addresses that belong to it. */
+  /** Prefixes of the addresses that belong to it. */
   readonly own?: readonly string[];
 }
 

@@ -10,7 +10,7 @@ export interface Page {
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
-/** Every page, loaded on its first visit. Fixed path segments precede parameters. */
+/** All pages, each loaded on its first visit. Fixed path segments precede parameters. */
 export const PAGES: readonly Page[] = [
   { path: '/', load: async () => (await import('../pages/home/home.js')).Home },
   {

@@ -34,7 +34,7 @@ const Shortcuts = lazy<{ onClose(): void }>('the shortcuts', async () => (await 
 /** Time after which the palette is loaded, so that it opens at once. */
 const PALETTE_MS = 3000;
 
-/** The frame around every page. */
+/** Renders the frame around every page. */
 export function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isFinding, setFinding] = useState(false);
@@ -128,7 +128,7 @@ interface ShortcutActs {
   onKeys(): void;
 }
 
-/** Ctrl K, or K with the command key; a question mark and a slash outside of fields. */
+/** Handles Ctrl K or Command K, and, outside fields, a question mark and a slash. */
 function useShortcuts({ onFind, onKeys }: ShortcutActs): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -167,7 +167,7 @@ interface Loaded {
   readonly found: Found;
   readonly Page: ComponentType<PageProps> | null;
   readonly trouble: Trouble | null;
-  /** State of the world when it was loaded, or could not be: after a change it is tried again. */
+  /** Value of `world` when the page was loaded or failed. It is retried after a change. */
   readonly world: number;
 }
 
@@ -217,7 +217,7 @@ function CurrentPage({ path }: { readonly path: string }) {
   );
 }
 
-/** A failed page shows its error in its place; other pages stay available. */
+/** Shows the error of a failed page in its place. Other pages remain available. */
 function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [failure, reset] = useErrorBoundary((thrown: unknown) => reportError(thrown));
   const { query } = place.value;

@@ -8,7 +8,7 @@ import { addressOf, go, place } from '../state/place.js';
 import { say } from '../state/toasts.js';
 import { removeView, savedViews, saveView } from '../state/views.js';
 
-/** A link to the page, a name for it, a part of it on the dashboard, and the views that were saved. */
+/** Renders a link to the page, a name for it, pinning a part of it to the dashboard, and saved views. */
 export function Views({ onClose }: { onClose(): void }) {
   const { path, query } = place.value;
   const address = addressOf(path, Object.fromEntries(query));

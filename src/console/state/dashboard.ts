@@ -2,7 +2,7 @@ import { keptList } from './kept.js';
 import { addressOf, place } from './place.js';
 import { say } from './toasts.js';
 
-/** A chart, a table or figures of a page on the dashboard. */
+/** Chart, table or figures of a page on the dashboard. */
 export interface Pin {
   readonly id: string;
   /** Address of its page, with the range and other choices. */
@@ -10,7 +10,7 @@ export interface Pin {
   readonly part: string;
   /** Title of its page. */
   readonly page: string;
-  /** Columns of the dashboard that it takes. */
+  /** Number of dashboard columns that it occupies. */
   readonly width: 1 | 2 | 3;
 }
 

@@ -10,7 +10,7 @@ import { LATEST, unknownIdentifier, assertKnown } from './window.js';
 const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
 type Derived = (typeof DERIVED)[number];
 
-/** Reference values and memberships of a name. @param today for memberships, where no day is asked for */
+/** Returns reference values and memberships of a security. @param today day of the memberships, if none is requested */
 export function referenceOf(
   { market, handle }: ServedMarket,
   identifier: string,
@@ -30,7 +30,7 @@ export function referenceOf(
   };
 }
 
-/** Values of many names at once, of panels, reference columns and what is derived from both. */
+/** Returns values of many securities from panels, reference columns and derived datapoints. */
 export function referenceBatchOf(
   { market }: ServedMarket,
   { identifiers, fields, as_of }: BatchQuery,

@@ -6,7 +6,7 @@ import { lookupOf } from '#market/serving/market-lookup.js';
 import { fieldAt } from './reference.js';
 import { LATEST } from './window.js';
 
-/** Names of the store whose identifier or name contains a text. */
+/** Returns securities of the store whose identifier or name contains a text. */
 export function searchNames(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
   const lookup = lookupOf(market);
   const wanted = q?.toLowerCase();

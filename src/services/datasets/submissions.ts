@@ -150,7 +150,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       message: 'waiting to be generated',
       origin,
     });
-    // The job may have ended already; its own outcome is then what is stored.
+    // The job may have ended already. Its own outcome is then stored.
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
         await tx.put('store', datasetId, writingDataset(payload));
@@ -215,14 +215,14 @@ function whyNothing({ kind, synthetic }: DatasetDocument): string {
   }
 }
 
-/** The last day of the last complete calendar year. */
+/** Returns the last day of the last complete calendar year. */
 function lastYearEnd(timestamp: string): string {
   return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
 }
 
 /**
- * @param field of the request that says where the market ends.
- * @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request
+ * @param field of the request that states where the market ends.
+ * @throws Refusal VALIDATION_FAILED, INVALID_RANGE if no market can be generated
  */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
   const refuse = (finding: Omit<Finding, 'severity'>) =>

@@ -37,7 +37,7 @@ import {
 
 /** Index levels in points of the latest stored run: of the derived book on a derived index. */
 export interface IndexLevels {
-  /** MIC of the calendar the run was made on. */
+  /** MIC of the calendar of the run. */
   readonly calendar: string;
   readonly days: ArrayLike<Day>;
   readonly levels: ArrayLike<number>;
@@ -64,7 +64,7 @@ interface Spot {
   readonly levels: IndexLevels | undefined;
 }
 
-/** Pricing of derivatives on index levels: pure arithmetic on a handful of numbers, answered at once. */
+/** Creates the pricing of derivatives on index levels: arithmetic on a few numbers, answered synchronously. */
 export function createDerivatives({ levelsOf, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
   async function spotOf(indexId: string, asOf: string | null | undefined): Promise<Spot> {
     return spotIn(await levelsOf(indexId), indexId, asOf);
@@ -297,7 +297,7 @@ function sourceFindings({
   return [];
 }
 
-/** Cash dividends can be worth more than what pays them; a yield cannot. */
+/** Cash dividends may be worth more than the asset that pays them; a yield may not. */
 function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   if (!(fairValue <= 0 && delta > 0)) return;
   throw new Refusal(
@@ -306,7 +306,7 @@ function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   );
 }
 
-/** An answer whose numbers are all numbers. @throws Refusal NUMERIC_FAILURE naming the first that is not */
+/** Returns an answer without numbers that are not finite. @throws Refusal NUMERIC_FAILURE naming the first one */
 function assertFinite<T>(answer: T): T {
   const [first] = nonFiniteFindings(answer);
   if (first === undefined) return answer;

@@ -14,7 +14,7 @@ import { assertPrecondition, type Precondition } from '../shared/preconditions.j
 
 export interface StoredClosures {
   readonly closures: CalendarClosures;
-  /** Null if nothing was ever recorded. */
+  /** Null if no closure was ever recorded. */
   readonly etag: string | null;
 }
 
@@ -42,7 +42,10 @@ export interface ClosuresDependencies {
   readonly calendars: FollowingCalendars;
   /** Lists the differences between two states of one calendar. */
   readonly compare: (before: ExchangeCalendar, after: ExchangeCalendar) => Promise<ClosureEffect>;
-  /** Makes open days of schedules without a session on a calendar due at once, so that a client can wait for their end. */
+  /**
+   * Makes open days of schedules that have no session on a calendar due immediately, so that clients can wait for their
+   * end.
+   */
   readonly endClosedDays: (code: string) => Promise<void>;
 }
 
@@ -95,7 +98,9 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
   }
 
-  /** Applies what was recorded before the answer: the event of the commit, for other processes, comes later. */
+  /**
+   * Applies the recorded changes before the response, because the event of the commit reaches other processes later.
+   */
   async function follow({ code }: ExchangeCalendar): Promise<void> {
     await calendars.follow();
     await endClosedDays(code);

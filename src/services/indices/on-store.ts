@@ -39,9 +39,9 @@ export async function onStoreOf<T>(
 }
 
 /**
- * The store that a definition or an index that it refers to names; null for the active one.
- * @param asked by the request
- * @throws Refusal VALIDATION_FAILED if they name several
+ * Returns the store that a definition, or an index that it refers to, names; null for the active one.
+ * @param asked store in the request
+ * @throws Refusal VALIDATION_FAILED if several are named
  */
 export async function storeNamed(
   reader: Pick<DocumentReader, 'get'>,
@@ -76,7 +76,7 @@ function unreadStore(storeId: string, { code, message }: Refusal, accepted: read
   return { severity: 'warning', code: 'UNREADABLE_FILE', message: unchecked, ...about };
 }
 
-/** A definition with every index that it reaches; those that are not stored are reported elsewhere. */
+/** Returns a definition with every index that it refers to. Missing ones are reported elsewhere. */
 async function documentsOf(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body,

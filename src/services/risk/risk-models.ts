@@ -51,9 +51,9 @@ export interface RiskModelsDependencies {
 /** A stored model as a response. */
 export interface RiskModelReading {
   readonly etag: string;
-  /** RiskModelView as JSON, made as it is read. */
+  /** Returns RiskModelView as JSON, generated while it is read. */
   json(signal?: AbortSignal): ReadableStream<Uint8Array>;
-  /** The covariance as an Arrow stream. */
+  /** Returns the covariance as an Arrow stream. */
   arrow(signal?: AbortSignal): Promise<AnswerBytes>;
 }
 
@@ -63,11 +63,11 @@ export interface RiskModels {
     readonly after?: string | undefined;
   }): Promise<RiskModelCollection>;
   /**
-   * @param date of an imported model: the one in force on it, the newest by default
+   * @param date of an imported model: the model in force on it; default: the latest
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_AT_DATE, VALIDATION_FAILED
    */
   get(modelId: string, date?: string): Promise<RiskModelReading>;
-  /** A model as an import reads it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a model as an import reads it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
   exported(
     modelId: string,
     signal?: AbortSignal,
@@ -86,7 +86,7 @@ export interface RiskModels {
   validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  /** The result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns the result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
   result(value: unknown): Promise<ReadableStream<Uint8Array>>;
 }
 
@@ -117,7 +117,7 @@ export function createRiskModels({
     return streamOf(piecesOf(document, served, write));
   }
 
-  /** A model as an import reads it, date by date. */
+  /** Returns a model as an import reads it, date by date. */
   async function* importPieces(
     document: RiskModelDocument,
     signal?: AbortSignal,
@@ -142,7 +142,7 @@ export function createRiskModels({
     return undefined;
   }
 
-  /** A new request without names repeats the stored one, unless it differs otherwise. */
+  /** Returns a new request without securities repeats the stored one, unless it differs otherwise. */
   async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;
@@ -187,7 +187,7 @@ export function createRiskModels({
     return document;
   }
 
-  /** A derived index is treated as the one it comes from. */
+  /** A derived index has the treatment of its source. */
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
     const [parentId] = referencesOf(document);
@@ -273,7 +273,10 @@ export function createRiskModels({
     },
   };
 
-  /** The store of the run of an index, on which its names are estimated; undefined for that of the call. */
+  /**
+   * Returns the store of the run of an index, on which its securities are estimated; undefined for the store of the
+   * call.
+   */
   async function storeOfRun(indexId: string | null): Promise<string | undefined> {
     if (indexId === null) return undefined;
     await indexOfRun(indexId);

@@ -6,7 +6,9 @@ import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
-/** Id of the one document with the changed sessions of all calendars, which is written together with those of each. */
+/**
+ * Id of the document with the changed sessions of all calendars, written together with the document of each calendar.
+ */
 export const ALL_CLOSURES = 'all';
 
 /**

@@ -21,7 +21,7 @@ export interface AnyFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** A field, or those of an object or of a list of them. */
+/** Renders a field, or the fields of an object or of a list of objects. */
 export function AnyField(props: AnyFieldProps) {
   const { spec, path, findings } = props;
   const text = pathText(path);

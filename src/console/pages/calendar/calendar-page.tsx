@@ -22,7 +22,7 @@ import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
 import { MonthGrid } from './month-grid.js';
 import './calendar.css';
 
-/** Events of every index by date: announcements, effective dates, expiries, holidays. */
+/** Page of the events of all indices by date: announcements, effective dates, expiries, holidays. */
 export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
@@ -152,7 +152,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
 }
 
 interface SubscribeProps {
-  /** Of the calendar file. */
+  /** Address of the calendar file. */
   readonly address: string;
   readonly query: NonNullable<Parameters<typeof read>[0]>;
 }
@@ -160,7 +160,7 @@ interface SubscribeProps {
 const read = (query: { readonly kinds?: readonly EventKind[]; readonly index_ids?: readonly string[] }) =>
   service.value.download('listEvents', 'text/calendar', { query });
 
-/** The events as a calendar file, and its address for calendar programs. */
+/** Renders the events as a calendar file, and its address for calendar programs. */
 function Subscribe({ address, query }: SubscribeProps) {
   const copy = () =>
     attempt(async () => {

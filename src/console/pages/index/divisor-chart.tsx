@@ -17,7 +17,7 @@ interface Divisors {
   readonly points: readonly Line[];
 }
 
-/** The divisor of the index and its ordinary dividends in points, which are read when the part is opened. */
+/** Renders the divisor of the index and its ordinary dividends in points, which are read when the part is opened. */
 export function DivisorChart({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -18,7 +18,7 @@ interface NameTableProps {
   readonly only?: readonly string[];
 }
 
-/** Securities of the served store. */
+/** Renders securities of the served store. */
 export function NameTable({ only }: NameTableProps) {
   const names = useResource('names of the store', allNames);
   return (

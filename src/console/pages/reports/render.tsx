@@ -16,7 +16,7 @@ import { moment } from '../../words/dates.js';
 import { bytes, countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
 
-/** A report: its progress, then the PDF itself. */
+/** Renders a report: its progress, then the PDF itself. */
 export function Render({ ident }: { readonly ident: string }) {
   const id = `render:${ident}`;
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));

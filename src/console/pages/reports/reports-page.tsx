@@ -23,7 +23,7 @@ import { Render } from './render.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
 
-/** Reports: one rendered by a click and shown, those rendered before, and the templates. */
+/** Page of reports: renders one, shows earlier ones, and lists the templates. */
 export function ReportsPage() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const renders = useResource('jobs render', (signal) =>
@@ -120,7 +120,7 @@ interface OthersProps {
   readonly free: readonly string[];
 }
 
-/** More indices of the same document, each from a new page. */
+/** Renders further indices of the same document, each beginning on a new page. */
 function Others({ others, free }: OthersProps) {
   const put = (next: readonly string[]) => setParameters({ and: next.length === 0 ? null : next.join() });
   return (
@@ -142,7 +142,7 @@ function Others({ others, free }: OthersProps) {
   );
 }
 
-/** Said where another run than the newest is shown. */
+/** Renders a note if a run other than the latest is shown. */
 function OfRun({ index, run }: { readonly index: string; readonly run: string }) {
   const list = useResource(`runs ${index}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: index }, signal }),
@@ -208,7 +208,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
   );
 }
 
-/** A template of the service, which a new one begins with. */
+/** Renders a template of the service, which a new one begins with. */
 function BuiltIn({ id }: { readonly id: string }) {
   const template = useResource(
     `built-in template ${id}`,

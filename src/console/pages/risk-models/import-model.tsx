@@ -13,13 +13,13 @@ import { riskModelAddress } from '../../words/addresses.js';
 
 type ImportQuery = Operations['importRiskModel']['request']['query'];
 
-/** Media types of files by their ending; JSON says its terms itself. */
+/** Media types of files by extension. JSON contains its own terms. */
 const MEDIA: Readonly<Record<string, string>> = {
   csv: 'text/csv',
   arrow: 'application/vnd.apache.arrow.stream',
 };
 
-/** A file with a risk model from outside. */
+/** Renders a file with a risk model from outside. */
 export function ImportModel() {
   const input = useRef<HTMLInputElement>(null);
   const id = parameter('import') ?? '';

@@ -20,7 +20,7 @@ interface OpenedList extends Opened {
   readonly identifiers: readonly string[];
 }
 
-/** One watchlist: its title, and its securities with their last closes. */
+/** Page of one watchlist: its title, and its securities with their last closes. */
 export function WatchlistPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const opened = useResource(`watchlist ${id}`, (signal) => listOf(id, signal), { follows: false });

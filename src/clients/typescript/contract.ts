@@ -4932,6 +4932,14 @@ export interface IdentifierSearch {
     readonly start: string | null;
     /** Last bar. */
     readonly end: string | null;
+    /** Latest SECTOR of the reference data. */
+    readonly sector: string | null;
+    /** Latest CURRENCY of the reference data. Default: the currency of the store. */
+    readonly currency: string | null;
+    /** CLOSE of the last bar, as stored. */
+    readonly close: number | null;
+    /** MARKET_CAP on the date of the last bar. */
+    readonly market_cap: number | null;
   })[];
   /** Value of after for the next page; null on the last page. */
   readonly next: string | null;

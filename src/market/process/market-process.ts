@@ -36,7 +36,7 @@ const FOLDER_PREFIX = 'divisor-';
 const SHARED_MEMORY = '/dev/shm';
 
 export interface MarketTaskOptions {
-  /** Identity of the market to load into shared memory; null when only the check is wanted. */
+  /** Identity of the market to load into shared memory; null if only the check is wanted. */
   readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
   /** Bytes of a request that the process reads. */
   readonly body?: Uint8Array;

@@ -26,8 +26,8 @@ export interface SettlingDependencies {
 }
 
 /**
- * A source that was read again, by the rules of a refresh: securities whose history it has changed keep what was served
- * of them. Where the content that was served is lost, all of the source is taken.
+ * Applies the rules of a refresh to a source that was read again: securities with a changed history keep their served
+ * data. If the served content is lost, the whole source is accepted.
  */
 export async function settleSource(
   { kind, content_hash: hash }: Pick<DatasetDocument, 'kind' | 'content_hash'>,

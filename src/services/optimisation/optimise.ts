@@ -68,8 +68,8 @@ export interface Optimise {
    */
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /**
-   * The weights that a run of the same request would come to, as a PreviewResponse.
-   * @throws Refusal what `start` refuses at once, and what its job would fail with
+   * Returns the weights that a run of the same request would find, as a PreviewResponse.
+   * @throws Refusal immediate refusals of `start`, and failures of its job
    */
   preview(body: Body, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -116,7 +116,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     return documents.transaction(write, { by });
   }
 
-  /** Data that the served market lacks is a warning when a set is saved: another store may have it. */
+  /** Data that the served market lacks gives a warning when a set is saved, because another store may have it. */
   function marketWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
     return set === undefined || market === undefined

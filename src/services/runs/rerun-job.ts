@@ -24,8 +24,8 @@ export interface RerunJobDependencies extends RowsInPartsDependencies {
 const OUTCOMES = ['stored', 'current', 'refused'] as const satisfies readonly RerunEntry['row']['outcome'][];
 
 /**
- * The kind of job that runs stale indices again in parts. A part makes the files of its runs on any node and lists their
- * documents; the end of the job stores all of them.
+ * Creates the kind of job that runs stale indices again in parts. A part writes the files of its runs on any node and
+ * lists their documents; the end of the job stores all of them.
  */
 export function createRerunJob(dependencies: RerunJobDependencies): JobKind<RerunPayload> {
   const { documents, runnables, runMaker, runsKept } = dependencies;
@@ -50,7 +50,10 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     }
   }
 
-  /** The stored run if it is not stale, else what makes a new one. @throws Refusal why it cannot be run */
+  /**
+   * Returns the stored run if it is not stale, otherwise the input of a new one. @throws Refusal with the reason why it
+   * cannot be run
+   */
   async function orderOf(indexId: string, { engine_version: engineVersion }: RerunPayload) {
     const asked = { request: await runnables.onStoredTerms(indexId, {}) };
     const current = await runnables.currentRun(indexId, asked);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { IS_SOAK } from '../../soak.js';
 import { runService, type RunningService } from '../../services/running-service.js';
@@ -6,6 +6,7 @@ import { INDEX } from '../even-index.js';
 import type { Listening } from '../process.js';
 import { heldParts } from './held-parts.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+import { waitUntil } from '../../waiting.js';
 
 if (!IS_SOAK)
   console.log('skipped: kills of workers that share a sweep, as they take half a minute; npm run soak has them');
@@ -114,12 +115,11 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
     await prepareRun(cluster.front);
     await allServed();
-  }, 180_000);
+  });
   afterAll(() => cluster?.close());
 
   /** Resolves when every worker has fetched the market. */
-  const allServed = () =>
-    vi.waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null), { timeout: 20_000 });
+  const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
   const heldJob = (start: () => Promise<string>) => heldParts(cluster, { workerAt, start });
   const held = (name: string) => heldJob(() => startSweep(cluster.front, name));

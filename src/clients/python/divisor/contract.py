@@ -5574,6 +5574,14 @@ class IdentifierSearchIdentifiers(t.TypedDict):
     start: t.Optional[str]
     #: Last bar.
     end: t.Optional[str]
+    #: Latest SECTOR of the reference data.
+    sector: t.Optional[str]
+    #: Latest CURRENCY of the reference data. Default: the currency of the store.
+    currency: t.Optional[str]
+    #: CLOSE of the last bar, as stored.
+    close: t.Optional[float]
+    #: MARKET_CAP on the date of the last bar.
+    market_cap: t.Optional[float]
 
 
 class IdentifierSearch(t.TypedDict):

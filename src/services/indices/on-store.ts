@@ -5,6 +5,7 @@ import { storeFindings, storeOfDocuments } from '#domain/documents/store-of-docu
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { Id } from '#domain/schema/shape.js';
 import { marketOfCall } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
@@ -84,7 +85,8 @@ async function documentsOf(
   const own = readIndex(definition);
   const { id, store_id: storeId } = definition;
   if (own === undefined) {
-    const named = typeof storeId === 'string' ? { id: String(id), store_id: storeId } : undefined;
+    const { data: store } = Id.safeParse(storeId); // A malformed one is a finding of the document.
+    const named = store === undefined ? undefined : { id: String(id), store_id: store };
     return named === undefined ? {} : { [named.id]: named as IndexDocument }; // Only its store is read.
   }
   const reached = new Map<string, IndexDocument>();

@@ -155,6 +155,18 @@ describe('indices of several stores side by side', () => {
         findings: [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'store_id', accepted: ['desk', 'east', 'west'] }],
       },
     });
+    const malformed = equalIndex('LOST', null, { store_id: 'no where' });
+    await ask('POST', '/indices', equalIndex('LOST', null));
+    for (const [method, path, body] of [
+      ['POST', '/indices', { ...malformed, id: 'LOST-2' }],
+      ['PUT', '/indices/LOST', malformed],
+      ['POST', '/indices/preview', { document: malformed }],
+    ] as const) {
+      const { status, detail } = await service.refusal(method, path, body);
+      const { findings } = detail as { readonly findings: readonly { readonly path: string }[] };
+      const paths = findings.map((finding) => finding.path.split('.').at(-1));
+      expect([path, status, paths]).toEqual([path, 422, ['store_id']]);
+    }
     const inner = equalIndex('INNER', null, { universe: { kind: 'index', id: 'IN-EAST' } });
     await ask('POST', '/indices', inner);
     await result(service, '/analytics/INNER/backtest');

@@ -1,10 +1,9 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { keyOf, RESULTS, storedTimings, type Timing } from './stored-results.js';
-import { DECLARED, EXIT_USAGE, KEEPS, refuse, unknownVariable, variablesOf } from './variables.js';
+import { DECLARED, EXIT_USAGE, refuse, unknownVariable, variablesOf } from './variables.js';
 
 /**
  * Runs the benchmarks one after the other, each in a separate process.
@@ -15,23 +14,13 @@ import { DECLARED, EXIT_USAGE, KEEPS, refuse, unknownVariable, variablesOf } fro
  *                                            other solvers; answers are compared
  *     npm run bench -- goals                 the rows of the table of goals in docs/performance.md: two hours on a free machine
  *     npm run bench -- --help                the benchmarks with their variables, and the words for several
- *     npm run bench -- --json                stores the timings of `http/peers` in bench/results
- *     npm run bench -- --compare             prints each timing against the last stored one
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
-interface StoredResults {
-  readonly date: string;
-  readonly processor: string;
-  readonly node: string;
-  readonly timings: readonly Timing[];
-}
-
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const FLAGS = ['--json', '--compare', '--help'];
-const unknown = [...flags].filter((flag) => !FLAGS.includes(flag));
-if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; ${FLAGS.join(', ')} are known`);
+const unknown = [...flags].filter((flag) => flag !== '--help');
+if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; --help is known`);
 const misnamed = unknownVariable(process.env);
 if (misnamed !== undefined) refuse(misnamed);
 
@@ -62,7 +51,7 @@ const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.bench.js'))
   .toSorted();
 if (flags.has('--help')) {
-  console.log(`npm run bench -- [WORDS] [--json] [--compare]\n\n${listed()}`);
+  console.log(`npm run bench -- [WORDS]\n\n${listed()}`);
   process.exit(0);
 }
 const benches = all.filter((file) =>
@@ -75,22 +64,12 @@ const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} 
 const date = new Date().toISOString().slice(0, 10);
 console.log(`${processor}, Node ${process.version}, ${date}`);
 
-const timings: Timing[] = [];
-const stored = storedTimings();
-
 for (const bench of benches) {
   console.log(`\n${bench.replace('.bench.js', '')}`);
-  const child = start(bench, {
-    ...process.env,
-    ...(flags.has('--json') && { [KEEPS]: 'on' }),
-  });
-  child.on('message', (timing) => timings.push(timing as Timing)); // sent as timings alone
+  const child = fork(`${folder}${bench}`, { stdio: 'inherit' });
   const [status] = (await once(child, 'close')) as [number | null];
   if (status !== 0) process.exitCode = status === EXIT_USAGE ? EXIT_USAGE : 1;
 }
-
-if (flags.has('--compare')) compare();
-if (flags.has('--json') && timings.length > 0) keep({ date, processor, node: process.version, timings });
 
 /** The benches with their variables, and the words for several. */
 function listed(): string {
@@ -104,39 +83,4 @@ function tellUnread(): void {
   const read = new Set(benches.flatMap(variablesOf).map((variable) => variable.split('=', 1)[0]));
   const given = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));
   if (given.length > 0) console.log(`not read by what runs: ${given.join(', ')}`);
-}
-
-function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
-  return fork(`${folder}${file}`, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
-}
-
-/** Timings of the same day and version are merged, so that one bench can be measured again. */
-function keep(run: StoredResults): void {
-  mkdirSync(RESULTS, { recursive: true });
-  const file = `${RESULTS}${run.date}-node${run.node.slice(1).split('.')[0]}.json`;
-  const sameDay = readChecked(file);
-  const earlier = sameDay?.timings ?? [];
-  const again = new Set(run.timings.map(keyOf));
-  const merged = [...earlier.filter((timing) => !again.has(keyOf(timing))), ...run.timings];
-  writeFileSync(file, `${JSON.stringify({ ...sameDay, ...run, timings: merged }, null, 1)}\n`);
-  console.log(`\n${run.timings.length} timings kept in ${file}`);
-}
-
-function readChecked(file: string): StoredResults | undefined {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as StoredResults; // written by `keep`
-  } catch {
-    return undefined; // none yet
-  }
-}
-
-function compare(): void {
-  console.log('\ntime now / time as it was stored last');
-  for (const timing of timings) {
-    const earlier = stored.get(keyOf(timing));
-    if (earlier !== undefined)
-      console.log(
-        `${(timing.minMs / earlier.minMs).toFixed(2).padStart(6)}  ${keyOf(timing)}, ${earlier.date}, Node ${earlier.node}`,
-      );
-  }
 }

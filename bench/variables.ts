@@ -68,11 +68,8 @@ export type VariableName = keyof typeof VARIABLES;
 /** All variables with one type. */
 export const DECLARED: ReadonlyMap<string, Declared> = new Map(Object.entries(VARIABLES));
 
-/** By which a bench learns of `--json`. */
-export const KEEPS = 'BENCH_KEEPS';
-
 /** Variables that benches pass to their child processes. */
-export const INNER = ['BARE_BODY', 'BARE_HEADERS', KEEPS];
+export const INNER = ['BARE_BODY', 'BARE_HEADERS'];
 
 /** The declared variables of a bench by the path of its file, as `NAME=default`. */
 export function variablesOf(file: string): readonly string[] {
@@ -157,11 +154,6 @@ export function wordFrom(variable: VariableName, known: readonly string[]): stri
   const word = textFrom(variable);
   if (word !== undefined && !known.includes(word)) refuse(`${variable} is "${word}"; known are ${known.join(', ')}`);
   return word;
-}
-
-/** True when results are stored in `bench/results`: `--json`. */
-export function isKept(): boolean {
-  return process.env[KEEPS] === 'on';
 }
 
 /** That of the bench that runs, where benches have several. */

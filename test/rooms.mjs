@@ -174,7 +174,7 @@ export const FAMILIES = {
     'secrets',
     'access',
     'port.ts',
-    'unreadable-cause.ts',
+    'read-stored.ts',
     'reach',
     'files',
     's3',

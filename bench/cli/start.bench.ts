@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { percentile } from '../percentiles.js';
+import { percentile } from '../measure.js';
 import { SETTLED_MS, numberFrom } from '../variables.js';
 
 /**

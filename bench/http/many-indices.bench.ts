@@ -1,5 +1,5 @@
 import { finished, processorTime, settled, startService, watchMemory, type RunningService } from './service.js';
-import { send } from './peers/work.js';
+import { send } from './peers/works.js';
 import { FEWEST_NAMES, numberFrom } from '../variables.js';
 
 /**

@@ -9,7 +9,7 @@ import { settled, startService, type RunningService } from './service.js';
 import { median } from '#domain/numbers/order-statistics.js';
 import { numberFrom } from '../variables.js';
 import { startPython, type Done, type PythonPeer } from './peers/python-peer.js';
-import { byPeer, byService, send, type SharedMarket, type Work } from './peers/work.js';
+import { byPeer, byService, send, type SharedMarket, type Work } from './peers/works.js';
 import { WORKS } from './peers/works.js';
 
 /**
@@ -88,19 +88,6 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
   console.log(
     `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict(work, ratio, ours)}`,
   );
-  for (const [engine, done] of [
-    ['service', ours],
-    [work.needs, theirs],
-  ] as const) {
-    const times = done.map(({ processor }) => processor);
-    process.send?.({
-      kernel: `peers: ${work.name}`,
-      size: `${market.names} x ${market.sessions}`,
-      engine,
-      minMs: Math.min(...times),
-      medianMs: median(times),
-    });
-  }
 }
 
 /**

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { median } from '#domain/numbers/order-statistics.js';
 import { finished, startService, type RunningService } from './service.js';
-import { send } from './peers/work.js';
+import { send } from './peers/works.js';
 
 /**
  * Requests over one pool of connections: responses per second, and processor time of the event loop for each, in turns

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { processClock, timesOfThreads } from '../process-clock.js';
+import { processClock, timesOfThreads } from '../measure.js';
 
 export interface RunningService {
   readonly url: string;

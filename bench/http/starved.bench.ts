@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { issueKey } from '#services/operations/keys.js';
-import { spread } from '../percentiles.js';
+import { spread } from '../measure.js';
 import { textFrom } from '../variables.js';
 import { startOn } from './service.js';
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { createLog } from '#cli/log.js';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { SWEEP_DOCUMENT, sweepGrid } from './sweep-case.js';
-import { numberFrom } from '../variables.js';
+import { numberFrom, SWEEP_COUNTS } from '../variables.js';
 
 /**
  * A sweep as a client requests it, from the request to the ranked table: 500 securities, ten years, quarterly, total
@@ -15,6 +14,20 @@ import { numberFrom } from '../variables.js';
  */
 const VARIANTS = numberFrom('SWEEP_VARIANTS');
 const WORKERS = 2;
+
+/** The base: 500 names, quarterly, total return. */
+const SWEEP_DOCUMENT = {
+  id: 'BENCH',
+  name: 'Bench',
+  calendar: 'XNYS',
+  base_date: '2010-01-04',
+  rebalance: { frequency: 'quarterly' },
+  pipeline: {
+    selection: [{ id: 'size', type: 'TopN', params: { count: 500 } }],
+    treatment: { dividends: 'total' },
+    weighting: { type: 'MarketCapWeight', cap: 0.1 },
+  },
+};
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-sweep-'));
 const { settings } = readSettings(
@@ -81,4 +94,13 @@ try {
 } finally {
   await stop({ ...running, drainMs: 0 });
   await rm(folder, { recursive: true, force: true });
+}
+
+/** Variants of as many definitions. @param variants a multiple of `SWEEP_COUNTS` */
+function sweepGrid(variants: number) {
+  const caps = variants / SWEEP_COUNTS;
+  return {
+    '/document/pipeline/weighting/cap': Array.from({ length: caps }, (_, i) => 0.01 + i / 1000),
+    '/document/pipeline/selection/0/params/count': Array.from({ length: SWEEP_COUNTS }, (_, i) => 500 - 5 * i),
+  };
 }

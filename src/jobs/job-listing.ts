@@ -1,6 +1,6 @@
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import type { DocumentReader, UnreadableCause } from '#store/port.js';
-import { causeOf } from '#store/unreadable-cause.js';
+import { causeOf } from '#store/read-stored.js';
 import { readJobRecord, type JobRecord } from './job-record.js';
 import type { JobListing } from './queue.js';
 import type { JobStatus } from './status.js';

@@ -1,5 +1,6 @@
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
 import type { BodyReader, DocumentReader } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { attemptsOf } from './attempts.js';
 import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
@@ -176,7 +177,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
  */
 export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
   const stored = await reader.get('job', jobId);
-  const record = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+  const record = readStored(stored, readJobRecord);
   return record !== undefined && !isTerminal(record.status);
 }
 

@@ -1,10 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { createClock } from '../../bench/process-clock.js';
+import { createClock } from '../../bench/measure.js';
 import { median } from '#domain/numbers/order-statistics.js';
 import { DECLARED, unknownVariable, variablesOf } from '../../bench/variables.js';
-import { sweepGrid } from '../../bench/workers/sweep-case.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
 const page = readFileSync('docs/performance.md', 'utf8');
@@ -27,7 +26,7 @@ test('every variable belongs to a bench that is there, and the page has its defa
 });
 
 test('no bench reads an undeclared variable', () => {
-  const own = new Set(['BARE_BODY', 'BARE_HEADERS', 'DIVISOR_API_KEYS', 'OTEL_EXPORTER_OTLP_ENDPOINT']); // Given by a bench to its own processes.
+  const own = new Set(['BARE_BODY', 'BARE_HEADERS', 'DIVISOR_API_KEYS']); // Given by a bench to its own processes.
   const read = sources.flatMap((file) =>
     [...readFileSync(`bench/${file}`, 'utf8').matchAll(/process\.env\['([A-Z_]+)'\]/g)].map(([, name]) => name!),
   );
@@ -51,7 +50,7 @@ test('a wrong option, word, value or variable ends with 64 and says what is know
   ] as const;
   expect([option, word, value, variable, folder].map(({ status }) => status)).toEqual([64, 64, 64, 64, 64]);
   expect(folder.stderr).toBe('BENCH_PEERS is "/nowhere", which is not there\n');
-  expect(option.stderr).toBe('unknown option --jsn; --json, --compare, --help are known\n');
+  expect(option.stderr).toBe('unknown option --jsn; --help is known\n');
   for (const file of sources.filter((name) => name.endsWith('.bench.ts')))
     expect(word.stderr).toContain(file.replace('.bench.ts', ''));
   expect(value.stderr).toBe('SWEEP_VARIANTS is "30"; it must be a multiple of 20 of at least 20\n');
@@ -63,13 +62,6 @@ test('the help lists the benches with their variables', () => {
   expect(help).toContain('\nworkers/sweep  SWEEP_VARIANTS=1000\n');
   expect(help).toContain('\npeers: http/peers, kernels/optimisation/peers\n');
   expect(variablesOf('http/requests.bench.js')).toEqual([]);
-});
-
-test('a sweep has as many variants as are asked for', () => {
-  for (const variants of [20, 60, 1000]) {
-    const product = Object.values(sweepGrid(variants)).reduce((count, values) => count * values.length, 1);
-    expect(product).toBe(variants);
-  }
 });
 
 test('the middle of an even number is the mean of two', () => {

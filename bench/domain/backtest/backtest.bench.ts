@@ -16,7 +16,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { recordJson } from '#views/record-json.js';
-import { processMs, threadMs } from '../../thread-time.js';
+import { processMs, threadMs } from '../../measure.js';
 import { seededMarket, writePanels } from '../seeded-market.js';
 
 /**

@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { median } from '#domain/numbers/order-statistics.js';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { threadMs } from '../../thread-time.js';
+import { threadMs } from '../../measure.js';
 import { seededMarket } from '../seeded-market.js';
 
 /**

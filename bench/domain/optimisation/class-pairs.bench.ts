@@ -2,9 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
-import { RESULTS } from '../../stored-results.js';
-import { costOf, solvedMs, type Cost } from './pairs/cost.js';
-import { rowsOf } from './pairs/rows.js';
+import { costOf, rowsOf, solvedMs, type Cost } from './pairs.js';
 import { problemFamily } from './problem-family.js';
 import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
 
@@ -26,7 +24,7 @@ const WITH = wordsFrom('PAIRS_WITH', CLASSES);
 const [PART, PARTS] = textFrom('PAIRS_PART')!.split('/').map(Number) as [number, number];
 if (!(PART >= 1 && PART <= PARTS)) refuse(`PAIRS_PART is "${textFrom('PAIRS_PART')}"; it looks like 2/5`);
 const SECONDS = numberFrom('PAIRS_SECONDS');
-const KEPT = textFrom('PAIRS_RESULTS') ?? `${RESULTS}class-pairs/${NAMES}.json`;
+const KEPT = textFrom('PAIRS_RESULTS') ?? `bench/results/class-pairs/${NAMES}.json`;
 const AGAIN = wordFrom('PAIRS_AGAIN', ['slow', 'all']);
 const RATIO_MAX = 4;
 /** Combinations below this are not distinguished from noise, in milliseconds. */

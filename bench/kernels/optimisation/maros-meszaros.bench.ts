@@ -8,7 +8,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { readProblem } from '../../../test/kernels/optimisation/maros-problem.js';
 import { folderFrom, refuse, textFrom } from '../../variables.js';
 import { runPeer } from './outside-peers.js';
-import { timed } from './timed.js';
+import { timed } from './quadratic.js';
 
 /**
  * The Maros-Meszaros problems, certified to absolute residuals of 1e-9: processor time of a warm solve with its

@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { atLeast, readQuadratic, RIDGE, type Quadratic } from './quadratic.js';
-import { timed } from './timed.js';
+import { atLeast, readQuadratic, RIDGE, timed, type Quadratic } from './quadratic.js';
 import { folderFrom } from '../../variables.js';
 
 /**

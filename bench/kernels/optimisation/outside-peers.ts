@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { folderFrom } from '../../variables.js';
-import { atLeast, quadraticBytes, RIDGE, type Quadratic } from './quadratic.js';
+import { atLeast, quadraticBytes, RIDGE, type Answer, type Quadratic, type Times } from './quadratic.js';
 
 /**
  * Quadratic programmes solved by other libraries, each solve in a separate process, so that no threads or memory of one
@@ -16,17 +16,6 @@ import { atLeast, quadraticBytes, RIDGE, type Quadratic } from './quadratic.js';
 const FOLDER = folderFrom('BENCH_PEERS') ?? '';
 const SCRIPTS = fileURLToPath(new URL('../../../../bench/kernels/optimisation/', import.meta.url));
 const OURS = fileURLToPath(new URL('./npm-peer.js', import.meta.url));
-
-export interface Times {
-  /** Of the processor, all threads. */
-  readonly ms: number;
-  readonly clockMs: number;
-}
-
-export interface Answer extends Times {
-  /** [n] and what was added to it. */
-  readonly x: Float64Array;
-}
 
 /** @throws where there is no answer, or none within the seconds */
 export type Peer = (quadratic: Quadratic, seconds?: number) => Answer;

@@ -2,13 +2,18 @@ import { rmSync } from 'node:fs';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
-import { metricMatrix } from '#kernels/optimisation/program/metric.js';
-import { type Program, kinkSum } from '#kernels/optimisation/program/program.js';
+import { denseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { kinkSum, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { type FamilySize, trackingProgram } from './tracking-family.js';
-import { npmPeer, python, rPeer, scratch, type Answer, type Peer } from './outside-peers.js';
-import type { Quadratic } from './quadratic.js';
-import { timed } from './timed.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { npmPeer, python, rPeer, scratch, type Peer } from './outside-peers.js';
+import { timed, type Answer, type Quadratic } from './quadratic.js';
+
+/** Sectors of the family. */
+const SECTORS = 11;
+
+/** Factors other than the market: styles and sectors. */
+const STYLES = 10;
 
 const CASES: readonly (FamilySize & { readonly label: string })[] = [
   { label: 'base 134', names: 200, observations: 504, turnover: null },
@@ -140,4 +145,151 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
   const bound = (values: Float64Array, beyond: number) =>
     Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : beyond));
   return { n: size, hessian, linear: force, lower: bound(lower, 0), upper: bound(upper, 2), rows: all };
+}
+
+interface FamilySize {
+  /** Names of the index; a third of them is excluded and left out before the solver sees the problem. */
+  readonly names: number;
+  readonly observations: number;
+  /** One-way turnover limit; null leaves it out. */
+  readonly turnover: number | null;
+}
+
+/**
+ * The tracking problem of the figures: a market, ten style and eleven sector factors with fat-tailed shocks, shrunk towards
+ * constant correlation, sector rows of two per cent active, a beta row, and bounds of five times the index weight.
+ */
+function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
+  const random = counterRandom({ seed, stream: 7 });
+  const t5 = () =>
+    random.normal() /
+    Math.sqrt(
+      (random.normal() ** 2 +
+        random.normal() ** 2 +
+        random.normal() ** 2 +
+        random.normal() ** 2 +
+        random.normal() ** 2) /
+        5 +
+        0.05,
+    );
+  const sector = Array.from({ length: names }, () => Math.floor(random.uniform() * SECTORS));
+  const beta = Float64Array.from({ length: names }, () => 1 + 0.25 * random.normal());
+  const styles = Float64Array.from({ length: names * STYLES }, () => random.normal());
+  const own = Float64Array.from({ length: names }, () => 0.01 + 0.01 * random.uniform());
+  const returns = new Float64Array(observations * names);
+  for (let t = 0; t < observations; t++) {
+    const market = 0.009 * t5();
+    const style = Array.from({ length: STYLES }, () => 0.0025 * t5());
+    const sectors = Array.from({ length: SECTORS }, () => 0.005 * t5());
+    for (let i = 0; i < names; i++) {
+      let value = beta[i]! * market + sectors[sector[i]!]! + own[i]! * t5();
+      for (let f = 0; f < STYLES; f++) value += styles[i * STYLES + f]! * style[f]!;
+      returns[t * names + i] = value;
+    }
+  }
+  const covariance = shrunk(returns, names, observations);
+  const size = Float64Array.from({ length: names }, () => Math.exp(1.1 * random.normal()));
+  const total = size.reduce((sum, value) => sum + value, 0);
+  const index = size.map((value) => value / total);
+  const old = index.map((weight) => weight * Math.exp(0.3 * random.normal()));
+  const oldTotal = old.reduce((sum, value) => sum + value, 0);
+  const previous = old.map((weight) => weight / oldTotal);
+  const free = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
+  return programOf({ names, covariance, index, previous, sector, free, turnover });
+}
+
+/** Sample covariance shrunk by a tenth towards constant correlation, annualised. */
+function shrunk(returns: Float64Array, names: number, observations: number): Float64Array {
+  const means = new Float64Array(names);
+  for (let e = 0; e < returns.length; e++) means[e % names]! += returns[e]! / observations;
+  for (let e = 0; e < returns.length; e++) returns[e]! -= means[e % names]!;
+  const sample = new Float64Array(names * names);
+  for (let t = 0; t < observations; t++) {
+    for (let i = 0; i < names; i++) {
+      const value = (returns[t * names + i]! * 252) / (observations - 1);
+      for (let j = i; j < names; j++) sample[i * names + j]! += value * returns[t * names + j]!;
+    }
+  }
+  const deviation = Float64Array.from({ length: names }, (_, i) => Math.sqrt(sample[i * names + i]!));
+  let correlations = 0;
+  for (let i = 0; i < names; i++)
+    for (let j = i + 1; j < names; j++) correlations += sample[i * names + j]! / (deviation[i]! * deviation[j]!);
+  const mean = correlations / ((names * (names - 1)) / 2);
+  for (let i = 0; i < names; i++) {
+    for (let j = i; j < names; j++) {
+      const target = i === j ? sample[i * names + i]! : mean * deviation[i]! * deviation[j]!;
+      sample[i * names + j] = sample[j * names + i] = 0.1 * target + 0.9 * sample[i * names + j]!;
+    }
+  }
+  return sample;
+}
+
+interface Family {
+  readonly names: number;
+  readonly covariance: Float64Array;
+  readonly index: Float64Array;
+  readonly previous: Float64Array;
+  readonly sector: readonly number[];
+  readonly free: readonly number[];
+  readonly turnover: number | null;
+}
+
+function programOf({ names, covariance, index, previous, sector, free, turnover }: Family): Program {
+  const n = free.length;
+  const pick = (values: Float64Array) => Float64Array.from(free, (i) => values[i]!);
+  const matrix = new Float64Array(n * n);
+  for (let p = 0; p < n; p++) for (let q = 0; q < n; q++) matrix[p * n + q] = covariance[free[p]! * names + free[q]!]!;
+  // Excluded names have an active weight of minus their index weight: its force on the others.
+  const linear = new Float64Array(n);
+  const excluded = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 === 2);
+  for (let p = 0; p < n; p++) for (const j of excluded) linear[p]! -= 2 * covariance[free[p]! * names + j]! * index[j]!;
+  const force = new Float64Array(names);
+  for (let i = 0; i < names; i++) for (let j = 0; j < names; j++) force[i]! += covariance[i * names + j]! * index[j]!;
+  const variance = force.reduce((sum, value, i) => sum + value * index[i]!, 0);
+  const rows: { coefficients: Float64Array; lower: number; upper: number }[] = [
+    { coefficients: new Float64Array(n).fill(1), lower: 1, upper: 1 },
+  ];
+  for (let s = 0; s < SECTORS; s++) {
+    const held = index.reduce((sum, weight, i) => sum + (sector[i] === s ? weight : 0), 0);
+    rows.push({
+      coefficients: Float64Array.from(free, (i) => (sector[i] === s ? 1 : 0)),
+      lower: held - 0.02,
+      upper: held + 0.02,
+    });
+  }
+  rows.push({ coefficients: Float64Array.from(free, (i) => force[i]! / variance), lower: 0.98, upper: 1.02 });
+  const forced = excluded.reduce((sum, i) => sum + previous[i]!, 0);
+  const kinks: Kink[] =
+    turnover === null
+      ? []
+      : [
+          {
+            at: pick(previous),
+            left: new Float64Array(n).fill(-1),
+            right: new Float64Array(n).fill(1),
+            limit: 2 * turnover + forced,
+            penalty: Infinity,
+          },
+        ];
+  const coefficients = new Float64Array(rows.length * n);
+  rows.forEach((row, r) => coefficients.set(row.coefficients, r * n));
+  return {
+    n,
+    metric: denseMetric(matrix, n),
+    curvature: 2,
+    ridge: 0,
+    centre: pick(index),
+    linear,
+    lower: new Float64Array(n),
+    upper: Float64Array.from(free, (i) => Math.max(5 * index[i]!, 0.01, 3 / n)),
+    rows: {
+      count: rows.length,
+      coefficients,
+      lower: Float64Array.from(rows, ({ lower }) => lower),
+      upper: Float64Array.from(rows, ({ upper }) => upper),
+      penalty: new Float64Array(rows.length).fill(Infinity),
+    },
+    kinks,
+    norms: [],
+  };
 }

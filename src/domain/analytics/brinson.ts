@@ -94,8 +94,8 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
 }
 
 /**
- * Smaller net weights of a group whose long and short positions cancel are rounding: the group has contributions but no
- * return.
+ * Net weights of a group below this are rounding differences if its long and short positions cancel: the group then has
+ * contributions but no return.
  */
 const WEIGHT_MIN = 1e-9;
 

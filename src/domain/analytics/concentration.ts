@@ -54,7 +54,7 @@ export interface DriftFigures {
   readonly turnover: number;
 }
 
-/** Measures how far held weights have moved from their targets, both over the union of securities. */
+/** Measures how far the held weights have drifted from the target weights, over all securities in either set. */
 export function drift(held: Float64Array, target: Float64Array): DriftFigures {
   let maximum = 0;
   let total = 0;

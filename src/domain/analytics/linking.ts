@@ -37,7 +37,7 @@ export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): num
 
 const RECONCILES_WITHIN = 1e-10;
 
-/** Returns true if parts sum to returns up to rounding, relative to the largest of the returns and at least to 1. */
+/** Returns true if the parts sum to the returns within rounding, relative to the largest return and at least to 1. */
 export function reconciles(residual: number, ...returns: readonly number[]): boolean {
   return (
     Math.abs(residual) <= RECONCILES_WITHIN * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)

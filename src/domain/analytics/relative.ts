@@ -63,7 +63,8 @@ function metricsOf({ days, first, second }: Shared): RelativeMetrics {
 }
 
 /**
- * Returns the returns of a series less those of its parent on shared dates, [n - 1] for n of them.
+ * Returns the active returns of a series: its returns less the returns of its parent on the shared dates, [n - 1] for n
+ * dates.
  * @returns `since`: the start date of each return
  */
 export function activeReturns(
@@ -74,7 +75,7 @@ export function activeReturns(
   return { since: days.subarray(0, -1), values: differences(returnsOf(first), returnsOf(second)) };
 }
 
-/** Computes beta and Pearson correlation of returns with those of a benchmark; both 0 if the benchmark is constant. */
+/** Computes beta and Pearson correlation of returns with benchmark returns; both 0 if the benchmark is constant. */
 export function comovement(
   own: Float64Array,
   other: Float64Array,

@@ -99,13 +99,13 @@ function capture(own: Float64Array, other: Float64Array, isCounted: (value: numb
 export interface Drawdown {
   readonly peak: number;
   readonly trough: number;
-  /** First date at or above the high again; null if there is none yet. */
+  /** First date on which the level reaches the earlier high again; null if it has not recovered. */
   readonly recovery: number | null;
   /** Level of the trough over that of the peak, minus 1. */
   readonly depth: number;
 }
 
-/** Returns the deepest falls, deepest first; among equal ones the earlier first. */
+/** Returns the deepest drawdowns, deepest first; equal ones in order of time. */
 export function drawdowns(level: Float64Array, most: number): Drawdown[] {
   const depth = drawdownOf(level);
   const results: Drawdown[] = [];

@@ -32,9 +32,9 @@ const SERIES = 3;
 const STILL = 1e-18;
 
 /**
- * Computes rolling risk of a level relative to the index it tracks, on the same dates. The differences of returns are a
- * third series: computed from the moments of the other two they would be rounding noise when the index is tracked
- * closely. A matrix of order three is updated in place, because no engine is faster than plain loops for it.
+ * Computes rolling risk of a level relative to the index it tracks, on the same dates. Active returns are a third
+ * series, because active risk computed from the moments of the other two is rounding noise if tracking is close. Plain
+ * loops update the 3 x 3 matrix in place: no kernel engine is faster at this size.
  * @param level run, [T].
  * @param index tracked index, [T].
  * @param periods sessions of a year.

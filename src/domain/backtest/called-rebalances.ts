@@ -2,8 +2,8 @@ import type { CalledRebalance } from '../schedule/index-schedule.js';
 import type { Compositions } from '../books/compositions.js';
 
 /**
- * Returns the rebalances that breaches triggered in a run, ascending, with the pending one; for an overlay those of its
- * underlying indices.
+ * Returns the rebalances that breaches triggered in a run, ascending, including the pending one. For an overlay,
+ * returns those of its underlying indices.
  */
 export function calledRebalances(index: Compositions): CalledRebalance[] {
   const byEffective = new Map(calledIn(index).map((one) => [one.effective, one]));

@@ -71,7 +71,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
   };
 }
 
-/** Returns the index of a run, simulated unless the previous run simulated it. */
+/** Returns the index of a run. Reuses the index of the previous run if possible, otherwise simulates it. */
 function indexOf(
   { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false, roomForWeights }: ComputeInput,
   { compositions, ...span }: Pick<IndexSpan, 'from' | 'to' | 'coverage'> & { readonly compositions: Compositions },
@@ -106,7 +106,7 @@ function knownFor({ plan: { request, documents }, known }: ComputeInput): KnownM
 interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
   readonly from: number;
   readonly to: number;
-  /** Separate rebalances of a strategy; null to follow those of the index. */
+  /** Rebalances of a strategy with its own schedule; null if it follows the rebalances of the index. */
   readonly own: readonly Composition[] | null;
 }
 

@@ -1,14 +1,14 @@
 import { compareVersions, parseVersion } from '#base/text/version.js';
 
 /**
- * First engine version whose runs have the same bits as those of this version. A change of the bits sets it to the
- * version of its release: earlier runs are then reported as stale.
+ * First engine version whose runs have the same bits as runs of this version. Set it to the next release when the bits
+ * change: earlier runs are then reported as stale.
  */
 export const SAME_BITS_SINCE = '0.4.0';
 
 /**
- * Returns true if a run of another version may have other bits: an earlier version than those known to agree, or a
- * later one.
+ * Returns true if a run of another version may have other bits: the version is earlier than `SAME_BITS_SINCE`, or later
+ * than this one.
  */
 export function hasOtherBits(stored: string, current: string, since: string = SAME_BITS_SINCE): boolean {
   if (stored === current) return false;

@@ -12,8 +12,8 @@ export interface AskedPlan {
 }
 
 /**
- * Describes the differences between the definitions of two plans of one id, one sentence each; empty if only the
- * request differs. A benchmark that only one of the requests names is part of the request.
+ * Describes the differences between the definitions of two plans with the same id, one sentence each; empty if only the
+ * request differs. A benchmark that only one request names belongs to the request.
  */
 export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   return [
@@ -24,7 +24,7 @@ export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   ];
 }
 
-/** Returns true if two plans have the same request, apart from the end. */
+/** Returns true if two plans have the same request, ignoring the end date. */
 export function isSameRequest({ request: before }: BacktestPlan, { request: now }: BacktestPlan): boolean {
   return isSame({ ...before, end: null }, { ...now, end: null });
 }
@@ -93,7 +93,7 @@ function reachOf({ indexId, documents }: BacktestPlan): string[] {
   return reached;
 }
 
-/** Returns the terms of a strategy: those of its plan, and those from a request. */
+/** Returns the differences in the terms of a strategy, whether they come from its plan or from the request. */
 function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   const { runId, strategy: was } = before.plan;
   const { strategy: is } = now.plan;

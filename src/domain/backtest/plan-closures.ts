@@ -17,8 +17,8 @@ function exchangesIn(market: MarketData): ReadonlySet<string> {
 }
 
 /**
- * Returns a plan for comparison with another one: of the recorded changes of calendars, it keeps dates and sessions of
- * those calendars that a run on the market follows. Default: of all.
+ * Returns a plan for comparison with another one. Of the recorded changes of calendars, it keeps only the calendars,
+ * dates and sessions that a run on the market uses. Default: all.
  */
 export function planOnCalendars(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const followed = new Set([

@@ -69,8 +69,8 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
 }
 
 /**
- * Returns the prices of the trades of a run from a given one on, one per trade. A security that left is priced at its
- * proceeds, including cash of the session.
+ * Returns the price of each trade of a run, from trade number `first`. A security that left is priced at its proceeds,
+ * including cash of the session.
  */
 export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
@@ -85,7 +85,7 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
     const slot = trades.slot[i]!;
     while (events[e]!.at < at) e++;
     const left = trades.isFree[i] === 1 ? weightThatLeft(events[e]!, slot) : 0;
-    // For sales the sides are reversed.
+    // For sales, the sides are reversed.
     price[i - first] = !(left * trades.notional[i]! < 0)
       ? priceOf(from + at, columns[slot]!)
       : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
@@ -93,7 +93,7 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
   return price;
 }
 
-/** Returns the weight with which a security left the book or converted into another; 0 if it did neither. */
+/** Returns the weight that a security had when it left the book or converted into another one; 0 if it did neither. */
 function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number {
   const exit = exits.find((move) => move.slot === slot);
   return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);

@@ -4,7 +4,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 
-/** Returns the terms of a run: those of the request, then those of the strategy, then the defaults. */
+/** Returns the terms of a run. Terms of the request take precedence, then terms of the strategy, then defaults. */
 export function resolvedRequest(
   given: { readonly [K in keyof ResolvedRequest]?: ResolvedRequest[K] | undefined },
   strategy?: StrategyDocument,

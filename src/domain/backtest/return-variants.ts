@@ -41,7 +41,7 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
   };
 }
 
-/** Returns findings of compositions made separately, in the order in which an overlay lists them. */
+/** Returns findings of separately composed underlying indices, in the order in which an overlay lists them. */
 function decisionsBeneath({ findings, overlay }: Compositions): readonly (readonly Finding[])[] {
   return overlay?.sources.flatMap(decisionsBeneath) ?? [findings];
 }

@@ -3,7 +3,7 @@ import { compareText, type Finding, type FindingCode } from '../refusals/finding
 import type { Book, Gap } from '../books/book.js';
 import type { FindingGroups } from './run.js';
 
-/** Maximum number of warnings listed for a run; the rest is only counted. */
+/** Maximum number of warnings listed for a run. Further warnings are only counted. */
 const FINDINGS_MAX = 200;
 
 interface FindingsInput {
@@ -48,11 +48,14 @@ export function inDateOrder(decisions: readonly Finding[]): readonly Finding[] {
 interface ReportedInput {
   /** Findings on the market, reported first. */
   readonly assumptions: readonly Finding[];
-  /** First rebalance of the run, in force at its start, YYYY-MM-DD: findings of earlier ones are omitted. */
+  /** First rebalance of the run, in force at its start, YYYY-MM-DD. Findings of earlier rebalances are omitted. */
   readonly since: string;
 }
 
-/** Returns findings as reported: each once, recurring ones of rebalances merged into one, up to a maximum number. */
+/**
+ * Returns the findings to report: duplicates removed, findings that recur at rebalances merged, limited to a maximum
+ * number.
+ */
 export function reportedFindings(
   { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
   { assumptions, since }: ReportedInput,
@@ -73,9 +76,7 @@ export function reportedFindings(
   return [...all.slice(0, FINDINGS_MAX), more];
 }
 
-/**
- * Codes whose findings are merged into one for all rebalances of a run, because they seldom differ between rebalances.
- */
+/** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */
 const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY', 'LIMIT_NOT_KEPT']);
 
 /** Merges findings of rebalances with one recurring code and place, at the position of the first. */
@@ -103,8 +104,9 @@ const NAMES_MAX = 20;
 const NAMES_LISTED_MAX = 3;
 
 /**
- * Warns if securities that a portfolio holds at its last close have no price bar on it, although their exchange was
- * open and nothing ended them: the level carries earlier prices. A run that ends later may have no such finding.
+ * Warns if securities that a portfolio holds at its last close have no price bar on that session, although their
+ * exchange was open and no corporate action ended them. The level then uses earlier prices. A later run may not have
+ * this finding.
  */
 export function partialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
   const last = from + length - 1;

@@ -102,7 +102,7 @@ interface Measured extends Pick<RunSummary, 'days' | 'level' | 'indexLevel' | 'm
 }
 
 /**
- * Checks the figures for values that a result could not show.
+ * Checks the figures for values that a result cannot represent.
  * @throws Refusal NUMERIC_FAILURE after a total loss inside the run, or if a figure is not finite
  */
 export function assertMeasured({ metrics, relative, ...series }: Measured): void {
@@ -113,7 +113,7 @@ export function assertMeasured({ metrics, relative, ...series }: Measured): void
 }
 
 /**
- * Checks for a total loss inside a run: a return from 0 has no value, and no figure can be computed from it.
+ * Checks for a total loss inside a run. A return from level 0 is undefined, so no figure can be computed.
  * @throws Refusal NUMERIC_FAILURE
  */
 export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'days' | 'level' | 'indexLevel'>): void {

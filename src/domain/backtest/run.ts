@@ -67,11 +67,11 @@ export interface VariantLevel {
 export interface RunRemains {
   /** Ends of the books that were simulated only for their levels. */
   readonly variants: Readonly<Partial<Record<ReturnVariant, BriefEnd>>>;
-  /** For an overlay, the underlying indices of those variants. */
+  /** Books of the underlying indices in those return variants; only for an overlay. */
   readonly overlays?: Readonly<Partial<Record<ReturnVariant, StoredOverlay>>>;
   readonly uncapped: BriefEnd | null;
   readonly findings: FindingGroups;
-  /** For an overlay, findings of the decisions on underlying indices, index by index. */
+  /** Findings of the decisions on underlying indices, by index; only for an overlay. */
   readonly decisionsBeneath?: readonly (readonly Finding[])[];
   readonly stale: StaleCount;
   /** State of the solves for the constraint set of a strategy; null if it has none. */
@@ -98,7 +98,7 @@ export interface RunInput {
   readonly known?: KnownMarkets | undefined;
   /** Memory for the weights with space around them for the columns of the run: see `runToColumns`. */
   readonly memory?: Memory;
-  /** True if that space is for columns without large prices: see `runToFiles`. */
+  /** True if the memory around the weights is meant for columns without large prices: see `runToFiles`. */
   readonly pricesApart?: boolean;
   /** Multiplies matrices for the constraint set of a strategy. Default: plain loops. */
   readonly engine?: Engine;
@@ -115,7 +115,7 @@ export interface ComputedRun extends Pick<
   readonly range: RequestedRange;
   /** Warnings of the solves for the constraint set of a strategy. */
   readonly warnings: readonly Finding[];
-  /** State of those solves. */
+  /** State after the solves. */
   readonly solves: DecisionMemory | null;
   /** First and last session. */
   readonly from: number;
@@ -123,11 +123,11 @@ export interface ComputedRun extends Pick<
 }
 
 export interface ComputeInput extends RunInput {
-  /** Composer of another run with the same documents, end and market: its compositions are not decided again. */
+  /** Composer of another run with the same documents, end and market. Its compositions are reused. */
   readonly composer?: Composer;
-  /** Run of the same composer whose index is reused if it spans the same sessions. */
+  /** Run of the same composer. Its index is reused if it spans the same sessions. */
   readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
-  /** Set if only the portfolio that holds the index reads the weights: not for a strategy. */
+  /** True if only a portfolio that holds the index reads the weights. Never true for a strategy. */
   readonly levelsOnly?: boolean;
   /** Memory for the weights in that case, zeroed. */
   readonly roomForWeights?: (cells: number) => Float64Array;

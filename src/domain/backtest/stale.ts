@@ -4,9 +4,9 @@ export interface StaleState {
   readonly definition: boolean;
   /** True if the data changed since the run. */
   readonly data: boolean;
-  /** True if the engine has another version with other bits. */
+  /** True if the engine has another version that may produce other bits. */
   readonly engine: boolean;
-  /** One sentence each. */
+  /** Store of the run, if another store is in use now; otherwise null. */
   readonly reasons: readonly string[];
   /** Store of the run, if another one is in use; otherwise null. */
   readonly store_id: string | null;

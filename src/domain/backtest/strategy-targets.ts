@@ -31,7 +31,9 @@ export function isPlain({ rebalance, drift_tolerance: tolerance, exposure, const
   return rebalance === null && tolerance === null && exposure === 1 && constraints === undefined;
 }
 
-/** Returns true if a strategy decides its weights or their dates itself: its shares do not follow share counts. */
+/**
+ * Returns true if a strategy decides its weights or rebalance dates itself. Its shares then do not follow share counts.
+ */
 export function hasOwnRebalances(strategy: StrategyTerms | undefined): boolean {
   return strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
 }
@@ -50,8 +52,8 @@ interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
 }
 
 /**
- * Returns the rebalances of a strategy itself, by its cadence or because it solves their weights; null if it follows
- * those of the index.
+ * Returns the rebalances that a strategy decides itself, by its cadence or by solving its weights; null if it follows
+ * the index.
  */
 export function ownTerms(
   index: IndexRun,
@@ -75,7 +77,7 @@ export function ownTerms(
 
 interface StrategyRebalances {
   readonly from: number;
-  /** Rebalances of the strategy itself; null if it follows those of the index. */
+  /** Rebalances that the strategy decides itself; null if it follows the index. */
   readonly own: readonly Composition[] | null;
 }
 

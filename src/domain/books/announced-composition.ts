@@ -10,7 +10,7 @@ export interface AsIfEffective {
   readonly session: number;
   /** Compositions before the session, ascending. */
   readonly before: readonly Composition[];
-  /** Announced rebalances of one session: the current or a later one. */
+  /** Announced rebalances of one session, which is this session or a later one. */
   readonly next: readonly NextRebalance[];
 }
 
@@ -40,7 +40,7 @@ export interface AnnouncedIndex {
   readonly compositions: Compositions;
 }
 
-/** No announcement is in force; contains the next rebalance if the calendar has one. */
+/** State without an announcement in force. Contains the next rebalance if the calendar has one. */
 export interface NotAnnounced {
   readonly effective: null;
   readonly next: NextRebalance | undefined;
@@ -69,7 +69,7 @@ export function announcedIndex(
   return { effective: next[0]!.date, compositions: { ...compositions, list: pending.list } };
 }
 
-/** Returns the next rebalances: those of the schedule, or the one that a breach triggered. */
+/** Returns the next rebalances: the rebalances of the schedule, or the one that a breach triggered. */
 function nextOf(composer: Composer, { document, sm, called }: Compositions, day: Day): readonly NextRebalance[] {
   const scheduled = nextRebalances(composer.document(document.id), sm, day + 1);
   const [first] = scheduled;

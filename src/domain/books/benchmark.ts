@@ -73,7 +73,7 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   };
 }
 
-/** CLOSE grows by the return variant of the index; any other column is used unchanged. */
+/** `CLOSE` grows by the return variant of the index; other columns are used unchanged. */
 function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
   const { series, end, variant } = bareSeries(compositions, reference, {
     from,
@@ -178,8 +178,8 @@ interface Span {
 }
 
 /**
- * Computes the value of one unit of a security over a span, NaN on sessions without a price bar, [to - from + 1], and
- * its value at the end.
+ * Computes the value of one unit of a security on each session of a span, NaN on sessions without a price bar, [to -
+ * from + 1], and its value at the end.
  */
 function growLevels(
   sm: SessionMarket,

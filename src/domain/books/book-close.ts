@@ -154,8 +154,8 @@ interface Leaving {
 }
 
 /**
- * Removes securities at their price. In a long-only book market value leaves with them, so the divisor falls. In a book
- * with short positions each side keeps its exposure, and no market value leaves.
+ * Removes securities at their price. In a long-only book market value leaves with them and the divisor falls. In a book
+ * with short positions the exposure of each side is kept and no market value leaves.
  */
 function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): Move[] {
   const { input, slotOf, weights, cash, divisor } = state;
@@ -232,7 +232,7 @@ function tradedSlots({ asked, before, slots }: BookState): Int32Array {
   return slots.subarray(0, count);
 }
 
-/** Trades to target weights at the close; holdings that cannot be traded stay. */
+/** Trades to target weights at the close. Holdings that cannot be traded are kept. */
 function takeTargets(state: BookState, targets: Targets, session: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
   const at = session - input.from;
@@ -282,9 +282,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }
 
-/**
- * Holds fixed numbers of shares; the difference of their value from that of the previous holdings changes the divisor.
- */
+/** Holds fixed numbers of shares. The change in value against the previous holdings changes the divisor. */
 function holdBasket(state: BookState, at: number, basket: number): void {
   const { reinvested, divisor } = state;
   if (reinvested === null) return;
@@ -293,7 +291,7 @@ function holdBasket(state: BookState, at: number, basket: number): void {
   divisor[at] = (state.basketUnit * basket) / level;
 }
 
-/** Sets every slot to its target; no holding stays as it was. */
+/** Sets every slot to its target and removes all other holdings. */
 function holdAsked(
   state: BookState,
   slots: Int32Array,

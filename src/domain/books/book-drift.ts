@@ -108,7 +108,7 @@ function isApart({ ofShorts, effects, units }: BookState, place: number): boolea
   return ofShorts !== effects && units[place]! < 0;
 }
 
-/** Replaces the cash that the value index has on a session by the dividends that short positions pay in full. */
+/** Replaces cash in the value index on a session by the dividends that short positions pay in full. */
 function adjustShorts(state: BookState, session: number): void {
   const { sm, effects, inIndex, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
@@ -124,13 +124,13 @@ function adjustShorts(state: BookState, session: number): void {
 
 interface Through {
   readonly spunOff: readonly Child[];
-  /** Columns whose value is zero from this close on. */
+  /** Columns whose value is zero after this close. */
   readonly written: readonly number[];
 }
 
 /**
- * Grows the row of the session one security at a time, through all corporate actions; the row then contains values
- * since the holding period began.
+ * Grows the holdings of a session one security at a time, through all corporate actions. The row then contains values
+ * since the start of the holding period.
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: Through): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
@@ -151,8 +151,8 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
 }
 
 /**
- * Returns the constituents that are written off at this close because they have no price: those without a price for as
- * long as the treatment waits, and suspended ones that a review removes.
+ * Returns the constituents that are written off at this close: those without a price for longer than the treatment
+ * allows, and suspended ones that a review removes.
  */
 function writtenOff(state: BookState, session: number): number[] {
   const { sm, treatment, targetsOn, columns, held, count } = state;
@@ -188,7 +188,7 @@ function valueAt(state: BookState, session: number, { column, proceeds }: Worth)
 }
 
 /**
- * Values a held security whose ticker changed, and which has had no price bar since, at the price of its new ticker
+ * Values a held security whose ticker changed. Until it has a price bar again, it takes the price of its new ticker
  * once that has one.
  */
 function noteRenamed(state: BookState, session: number): void {
@@ -256,8 +256,8 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
 }
 
 /**
- * Returns the factor on the divisor for money that left or entered at this close without a price move and stays
- * invested in its security.
+ * Returns the factor on the divisor for money that left or entered at this close without a price change and is
+ * reinvested in its security.
  */
 function reinvest(state: BookState, session: number): number {
   const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;

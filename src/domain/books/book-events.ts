@@ -24,7 +24,7 @@ export interface Exit {
   readonly action: CorporateAction;
   /** Proceeds per share, in shares and cash; undefined if the last close applies. */
   readonly proceeds: number | undefined;
-  /** Fraction of the proceeds that a merger pays in cash; the rest is shares of the acquirer. */
+  /** Fraction of merger proceeds paid in cash. The rest is paid in shares of the acquirer. */
   readonly cashShare: number;
 }
 
@@ -94,7 +94,7 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
   return exits.size === 0 && spinOffs.length === 0 ? undefined : { exits, conversions, spinOffs };
 }
 
-/** Returns true if an acquisition states the payment more precisely than a delisting on the same session. */
+/** Returns true if an acquisition states the payment and a delisting on the same session does not. */
 function paysMore(before: Exit | undefined, { type, value }: CorporateAction): boolean {
   return before?.type === 'ACQUISITION' && type === 'DELISTING' && (before.action.value > 0 || !(value > 0));
 }

@@ -5,7 +5,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { Gap, Targets } from './book.js';
 import { isHeldColumn, type BookState } from './book-state.js';
 
-/** Records the gaps of securities that are held into the session or targeted on it. */
+/** Records missing price bars of securities that are held at the start of the session or targeted on it. */
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment, missing: earlier } = state;
   state.missing = NONE;
@@ -51,8 +51,8 @@ interface LongAbsent {
 }
 
 /**
- * Adds the holdings without a price bar that are no longer listed. They had none on the previous session either, unless
- * they are held only since then.
+ * Adds holdings without a price bar that are no longer listed. They had no price bar on the previous session either,
+ * unless they have been held only since then.
  */
 function addLongAbsent(state: BookState, session: number, { missing, earlier }: LongAbsent): void {
   const { sm, columns, held, count } = state;
@@ -64,7 +64,7 @@ function addLongAbsent(state: BookState, session: number, { missing, earlier }: 
   else for (const column of earlier) if (isHeldColumn(state, column)) add(column);
 }
 
-/** Returns true if the holdings may have changed since the gaps of the previous session were found. */
+/** Returns true if the holdings may have changed since the previous search for gaps. */
 function isHeldAnew({ begins, input: { from, resume } }: BookState, session: number): boolean {
   const at = session - from;
   return at <= (resume ? 1 : 0) || begins[at] === 1 || begins[at - 1] === 1;

@@ -5,8 +5,8 @@ import type { BookState } from './book-state.js';
 import { sessionsAhead } from './share-changes.js';
 
 /**
- * Computes the value of the book since the holding period began. Sums later sessions in the same pass while the units
- * are expected to stay the same, so that the holdings are read only once.
+ * Computes the value of the book since the start of the holding period. Sums later sessions in the same pass while the
+ * units are expected to stay unchanged, so that the holdings are read only once.
  */
 export function growUnits(state: BookState, session: number): number {
   const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
@@ -31,7 +31,8 @@ export function changeUnits({ units, panel, ahead, periods }: BookState, place: 
 }
 
 /**
- * Returns the session before which the units of a holding stay the same unless something unforeseen happens at a close.
+ * Returns the first session on which the units of a holding may change. An unforeseen event at a close may change them
+ * earlier.
  */
 function staysSameUntil(state: BookState, session: number): number {
   const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;

@@ -12,7 +12,7 @@ import type { CountFactors } from './security-counts.js';
  * Adjusts previous closes before growth is computed: first changes of share counts, then special dividends, rights
  * issues and splits that leave index shares unchanged.
  * @param ofCounts factors, by position, of share counts that changed after the previous close
- * @returns market value after the adjustment over market value before it, by which the divisor changes
+ * @returns market value after the adjustment over market value before it, which is the factor on the divisor
  */
 export function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
   const { effects } = state;

@@ -7,7 +7,7 @@ import type { Composition } from './compositions.js';
 /**
  * Maps a book to the sessions of another calendar. On sessions that the calendar of the book lacks, the last known
  * level applies; events on sessions that the other calendar lacks move to its next session.
- * @param span sessions of the other calendar. Default: from the first session that the book has reached.
+ * @param span sessions of the other calendar. Default: begins at the first session that the book covers.
  * @cost O(T H)
  */
 export function bookOnSessions(
@@ -56,8 +56,8 @@ export function bookOnSessions(
 }
 
 /**
- * Maps a composition to the sessions of another calendar; its decision session is the last one on or before the
- * original.
+ * Maps a composition to the sessions of another calendar. Its decision session becomes the last session on or before
+ * the original one.
  */
 export function compositionOnSessions(of: SessionMarket, sm: SessionMarket): (composition: Composition) => Composition {
   return (composition) => ({
@@ -95,7 +95,7 @@ function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookE
     const own = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
     const happened = own.filter((event) => event !== undefined);
     if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
-    // Between resets of an overlay, and with dividends, weights do not drift by one factor over a span.
+    // Weights drift by several factors over a span if it has dividends, or is between resets of an overlay.
     else if (happened.length > 0 || (end > begin && (hasOwnDrift || transfersBySession(book, begin, end).size > 0)))
       placed.push(merge(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
   }
@@ -191,7 +191,7 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
   };
 }
 
-/** Computes drift over each span: where an event happened, the previous holdings are stored and grew by `gross`. */
+/** Computes drift over each span. After an event, the stored holdings are those before it, which grew by `gross`. */
 function driftOn(drift: Float64Array, { positions, gross, events }: Placed): Float64Array {
   const placed = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
   for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) placed[at] = gross[at]!;

@@ -32,7 +32,7 @@ function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session
   return fills === 'all' ? Infinity : priceSessions(treatment);
 }
 
-/** Returns the slots that are not traded: those without a price, and those close enough to their target. */
+/** Returns the slots that are not traded because they have no price or are close enough to their target. */
 export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
   const { sm, from } = input;
   const oldest = staleMax(input, session);

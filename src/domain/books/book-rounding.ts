@@ -85,7 +85,9 @@ interface RoundedOn {
 
 const dayOf = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
 
-/** Rounds the index shares held after a close; the difference in value changes the divisor, and the level stays. */
+/**
+ * Rounds the index shares held after a close. The divisor absorbs the difference in value, so the level is unchanged.
+ */
 export function roundShares(state: BookState, session: number): void {
   const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
   const decimals = shareDecimals(state, dayOf(state, session) + 1);
@@ -119,7 +121,7 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
 
 export interface SharesBefore {
   readonly column: number;
-  /** Value of the holding over that of the index at the close before. */
+  /** Value of the holding over the value of the index at the previous close. */
   readonly weight: number;
 }
 
@@ -128,7 +130,7 @@ export interface OpeningShares extends SharesBefore {
   readonly effect: number;
 }
 
-/** Returns the ratio of the stored index shares to those that a change of the share count produces. */
+/** Returns the ratio of the stored index shares to the index shares that a change of the share count produces. */
 export function countedShareFactor(state: BookState, session: number, changed: SharesBefore, factor: number): number {
   const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || state.reinvested === null || state.basketUnit !== null) return 1;
@@ -143,7 +145,10 @@ function sharesBefore(state: BookState, session: number, { column, weight }: Sha
   return (weight * money) / (sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column));
 }
 
-/** Returns the ratio of the stored index shares to those that an effect produces, at the opening of a session. */
+/**
+ * Returns the ratio of the stored index shares to the index shares that a corporate action produces at the opening of a
+ * session.
+ */
 export function openingShareFactor(
   state: BookState,
   session: number,

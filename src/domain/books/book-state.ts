@@ -15,7 +15,7 @@ export interface BookState extends EventTerms {
   /** Value index, [S - first x N]. */
   readonly index: Float64Array;
   readonly effects: EffectTable;
-  /** Effects that are part of the value index, if those differ. */
+  /** Effects in the value index; null if they equal those of the book. */
   readonly inIndex: EffectTable | null;
   /** Effects on short positions; the same table if no tax is withheld. */
   readonly ofShorts: EffectTable;
@@ -29,7 +29,7 @@ export interface BookState extends EventTerms {
   readonly begins: Uint8Array;
   readonly divisor: Float64Array;
   readonly costs: Float64Array;
-  /** Growth by prices, [T]; `gross` itself unless that includes a dividend that the index reinvests. */
+  /** Growth by prices, [T]. Same array as `gross` unless `gross` includes dividends that the index reinvests. */
   readonly drift: Float64Array;
   readonly transfers: Recorded;
   /** Levels in each return variant and dividend points, [T]; null unless an index reinvests dividends itself. */
@@ -59,7 +59,7 @@ export interface BookState extends EventTerms {
   /** True if the holdings are contiguous in the market and in the rows of weights. */
   isOneRun: boolean;
   /**
-   * Target weights and held weights, and the slots with either, while targets take effect; reused between rebalances to
+   * Target weights, held weights, and the slots with either, while targets take effect. Reused between rebalances to
    * save memory, [H].
    */
   readonly asked: Float64Array;
@@ -69,7 +69,7 @@ export interface BookState extends EventTerms {
   periodValue: number;
   periodCash: number;
   path: number;
-  /** Factor on it from dividends that the index reinvested and from adjusted closes that changed the divisor. */
+  /** Factor on the value from dividends that the index reinvested and from adjusted closes that changed the divisor. */
   carry: number;
   /** Market value over the money of one share each, if the book holds a basket: see `Targets.basket`. */
   basketUnit: number | null;
@@ -79,7 +79,7 @@ export interface BookState extends EventTerms {
   readonly exactDivisor: Float64Array | null;
   /** Number of holding periods begun. */
   periods: number;
-  /** Sums over the value index, if there are kernels for them. */
+  /** Kernels that sum over the value index, if available. */
   readonly panel: ValuePanel | undefined;
   /** Values of the units of a holding period on later sessions, `to` exclusive. */
   readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
@@ -91,7 +91,7 @@ export interface BookState extends EventTerms {
   children: Child[];
   /** True if a spun-off security entered the holdings on the session. */
   hasEntered: boolean;
-  /** Spun-off securities that leave at the close of the session, their first with a price. */
+  /** Spun-off securities that leave at the close of the session, which is the first with their price. */
   droppedChildren: readonly number[];
   /** Held securities whose ticker changed and whose new ticker has no price yet. */
   renamed: Map<number, number>;
@@ -116,12 +116,12 @@ export interface Child {
   readonly column: number;
   readonly since: number;
   /**
-   * Units per unit of value at the start of the holding period, so that books of any initial value have the same bits.
+   * Units per unit of value at the start of the holding period, so that the bits do not depend on the initial value.
    */
   units: number;
 }
 
-/** Waits for the prices that another book waits for; both have the same holdings per unit of value. */
+/** Makes a book wait for the same prices as another book. Both have the same holdings per unit of value. */
 export function waitFor(state: BookState, { children, renamed }: PendingNames): void {
   state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
   state.renamed = new Map(renamed);
@@ -208,7 +208,7 @@ export function placeOf({ slotOf, isHeld, places }: BookState, column: number): 
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
-/** Clears the memory of the row of a session. Where all securities are held, every cell is overwritten anyway. */
+/** Clears the memory of a session's row. If all securities are held, every cell is overwritten without this. */
 export function clearRow(state: BookState, session: number): void {
   const { input, count, columns, weights } = state;
   if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
@@ -258,7 +258,7 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   state.carry = 1;
 }
 
-/** Columns and slots both ascend, and the distance between slots is never greater than that between columns. */
+/** Columns and slots are both ascending, and slots are never further apart than columns. */
 export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
   return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
 }

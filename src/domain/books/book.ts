@@ -20,8 +20,8 @@ export interface Targets {
   /** Value in money of the fixed numbers of shares behind the weights; absent if weights are decided. */
   readonly basket?: number;
   /**
-   * Market value after over market value before the entry of securities with their own shares: the divisor changes by
-   * it.
+   * Market value after over market value before the entry of securities with their own shares. The divisor changes by
+   * this factor.
    */
   readonly entered?: number;
   /** Share counts behind the weights, if the book follows them between reviews. */
@@ -57,21 +57,17 @@ export interface BookInput {
   readonly isBrief?: boolean;
   /** Computes weights only on sessions with events, on `followedFrom` and on the last session; other rows are zero. */
   readonly isSparse?: boolean;
-  /**
-   * Terms of the value index to read if they differ from `growth` only in cash: one panel then serves every variant.
-   */
+  /** Terms of the value index, if they differ from `growth` only in cash. One panel then serves every variant. */
   readonly indexTerms?: GrowthTerms;
-  /**
-   * Session at whose close a holding period begins in any case: that of a portfolio which follows the book from there.
-   */
+  /** Session whose close always begins a holding period, because a portfolio follows the book from there. */
   readonly followedFrom?: number;
   /** Mergers by which securities leave instead of converting into others. Default: none. */
   readonly outside?: OutsideMergers | undefined;
   /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
-  /** Pending securities, at the first session, of another book whose weights this book holds. */
+  /** Securities whose prices another book waits for at the first session. This book holds the weights of that book. */
   readonly pending?: PendingNames;
-  /** Resumes where another book on the same terms ended: `from` is the session on which it ended. */
+  /** State of another book on the same terms. This book resumes at `from`, the last session of that book. */
   readonly resume?: BookResume;
   /** Memory for the weights: zeros for a sparse book, otherwise any contents. Default: a new array. */
   readonly roomForWeights?: (cells: number) => Float64Array;
@@ -84,7 +80,7 @@ export interface BookResume {
   readonly end: BookEnd;
   /** First session of the whole book. */
   readonly first: number;
-  /** Columns and orders so far; orders are by column and relative to the session on which the book ended. */
+  /** Columns and orders of the book up to its end. Orders are by column, with sessions relative to the end. */
   readonly columns: Int32Array;
   readonly orders: readonly UnfilledOrder[];
 }
@@ -93,7 +89,7 @@ export interface BookResume {
  * State from which the sessions after the last session of a book are computed. Securities are columns of the market.
  */
 export interface BookEnd extends PendingNames {
-  /** Held securities, ascending, their units of the value index and their weights. */
+  /** Held securities, ascending, with their units of the value index and their weights. */
   readonly held: Int32Array;
   readonly units: Float64Array;
   readonly weights: Float64Array;
@@ -112,7 +108,7 @@ export interface BookEnd extends PendingNames {
   readonly roundedBy?: number;
   /** Levels of an index in each return variant; null if dividends are reinvested in the constituents. */
   readonly levels: Readonly<Record<ReturnVariant, number>> | null;
-  /** Positions, among the orders, of those that wait for a price bar. */
+  /** Positions of the orders that wait for a price bar. */
   readonly waiting: readonly number[];
 }
 
@@ -181,8 +177,8 @@ export interface Book {
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**
-   * Held weights, 0 if not held, negative for a short position, [T x H]; only the last session in a brief book, few
-   * sessions in a sparse one.
+   * Held weights, 0 if not held, negative for a short position, [T x H]. A brief book has only the last session, a
+   * sparse one few sessions.
    */
   readonly weights: Float64Array;
   /** Fraction held in cash, [T]. */
@@ -195,7 +191,7 @@ export interface Book {
   readonly events: readonly BookEvent[];
   readonly unfilled: readonly UnfilledOrder[];
   /**
-   * Securities, held or targeted, without a price bar on a session on which their exchange was open; by session, then
+   * Missing price bars of held or targeted securities on sessions on which their exchange was open; by session, then
    * column.
    */
   readonly gaps: readonly Gap[];
@@ -207,7 +203,7 @@ export interface Book {
   readonly end: BookEnd | FollowEnd;
   /** Parts of an overlay that its weights do not show. */
   readonly overlay?: BookOverlay;
-  /** Book on its own sessions, if it is mapped to another calendar. */
+  /** Book on its own sessions, if this book is mapped to another calendar. */
   readonly onOwnSessions?: Book;
 }
 
@@ -229,7 +225,7 @@ export function securitiesIn({ overlay }: Pick<Book, 'overlay'>, { currency }: {
   return overlay?.securitiesIn ?? currency;
 }
 
-/** Earnings of an overlay beyond those of its securities. */
+/** Earnings of an overlay that do not come from its securities. */
 export interface BookOverlay {
   /** Books of the underlying indices. */
   readonly beneath: readonly Book[];
@@ -252,7 +248,7 @@ export interface BookOverlay {
   readonly shares: Readonly<Record<string, Float64Array>>;
 }
 
-/** Contributions to the return of each session that belong to no security, [T]. */
+/** Contributions to the return of each session that no security makes, [T]. */
 export interface BookPart {
   /** Overlay to which the part belongs. */
   readonly indexId: string;
@@ -270,7 +266,7 @@ export interface BookEvent {
   readonly before: Float64Array;
   /** Weights that converted into another security, before any payment. */
   readonly conversions: readonly Conversion[];
-  /** Weights that left at a price, before any payment. */
+  /** Weights of securities that left at a price, before any payment. */
   readonly exits: readonly Move[];
   /** Earlier orders that were filled now, by slot. */
   readonly fills: readonly Fill[];
@@ -285,7 +281,7 @@ export interface Fill {
   readonly notional: number;
 }
 
-/** Conversion of one security into another, with its weight of the value before trades. */
+/** Conversion of one security into another, with its weight before the trades. */
 export interface Conversion {
   readonly slot: number;
   readonly into: number;

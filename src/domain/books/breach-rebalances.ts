@@ -43,7 +43,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
   while (at < last) {
     tick?.((at - first + 1) / (last - first + 1));
     const next = due[position];
-    // Decisions are made in session order, because deciders carry state from one to the next.
+    // Decisions are made in session order, because each depends on the state of the previous ones.
     if (next !== undefined && next.decision <= at + 1) {
       decide(next);
       position++;
@@ -135,7 +135,8 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
 }
 
 /**
- * Returns the first session, from a given one on, on which any security trades; one after the last if there is none.
+ * Returns the first session at or after `earliest` on which any security trades; one more than the last session if
+ * there is none.
  */
 function effectiveSession(sm: SessionMarket, earliest: number, last: number): number {
   let session = earliest;
@@ -143,7 +144,7 @@ function effectiveSession(sm: SessionMarket, earliest: number, last: number): nu
   return session;
 }
 
-/** Returns the day a number of sessions after a session, by the calendar; null beyond its coverage. */
+/** Returns the calendar day that is a number of sessions after a session; null if the calendar ends earlier. */
 function dayBehind({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
   return calendar.sessions[firstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }

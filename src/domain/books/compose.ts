@@ -79,7 +79,7 @@ interface DueInput {
   readonly indexId: string;
   /** Ascending. */
   readonly due: readonly DueRebalance[];
-  /** Earlier compositions: at least those in force at the decisions. */
+  /** Earlier compositions, including those in force at the decisions. */
   readonly before: readonly Composition[];
   readonly tick?: ((fraction: number) => void) | undefined;
 }

@@ -25,11 +25,11 @@ export interface Composition {
   readonly decision: number;
   /** Session whose closes converted weights into index shares; absent if it is the decision session. */
   readonly pricing?: number;
-  /** Day of the announcement where that is before the effective date, else null. */
+  /** Day of the announcement if it is before the effective date, otherwise null. */
   readonly announced: Day | null;
   /** Columns of the constituents, ascending, [n]. */
   readonly columns: Int32Array;
-  /** Applied weights, fractions, [n]. */
+  /** Decided weights that hold at the effective close, if constituents left after the decision. */
   readonly weights: Float64Array;
   /** Weights before capping, [n]. */
   readonly uncapped: Float64Array;
@@ -67,7 +67,7 @@ export interface Composition {
   readonly selected?: SelectedOn;
   /** One close of a rebalance that is spread over several. */
   readonly phase?: PhaseClose;
-  /** Portfolios that later closes of the same phase mix; absent after the last. */
+  /** Portfolios that later closes of the same phase combine; absent after the last close. */
   readonly transition?: Transition;
 }
 
@@ -98,9 +98,9 @@ export interface Transition {
   readonly applied: LegPair;
   /** Portfolios without caps; absent if neither has any. */
   readonly uncapped?: LegPair;
-  /** Caps of the target, which apply once it is reached. */
+  /** Caps of the target. They apply when the target is reached. */
   readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;
-  /** True for fixed numbers of shares: values of the legs are in money, and the mix is a basket. */
+  /** True for fixed numbers of shares: the values of the legs are in money, and the combined portfolio is a basket. */
   readonly isBasket: boolean;
 }
 
@@ -161,7 +161,7 @@ export interface Composer {
   inForce(indexId: string, session: number): Composition | undefined;
   /** Returns the latest composition decided on or before a session, among all known ones. */
   decidedOn(indexId: string, session: number): Composition | undefined;
-  /** Returns the state carried over from earlier decisions of an index; null if all of them are made here. */
+  /** Returns the state carried over from earlier decisions of an index; null if this composer made all of them. */
   memory(indexId: string): DecisionMemory | null;
   /** Returns the columns of the latest composition effective before a session: the incumbents of a decision on it. */
   incumbents(indexId: string, session: number): Int32Array | null;
@@ -170,8 +170,8 @@ export interface Composer {
   /** Returns the compositions of every requested index. */
   composed(): readonly Compositions[];
   /**
-   * Returns the market on which an index is decided on a session: this one, unless another version of the data was
-   * known at that time.
+   * Returns the market on which an index is decided on a session. It differs from this market if another version of the
+   * data was known then.
    * @throws Refusal NO_DATA_KNOWN
    */
   seatOf(indexId: string, session: number): DecisionSeat;
@@ -185,7 +185,7 @@ export interface DecisionSeat {
   readonly session: number;
 }
 
-/** Index with some known compositions: only later ones are decided. */
+/** Index with some known compositions; only later ones are decided. */
 export interface ResumedIndex {
   /** Session of the very first composition. */
   readonly first: number;
@@ -204,10 +204,13 @@ export function asDecided(
   return targets ?? decided ?? { columns, weights, uncapped };
 }
 
-/** Returns true if a review or a breach decided a composition, so that all its weights are new. */
+/** Returns true if a review or a breach decided the composition, which replaces all weights. */
 export const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
 
-/** Returns a composition as known on a session: until it takes effect, as decided, without later prices and exits. */
+/**
+ * Returns a composition as known on a session. Before it takes effect, this is the decision, without later prices and
+ * exits.
+ */
 export function asKnownOn(composition: Composition, session: number): Composition {
   return composition.session > session ? { ...composition, ...asDecided(composition) } : composition;
 }

@@ -33,16 +33,16 @@ export interface ConstituentChange {
   readonly event: ChangeEvent;
   /** Ex-date of the corporate action; null if there is none. */
   readonly exDay: Day | null;
-  /** Security into which it converted, from which it came, or that it replaced or was replaced by; null if none. */
+  /** Security that it converted into, came from, replaced, or was replaced by; null if there is none. */
   readonly related: string | null;
   /**
-   * Shares received per share: of `related` for a security that left, of this security for one that came from
+   * Shares received per share: shares of `related` for a security that left, shares of this security if it came from
    * `related`.
    */
   readonly ratio: number | null;
   /** Fraction of the index: on exit, before the trades of the close; on entry, after them. */
   readonly weight: number;
-  /** Money per share in `currency`: total proceeds in shares of another security and cash. */
+  /** Money per share in `currency`: the total proceeds, both shares of another security and cash. */
   readonly price: number;
   /** Currency in which the security is quoted. */
   readonly currency: string;
@@ -145,7 +145,7 @@ function mergerOf(terms: EventTerms, session: number, column: number): Exit | un
   return today?.conversions.has(column) ? today.exits.get(column) : undefined;
 }
 
-/** @param isSpunOff true if it had its first price on the session */
+/** @param isSpunOff true if its first price was on the session */
 function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolean): ConstituentChange {
   const { book, terms, slot, column, at } = name;
   const session = book.from + at;
@@ -153,7 +153,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
   const move = event?.exits.find((exit) => exit.slot === slot);
   if (conversion !== undefined)
     return convert(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
-  // If no holdings remain, a security without value is not among them.
+  // If no holdings remain, a security without value is missing from them.
   if (event !== undefined && move === undefined) return traded(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = eventsOn(terms, session)?.exits.get(column);
@@ -194,7 +194,7 @@ function traded(name: NameAt, { rebalanced }: BookEvent, weight: number): Consti
   return change(name, { event: 'order', weight, orderedOn: order === undefined ? null : dayAt(book, order.at) });
 }
 
-/** The change between reviews that brought a security in or took it out at a close; else the rebalance. */
+/** The change between reviews by which a security entered or left at a close; otherwise the rebalance. */
 function swapOf({ book, list, column, at }: NameAt): Pick<ConstituentChange, 'event'> & { readonly related?: string } {
   const composition = list.find(({ session }) => session === book.from + at);
   const swap = composition?.swaps?.find(({ entered, left }) => entered === column || left === column);
@@ -260,7 +260,7 @@ function dayAt({ sm, from }: Book, at: number): Day {
   return sm.sessions[from + at]!;
 }
 
-/** Returns the order of a security that the latest rebalance left waiting; a sale without a holding does not wait. */
+/** Returns the order of a security that the latest rebalance left unfilled. A sale without a holding does not wait. */
 function waitingOrder(book: Book, slot: number, isHeld: boolean): WaitingOrder | null {
   const order = book.unfilled.findLast(
     (one) => one.slot === slot && one.filledAt === null && one.replacedAt === null && (isHeld || one.side === 'buy'),

@@ -7,24 +7,24 @@ export const SWAP_RULES = {
 } as const;
 export type SwapRule = keyof typeof SWAP_RULES;
 
-/** A security that entered between reviews, and the constituent whose place it took. */
+/** Security that entered between reviews, and the constituent that it replaced. */
 export interface ConstituentSwap {
   readonly rule: SwapRule;
   /** Column that entered. */
   readonly entered: number;
   /** Column that left. */
   readonly left: number;
-  /** Session whose data decided it. */
+  /** Session whose data decided the change. */
   readonly decision: number;
-  /** Session whose data ranked the security that entered; null for a place in the reserve. */
+  /** Session whose data ranked the security that entered; null if it came from the reserve. */
   readonly ranked: number | null;
   /** Rank of the security that entered, 1 the best. */
   readonly rank: number;
-  /** Rank of the constituent in the same order; null where it left by an event or without a value. */
+  /** Rank of the constituent in the same order; null if it left by a corporate action or has no value. */
   readonly leftRank: number | null;
 }
 
-/** A security that enters for one that left. */
+/** Security that enters to replace one that left. */
 export interface Candidate {
   readonly column: number;
   readonly rank: number;

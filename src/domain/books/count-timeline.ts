@@ -26,14 +26,14 @@ interface Counted {
 /** Shorter books compare every count on every session. */
 const SESSIONS_MIN = 64;
 
-/** Largest fraction of the counts that change: beyond it a comparison of all takes no longer. */
+/** Largest fraction of the counts that change. Above it, comparing all counts is as fast as a list. */
 const CHANGES_MAX = 1 / 8;
 
 interface Listed extends Pick<Counted, 'columns' | 'from' | 'to'> {
   readonly timeline: CountTimeline | null;
 }
 
-/** Latest list of each kind of count: books of one index follow the same securities. */
+/** Latest list for each kind of count. Books of one index follow the same securities. */
 const latest = new WeakMap<SessionMarket, Map<string, Listed>>();
 
 /** Lists the changes of counts over the sessions of a book; null if there are too many or too few sessions. @cost O(T H), once */

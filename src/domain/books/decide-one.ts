@@ -21,7 +21,7 @@ interface DecideInput {
 }
 
 interface DecidedOne {
-  /** Absent if the previous composition stays. */
+  /** Absent if the previous composition remains in force. */
   readonly composition?: Composition;
   readonly findings: readonly Finding[];
 }
@@ -46,7 +46,8 @@ interface DecideDue extends ReviewInput {
 }
 
 /**
- * Decides a later close of a phase; returns nothing if its first close was skipped or another rebalance has ended it.
+ * Decides a later close of a phase. Returns nothing if the first close was skipped or another rebalance has ended the
+ * phase.
  */
 function continueReview(composer: Composer, input: DecideDue): DecidedOne {
   const { rebalance, known } = input;
@@ -70,7 +71,7 @@ function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue):
   return {
     sm,
     document: textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
-    // From the decision on, the rebalance follows its own version of the definition.
+    // After the decision, the rebalance follows its own version of the definition.
     treatment: treatmentOn(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
     outside: composer.outsideMergers(indexId),
     weightsAs: review.document.rebalance.weights_as,
@@ -140,7 +141,7 @@ export function selectedIn({ selected, decision }: Composition): SelectedOn {
   return selected ?? { review: DEFAULT_REVIEW, decision };
 }
 
-/** Adds a composition to others, ascending; it replaces one of the same session from another review. */
+/** Inserts a composition in session order. It replaces a composition of the same session from another review. */
 export function addComposition(list: Composition[], composition: Composition): void {
   const at = list.findLastIndex(({ session }) => session <= composition.session);
   const isReviewed = composition.reviews !== undefined && list[at]?.session === composition.session;

@@ -14,7 +14,9 @@ export interface ReviewInput {
   readonly indexId: string;
   readonly review: Review;
   readonly rebalance: Pick<DueRebalance, 'decision' | 'session' | 'amendment'>;
-  /** Earlier compositions, ascending; one of the same session belongs to a review that ran before. */
+  /**
+   * Earlier compositions, ascending. A composition of the same session belongs to an earlier review of that session.
+   */
   readonly known: readonly Composition[];
 }
 
@@ -37,7 +39,7 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   return review.scope === 'weights' || decided.kind !== 'decided' ? decided : withFactors(decided, held);
 }
 
-/** Returns a composition before a rebalance; one that takes effect after the decision is returned as it was decided. */
+/** Returns the composition before a rebalance. If it takes effect after the decision, returns it as decided. */
 function outgoingAt(before: Composition, { decision, session }: Pick<DueRebalance, 'decision' | 'session'>): Outgoing {
   return { ...before, ...(before.session > decision ? asDecided(before) : {}), effective: session };
 }
@@ -124,7 +126,7 @@ function normalise(values: Float64Array): Float64Array {
   return values.map((value) => value / sum);
 }
 
-/** Returns true if the latest review includes the share counts of another, or later ones. */
+/** Returns true if the latest review includes the share counts of the other review or later ones. */
 export function hasCounts(
   known: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,

@@ -29,8 +29,8 @@ export interface Decider {
     among?: Int32Array | null,
   ): Decision;
   /**
-   * State on which later decisions depend in addition to the market and earlier compositions; null or absent if there
-   * is none.
+   * State on which later decisions depend, besides the market and earlier compositions; null or absent if there is
+   * none.
    */
   memory?(): DecisionMemory | null;
   /** Securities that replace constituents between reviews; absent if the decider has no rules. */
@@ -47,15 +47,15 @@ export interface Ranked {
 export interface ReviewPool {
   /** Securities that a review did not select, best ranked first; empty without a rule that ranks. */
   ranking(session: number, incumbents: Int32Array | null): Int32Array;
-  /** Returns true if a security passes the rules that do not rank, together with the remaining constituents. */
+  /** Returns true if a security and the remaining constituents pass the rules that do not rank. */
   passes(session: number, staying: Int32Array, candidate: number): boolean;
-  /** Values to which weights are proportional; NaN where there are none. */
+  /** Values to which weights are proportional; NaN if there is none. */
   values(session: number, columns: Int32Array): Float64Array;
   /** Returns the securities with a value of a datapoint (which may depend on the constituents), largest first. */
   ranked(session: number, field: string, securities: Ranked): Int32Array;
 }
 
-/** State of optimised decisions. Later decisions start from it, so that they have the same bits as a full run. */
+/** State of optimised decisions. Later decisions start from it, so that they have the same bits as in a full run. */
 export interface DecisionMemory {
   /** Latest solved weights, and their session. */
   readonly solved: { readonly session: number; readonly columns: Int32Array; readonly weights: Float64Array } | null;
@@ -93,7 +93,7 @@ export interface Decided {
   readonly findings: readonly Finding[];
 }
 
-/** No security is selected, or the weights cannot be computed. */
+/** Result if no security is selected, or the weights cannot be computed. */
 export interface Undecided {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;

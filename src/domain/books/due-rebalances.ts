@@ -27,7 +27,10 @@ export interface DueRebalance {
   readonly cause?: EventCause;
   /** Review that is due; absent for the `rebalance` of the document itself. */
   readonly review?: string;
-  /** Close of a rebalance that is spread over several; absent if it takes effect at once. */
+  /**
+   * Position of the close in a rebalance that is spread over several closes; absent if the rebalance takes effect at
+   * once.
+   */
   readonly phase?: PhaseClose;
 }
 
@@ -121,7 +124,7 @@ export function dueOn(
     .map(({ phase, ...close }) => ({ ...placeRebalance(close, sm, first), ...(phase ? { phase } : {}) }));
 }
 
-/** Returns the closes of a rebalance: its own session and later ones. */
+/** Returns the closes of a rebalance: its own session and the following ones. */
 export function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
   const at = firstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
@@ -133,8 +136,8 @@ export function closesOf(date: RebalanceDate, fractions: readonly number[], { se
 }
 
 /**
- * Of closes priced from one session, keeps the last; it begins the phase if the first close of the same rebalance
- * would. A rebalance ends the phase of the previous one.
+ * Keeps the last of several closes that are priced from one session. It begins the phase if the first close of the same
+ * rebalance is among those removed. A rebalance ends the phase of the previous one.
  */
 function lastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const kept: (DueRebalance & { readonly phase: PhaseClose })[] = [];
@@ -147,7 +150,7 @@ function lastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClo
 }
 
 /**
- * Places a rebalance on the axis of the market: without data up to its reference date it is decided when it takes
+ * Places a rebalance on the sessions of the market. Without data up to its reference date, it is decided when it takes
  * effect.
  */
 function placeRebalance(

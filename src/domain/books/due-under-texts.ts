@@ -16,7 +16,7 @@ export function dueUnderTexts(
   return [...begin, ...dueAfterUnderTexts(document, sm, { first, after: first, last })];
 }
 
-/** Returns those after a session. */
+/** Returns the rebalances due after a session under each version of the definition. */
 export function dueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
   const texts = textsOf(document);
   if (texts.length === 1) return dueAfter(document, sm, span);
@@ -32,7 +32,10 @@ export function dueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, s
   return lastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));
 }
 
-/** Keeps, of closes on one session, those of the latest version: its review ends a phase of the previous version. */
+/**
+ * Keeps the closes of the latest version if several versions have a close on one session. Its review ends a phase of
+ * the previous version.
+ */
 function lastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
   const latest = new Map<number, number>();
   for (const { session, amendment = 0 } of due) latest.set(session, Math.max(amendment, latest.get(session) ?? 0));
@@ -45,7 +48,7 @@ function isMembership(document: IndexDocument, { review, phase, date }: DueRebal
 }
 
 /**
- * Returns the rebalance of an amendment that does not wait for a review; none if a selection is due on the same
+ * Returns the rebalance of an amendment that does not wait for a review; undefined if a selection is due on the same
  * session.
  */
 function immediate(

@@ -6,7 +6,7 @@ import type { Ranked } from './decider.js';
 import { endsAt, enteringAt, isReviewAt, type Change, type At, type Ends, type Watch } from './member-watch.js';
 import { ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
 
-/** Takes out constituents that are ranked too low, each for the best-ranked security that is none. */
+/** Replaces constituents that rank too low, each by the best-ranked security that is not a constituent. */
 export const exitFast: Change = (watch, at) => {
   const { events, exits, pool, composer, indexId, known, sm } = watch;
   const { fast_exit: exit } = events;
@@ -17,7 +17,7 @@ export const exitFast: Change = (watch, at) => {
   if (members === undefined) return undefined;
   const universe = composer.universe(indexId, decision);
   const staleMax = staleSessions(composer.treatment(indexId));
-  // A constituent that has left since its review takes no rank.
+  // A constituent that has left since its review has no rank.
   const constituents = members.filter((column) => !hasLeft(sm, decision, column, staleMax));
   const order = pool.ranked(decision, exit.field, among(constituents, universe));
   const ends = endsAt(watch, at);
@@ -31,7 +31,7 @@ export const exitFast: Change = (watch, at) => {
     if (best.length === low.length) break;
     if (!isMember(column) && isThere(column) && pool.passes(decision, staying, column)) best.push(column);
   }
-  // A constituent stays where what would enter is ranked below it.
+  // A constituent stays if its replacement would rank lower.
   const pairs = low.map((column, k) => [column, best[k]] as const);
   const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
   return swapped(watch, at, {
@@ -43,7 +43,7 @@ export const exitFast: Change = (watch, at) => {
   });
 };
 
-/** Takes in new securities that are ranked high enough, each for the lowest-ranked constituent. */
+/** Adds new securities that rank high enough, each in exchange for the lowest-ranked constituent. */
 export const enterFast: Change = (watch, at) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
@@ -74,7 +74,7 @@ const among = (constituents: Int32Array, universe: Int32Array): Ranked => ({
   constituents,
 });
 
-/** Rank of a security, beyond all where it has no value. */
+/** Returns the rank of a security; after all others if it has no value. */
 function rankIn(order: readonly number[], column: number): number {
   const position = order.indexOf(column);
   return position < 0 ? Infinity : position + 1;
@@ -86,7 +86,7 @@ interface Swaps {
   readonly decision: number;
   /** Columns by rank. */
   readonly order: readonly number[];
-  /** Pairs of what leaves and what enters. */
+  /** Pairs of leaving and entering securities. */
   readonly swaps: readonly (readonly [number, number])[];
 }
 
@@ -116,7 +116,7 @@ function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: 
     entries,
     swaps: earlier?.session === at.session ? [...(earlier.swaps ?? []), ...results] : results,
   });
-  // One composition takes effect at a close: it stands for what entered before, too.
+  // Only one composition can take effect at a close, so it includes earlier entries at that close.
   if (earlier?.session !== at.session) return composition;
   return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
 }

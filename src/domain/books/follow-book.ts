@@ -9,10 +9,10 @@ import { moveWeights } from './trades.js';
 import { trade } from './trade.js';
 
 /**
- * Derives the book of a portfolio that holds the same as a cost-free book and only pays costs. No weight is computed
- * again, and the result equals a simulation bit for bit if the other book began a holding period at its first session.
- * Returns undefined if the portfolio could not hold the same: a target has no price to trade at, the other book itself
- * waited for one, or a payment is due while a spun-off security may wait for its price. The caller then simulates it.
+ * Derives the book of a portfolio with the holdings of a cost-free book that pays costs in addition. No weight is
+ * computed again, and the result equals a simulation bit for bit if the other book began a holding period at its first
+ * session. Returns undefined if its holdings could differ: a target has no price, the other book waited for a price, or
+ * a payment is due while a spun-off security may wait for its price. The caller then simulates it.
  * @param like book without costs that adopts every target.
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
@@ -175,8 +175,8 @@ function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
 }
 
 /**
- * Returns a function of a session that is true if a spun-off security may still wait for its first price: a payment then
- * changes its later share of the book.
+ * Returns a predicate on sessions: true if a spun-off security may still wait for its first price, because a payment
+ * then changes its later share of the book.
  */
 function pricesAwaited(input: BookInput, columns: Int32Array): (session: number) => boolean {
   const { sm, treatment } = input;

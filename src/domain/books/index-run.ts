@@ -127,7 +127,7 @@ function simulatedBook({
   });
 }
 
-/** Returns the targets of the book of an index, or of the same index on its weights before capping. */
+/** Returns the targets of an index book, or of the same index with its weights before capping. */
 export function indexTargets(
   { session, columns, weights, uncapped, basket, counts, entered }: Composition,
   isUncapped: boolean,
@@ -175,8 +175,8 @@ export function heldAt(
 }
 
 /**
- * Returns the holdings together with the securities that the book waits to buy, as far as its cash allows, and the
- * remaining cash if its exact value is known.
+ * Returns the holdings and the securities that the book waits to buy, as far as its cash allows. Includes the remaining
+ * cash if its exact value is known.
  */
 export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
   const at = session - book.from;

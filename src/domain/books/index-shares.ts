@@ -62,14 +62,17 @@ function countShares(book: Book, currency: string): SharesOf {
   };
 }
 
-/** Returns the weights of a composition at its effective close; those of whole shares if shares are rounded. */
+/**
+ * Returns the weights of a composition at its effective close; if shares are rounded, the weights of the rounded
+ * shares.
+ */
 function heldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
   if (book.hasWholeShares === undefined) return weights;
   const row = (session - book.from) * book.columns.length;
   return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }
 
-/** Returns no shares: a strategy solves or trades its own compositions. */
+/** Returns no shares, because a strategy solves or trades its own compositions. */
 export function withoutShares(sm: SessionMarket): SharesOf {
   return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
 }
@@ -82,7 +85,7 @@ function decidedIn(
   return { reference: sessions[decision]!, priced: sessions[pricing]!, targets: asDecided(composition) };
 }
 
-/** Sessions for which a share count stays valid. */
+/** Maximum age of a share count, in sessions. */
 const COUNT_SESSIONS_MAX = 5;
 
 /** Returns shares outstanding times free float (default 1); NaN without a share count. */

@@ -16,7 +16,7 @@ export function knownCompositions(composer: Composer, indexId: string): Composit
 }
 
 /**
- * Returns the refusal of a day before the first rebalance of an index. @param title Subject of the sentence, such as
+ * Returns the refusal for a day before the first rebalance of an index. @param title Subject of the sentence, such as
  * `The index X`.
  */
 export function noRebalanceUntil(title: string, { base_date }: IndexDocument, asOf: Day): Refusal {

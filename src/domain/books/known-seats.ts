@@ -18,16 +18,16 @@ import { membersIn, universeMembers, universeOn } from './universe-on.js';
 /** Market as known at the end of each day. */
 export interface KnownMarkets {
   /**
-   * Returns the data known at the end of a day. Its securities are a prefix of those of the latest version, and its
-   * first date is the same, so columns and sessions agree.
+   * Returns the data known at the end of a day. Its securities are a prefix of the securities of the latest version and
+   * its first date is the same, so columns and sessions agree.
    * @throws Refusal NO_DATA_KNOWN
    */
   at(day: Day): MarketData;
 }
 
 /**
- * Refuses an index that breaches rebalance, or whose constituents change between reviews. The session of such a change
- * is found on levels, which include every correction.
+ * Refuses an index that rebalances on breaches, or whose constituents change between reviews: the session of such a
+ * change depends on levels, which include every correction.
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
@@ -46,10 +46,10 @@ export function assertScheduled(documents: Readonly<Record<string, IndexDocument
   throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });
 }
 
-/** Versions of the data on which decisions are made, each as known at its time. */
+/** Versions of the data on which decisions are made, each as known at that time. */
 export interface DecisionSeats {
   of(indexId: string, session: number): DecisionSeat;
-  /** Returns the state that the latest decision of an index left. */
+  /** Returns the state after the latest decision of an index. */
   memory(indexId: string): DecisionMemory | null;
 }
 
@@ -90,7 +90,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
     const membersOf = membersIn(market);
     return {
       market,
-      // Kept per index: a decision may need another index that is not composed yet, on the same version.
+      // Stored per index, because a decision may need another index that is not composed yet on the same version.
       seatOf(indexId) {
         const seat = results.get(indexId) ?? createSeat(market, membersOf);
         results.set(indexId, seat);

@@ -3,7 +3,7 @@ import type { MarketData } from '../market/market-data.js';
 import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Aligned markets by calendar: one alignment serves every index of the calendar. */
+/** Aligned markets by calendar. All indices of a calendar share one alignment. */
 const aligned = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMarket>>>();
 
 /**

@@ -90,11 +90,12 @@ export function createWatch(whole: Composer, { text, ...input }: TextInput): Wat
   };
 }
 
-/** A document with no schedule but its own rebalance. */
+/** Returns a document whose only rebalance is its own. */
 export const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
 
 /**
- * Returns securities whose first price is after the first session of an index, by the session on which they are ranked.
+ * Returns the securities whose first price is after the first session of an index, grouped by the session on which they
+ * are ranked.
  */
 function newSecurities(
   sm: SessionMarket,
@@ -116,7 +117,7 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
   const { decision: session } = rebalance;
   const keepsMembers = decidedBy(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
   if (keepsMembers && standing.at + 1 === session && known.length > 0) {
-    // Constituents that left at the close of the reference date are replaced before the others are weighted.
+    // Constituents that left at the close of the reference date are replaced before the weights are computed.
     const composition = replace(watch, { standing, book: bookOf(watch, standing, session), session });
     if (composition !== undefined) insert(known, composition);
   }
@@ -125,7 +126,7 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
   if (decided.composition) insert(known, refill(watch, decided.composition));
 }
 
-/** Adds to a composition of a review replacements for securities that left while its shares were pending. */
+/** Adds replacements to the composition of a review, for securities that left while its shares were pending. */
 export function refill(watch: Watch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
@@ -239,7 +240,7 @@ interface Leaver {
   readonly weight: number;
 }
 
-/** Returns the constituents that left at a close: at a price, or by conversion into another constituent. */
+/** Returns the constituents that left at a close, at a price or by conversion into another constituent. */
 function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
   const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
   const left = new Map<number, number>();

@@ -37,7 +37,7 @@ export interface Standing {
   readonly unit: number | null;
 }
 
-/** Returns true if the index without caps differs. */
+/** Returns true if the index differs from the same index without caps. */
 export function isCapped({ known }: Watch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
@@ -67,7 +67,7 @@ export function isReviewAt({ known }: Watch, session: number): boolean {
   return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
 }
 
-/** Returns true if an earlier rebalance has closes to come: changes wait for its last one. */
+/** Returns true if closes of an earlier rebalance are pending. Changes wait for the last of them. */
 export function isInPhase(known: readonly Composition[], session: number): boolean {
   return inForce(known, session)?.transition !== undefined;
 }

@@ -9,7 +9,7 @@ import { pendingChange, type PendingComposition } from './pending-changes.js';
 
 /** A swap with identifiers and days. */
 export interface NamedSwap {
-  /** Effective date: the swap takes effect at its close. */
+  /** Effective date: the swap takes effect at the close of this day. */
   readonly date: Day;
   readonly rule: SwapRule;
   readonly entered: string;
@@ -35,12 +35,12 @@ export function swapsOf(
   }));
 }
 
-/** The swaps of a composition that takes effect on a later day. */
+/** Returns the swaps of a composition that takes effect on a later day. */
 export function pendingSwaps({ effective, composition }: PendingComposition, sm: SessionMarket): NamedSwap[] {
   return swapsOf(composition, sm).map((swap) => ({ ...swap, date: effective }));
 }
 
-/** The swaps between reviews that were decided on a session, those announced for later included. */
+/** Returns the swaps between reviews that were decided on a session, including those announced for later. */
 export function swapsDecidedOn(composer: Composer, indexId: string, session: number): NamedSwap[] {
   if (!hasMemberChanges(composer, indexId)) return [];
   const compositions = compositionsOrNone(composer, indexId);

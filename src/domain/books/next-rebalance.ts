@@ -18,8 +18,8 @@ export interface NextRebalance extends RebalanceDate {
 }
 
 /**
- * Returns the first rebalance, or close of one, that takes effect on or after a day: one entry per review that runs on
- * its session, in order. Empty if the calendar has none.
+ * Returns the rebalances or closes that take effect on the first such session on or after a day: one entry per review,
+ * in order. Empty if the calendar has none.
  */
 export function nextRebalances(
   document: IndexDocument,
@@ -88,7 +88,7 @@ export function dueOn(sm: SessionMarket, session: number, next: NextRebalance): 
   };
 }
 
-/** True if all rebalances of a session to come are announced on a day. */
+/** Returns true if all rebalances of a future session are announced on a day. */
 export function areAnnounced(next: readonly NextRebalance[], day: Day): boolean {
   return next.length > 0 && next.every((one) => announcementOf(one) <= day);
 }

@@ -125,9 +125,7 @@ function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: Bo
   };
 }
 
-/**
- * Allocates memory for reinvested dividends: those of the own return variant separate its growth from that of prices.
- */
+/** Allocates memory for reinvested dividends. The variants that reinvest separate their growth from price growth. */
 function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;
   if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
@@ -154,7 +152,7 @@ function slotArrays(H: number) {
   };
 }
 
-/** Sets the state to the end of the resumed book. */
+/** Sets the state to the end of the book that is resumed. */
 function resumeFrom(state: BookState, { end, orders }: BookResume): void {
   const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
   state.count = end.held.length;

@@ -7,14 +7,14 @@ import { mergerKey, type OutsideMergers } from './merger-key.js';
 
 type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
 
-/** True if an index removes securities that merge into others outside its universe, under any of its texts. */
+/** Returns true if any version of an index removes securities that merge into securities outside its universe. */
 export const removesMergers = (document: IndexDocument): boolean => isInAnyText(document, removes);
 
 const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
 
 /**
  * Returns the mergers by which securities leave an index that holds no acquirer from outside its universe; undefined if
- * they convert into the acquirer.
+ * they convert into the acquirer instead.
  * @cost one pass over the universe per session with a merger
  */
 export function outsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
@@ -30,7 +30,7 @@ export function outsideMergers(composer: UniverseComposer, indexId: string): Out
 }
 
 interface Merger {
-  /** Session whose universe decides. */
+  /** Session on which the universe is evaluated. */
   readonly session: number;
   /** Ex-date. */
   readonly day: Day;
@@ -38,7 +38,7 @@ interface Merger {
   readonly related: string;
 }
 
-/** True if a security leaves an index by a merger. */
+/** Returns true if a merger removes the security from the index. */
 export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
   const sm = composer.market(indexId);
   const text = textFollowedOn(composer.document(indexId), sm.calendar, day);

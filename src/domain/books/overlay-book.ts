@@ -29,7 +29,7 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
   const { currency } = overlay.sources[0]!.document;
   const type = overlayTypeOf(overlay.spec);
   const codes = type.weighed(overlay.spec);
-  // Every return variant is hedged by the weights of the variant of the index.
+  // The weights of the index's own return variant hedge every variant.
   const shares = overlay.book?.overlay?.shares ?? sharesIn({ book: beneath[0]!, currency, codes, first: from, to });
   const path = overlayPath({ sm, first: from, document: overlayOf(document), currency }, { beneath, shares, to });
   const valued = valuedIn(overlay.spec, beneath[0]!, currency);
@@ -158,8 +158,8 @@ function growthOf({ book, shift, exchange }: Layer, t: number): number {
 }
 
 /**
- * Returns true if the weights of a layer drift by another factor than its level: it is an overlay that trades on every
- * session.
+ * Returns true if the weights of a layer and its level drift by different factors, as in an overlay that trades on
+ * every session.
  */
 function isTrading({ book, shift, drift }: Layer, t: number): boolean {
   return drift[t + shift] !== book.gross[t + shift];
@@ -271,8 +271,8 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
 }
 
 /**
- * Returns the factor from the weights after each close to the weights before the next, [T]: growth where an event
- * happened (the previous holdings are stored there), otherwise the growth of the underlying index at the previous
+ * Returns the factor from the weights after each close to the weights before the next close, [T]. After an event this
+ * is the growth, because the previous holdings are stored; otherwise the growth of the underlying index at the previous
  * exposure.
  */
 function driftAlong(

@@ -71,5 +71,5 @@ function restoredOn({ sessions }: Book['sm'], session: number): Omit<Composition
   return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...UNCAPPED };
 }
 
-/** Caps are those of the underlying indices. */
+/** Caps apply to the underlying indices, not to the overlay. */
 const UNCAPPED = { cap: null, capped: new Int32Array(0), redistributed: 0 };

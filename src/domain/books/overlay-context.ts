@@ -84,7 +84,7 @@ export function overlayContext(
 /** Input for the weights of a book by currency. */
 export interface Weighed {
   readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
-  /** Currency of the index; securities without a currency are quoted in it. */
+  /** Currency of the index. Securities without a currency are quoted in it. */
   readonly currency: string;
   readonly codes: readonly string[];
   /** First and last session. */

@@ -16,9 +16,9 @@ export interface Layer {
 
 /** Orders of an overlay that was held before its first session. */
 export interface EarlierOrders {
-  /** Orders up to that session, relative to it. */
+  /** Orders up to that session, with sessions relative to it. */
   readonly orders: readonly UnfilledOrder[];
-  /** Number of sessions that it was held before. */
+  /** Number of sessions on which it was held before. */
   readonly heldFor: number;
 }
 

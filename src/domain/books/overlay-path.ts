@@ -21,7 +21,10 @@ interface OverlayOn {
   readonly currency: string;
 }
 
-/** Sessions of an overlay under one version of its definition, from the close of the first to that of the last. */
+/**
+ * Sessions of an overlay under one version of its definition, from the close of the first session to the close of the
+ * last.
+ */
 interface Segment {
   readonly spec: OverlaySpec;
   readonly first: number;
@@ -69,7 +72,10 @@ function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number
   );
 }
 
-/** Joins a path and one that begins at its last close: the exposures after that close are those of the second. */
+/**
+ * Joins two paths, of which the second begins at the last close of the first. The exposures after that close come from
+ * the second.
+ */
 function join(before: OverlayPath, after: OverlayPath): OverlayPath {
   const shift = before.growth.length - 1;
   const begins = Uint8Array.from(before.growth, (_, t) => (t === shift ? 1 : 0));

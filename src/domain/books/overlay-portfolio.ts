@@ -49,7 +49,10 @@ function strategyBook(book: Book, span: StrategySpan): Book {
   return { ...own, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
 }
 
-/** Computes a fraction in the overlay that rebalances restore if it is further from its target than the tolerance. */
+/**
+ * Computes the path of a fraction held in the overlay. Rebalances restore the fraction if its distance from the target
+ * exceeds the tolerance.
+ */
 function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, resumed }: StrategySpan): OverlayPath {
   const { exposure: target, drift_tolerance: tolerance } = strategy!; // Only strategies reach this function.
   const due = new Set(rebalances);
@@ -147,7 +150,7 @@ interface ResumedSpan {
   readonly levelAtStart: number;
 }
 
-/** Computes the portfolio over later sessions from the book of those. */
+/** Computes the portfolio over later sessions from the overlay's book on those sessions. */
 export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;

@@ -23,8 +23,8 @@ export interface PendingComposition {
 }
 
 /**
- * The change between reviews that takes effect at the close of a session, or the next one announced for later.
- * @param composer knows nothing after the session
+ * Returns the change between reviews that takes effect at the close of a session, or else the next announced one.
+ * @param composer has no data after the session
  */
 export function pendingChange(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = at;
@@ -57,7 +57,7 @@ function announcedExit(composer: Composer, at: IndexAtClose): PendingComposition
   return composition && { effective: due.session, composition };
 }
 
-/** A composition of a review that is pending, with replacements for securities that left since it was decided. */
+/** Returns the pending composition of a review, with replacements for securities that left since it was decided. */
 export function withReplacements(
   composer: Composer,
   at: IndexAtClose,

@@ -38,7 +38,7 @@ export interface FirstOverlayPreview {
   readonly document: OverlayDocument;
 }
 
-/** Days after the base date in which the first session is searched; each further search covers four times as many. */
+/** Days after the base date in which the first session is sought. Each further attempt covers four times as many. */
 const FIRST_SPAN = 14;
 
 /** Previews the first session: the base date, or the first later session with prices of all underlying indices. */

@@ -14,7 +14,7 @@ export interface ProceedsInput {
   readonly costRate: number;
 }
 
-/** Effect of securities that left on those that stay, relative to the value before costs. */
+/** Effect of securities that left on the remaining ones, relative to the value before costs. */
 export interface ProceedsOutcome {
   /** Factors on long and short weights. */
   readonly long: number;
@@ -63,8 +63,8 @@ export function sidesOf(weights: Iterable<number>): Sides {
 const CASH_MIN = 1e-9;
 
 /**
- * Returns the weights of remaining securities after they took over those that left: the invested fraction stays the
- * same.
+ * Returns the weights of the remaining securities after they take over the weights of those that left. The invested
+ * fraction is unchanged.
  */
 export function takeOver(staying: Float64Array, leaving: Float64Array): Float64Array {
   const [rest, left] = [sidesOf(staying), sidesOf(leaving)];

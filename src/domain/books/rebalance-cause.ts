@@ -18,7 +18,7 @@ import type { Composer } from './compositions.js';
  * Returns the trigger of a rebalance that is decided on a session; null if there is none, or if the index cannot be run
  * up to it.
  * @param composer has data up to the session only
- * @cost of the schedule; if breaches trigger rebalances, of the index up to the session
+ * @cost that of computing the schedule; if breaches trigger rebalances, that of running the index up to the session
  */
 export function causeOn(composer: Composer, indexId: string, session: number): RebalanceCause | null {
   const document = composer.document(indexId);
@@ -39,13 +39,13 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   }
 }
 
-/** Review, and the position of the version of the definition that it belongs to. */
+/** Review, and the position of its version of the definition. */
 export interface DecidedReview {
   readonly review: Review;
   readonly amendment: number;
 }
 
-/** Returns the reviews of a schedule whose reference date is a session, in order. */
+/** Returns the reviews whose reference date is a session, in order. */
 export function reviewsDecidedOn(
   document: IndexDocument,
   { calendar, sessions }: SessionMarket,

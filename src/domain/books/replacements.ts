@@ -59,7 +59,7 @@ interface Replaced {
   readonly left: readonly number[];
 }
 
-/** The swaps of constituents that left and the securities found for them. */
+/** Returns the swaps of constituents that left for the securities that replace them. */
 export function replacementsOf({ rule, before, decision, found, left }: Replaced): ConstituentSwap[] {
   const ranked = rule === 'reserve' ? null : selectedIn(before).decision;
   return found.map(({ column, rank }, k) => ({
@@ -82,20 +82,23 @@ export interface EnteringInput {
   readonly cause: EventCause;
   /** Composition in force before. */
   readonly before: Composition;
-  /** Holdings at the close in weights, without securities that left; and the same of the index without caps. */
+  /** Holdings at the close in weights, without securities that left; then the same for the index without caps. */
   readonly held: Pick<BookEnd, 'held' | 'weights' | 'counts'>;
   readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
   /** Columns that leave in exchange for entering ones. */
   readonly leaving: readonly number[];
   readonly entries: readonly Entry[];
   readonly swaps: readonly ConstituentSwap[];
-  /** Divisor of a market value for its weight at the close; null if an entry takes the weight of the security that left. */
+  /**
+   * Factor that divides a market value to give its weight at the close; null if an entering security takes the weight
+   * of the one that left.
+   */
   readonly worth: number | null;
 }
 
 /**
- * Returns the composition of an index from a close at which securities enter between reviews. Other constituents keep
- * their shares; a security enters with its own market value, or with the weight of the one that it replaces.
+ * Returns the composition of an index after a close at which securities enter between reviews. Other constituents keep
+ * their shares. A security enters with its own market value, or with the weight of the security that it replaces.
  */
 export function enteringComposition(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;

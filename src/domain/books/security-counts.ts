@@ -7,13 +7,16 @@ import type { Series } from '../datapoints/series.js';
 /** Share counts that a book follows between reviews. */
 export interface ShareChangeTerms {
   readonly counts: Series;
-  /** Name of the counts among those of a market. */
+  /** Name of these counts in the market. */
   readonly key: string;
   /** Smallest change that applies on a day; Infinity if shares change only at reviews. */
   readonly thresholdOn: (day: Day) => number;
 }
 
-/** Counts of securities: those behind index shares, and the latest ones in the data, [n] each; NaN if unknown. */
+/**
+ * Counts of securities, [n] each; NaN if unknown: the counts behind the index shares, and the latest counts in the
+ * data.
+ */
 export interface SecurityCounts {
   readonly adopted: Float64Array;
   readonly latest: Float64Array;
@@ -31,7 +34,9 @@ export interface CountState extends SecurityCounts {
   readonly values: Float64Array;
   /** Changes in the data, if they are listed. */
   readonly timeline: CountTimeline | null;
-  /** True if `latest` is the latest count in the data for every holding, so that only listed changes can differ from it. */
+  /**
+   * True if `latest` is the latest count in the data for every holding. Only listed changes can then differ from it.
+   */
   isSettled: boolean;
   /** Factors on holdings of the current session. */
   readonly factors: CountFactors;
@@ -51,7 +56,7 @@ interface AdoptedChanges {
   readonly column: GrowingNumbers<Int32Array>;
   readonly before: GrowingNumbers<Float64Array>;
   readonly after: GrowingNumbers<Float64Array>;
-  /** Session of the latest one; negative if there is none. */
+  /** Session of the latest count; negative if there is none. */
   latest: number;
 }
 

@@ -55,8 +55,8 @@ const EPSILON = 1e-12;
 
 /**
  * Computes changes of share counts that take effect after the previous close: factors on holdings, by position. Counts
- * are compared where the counts in the data change, so that a split or a rights issue that the data states late changes
- * nothing.
+ * are compared only on sessions on which they change in the data, so that a split or rights issue with a late date in
+ * the data changes nothing.
  * @cost O(changes of the session), O(H) on sessions after a change of the holdings
  */
 export function countFactors(state: BookState, session: number): CountFactors | null {
@@ -77,7 +77,7 @@ interface Taking {
   readonly threshold: number;
 }
 
-/** Takes the listed changes of a session. @returns true if the counts are settled */
+/** Applies the listed changes of a session. @returns true if the counts are settled */
 function takeListed(taking: Taking, { starts, slots, values }: CountTimeline): boolean {
   const { state, counts, session } = taking;
   const { isHeld, places, input } = state;
@@ -110,7 +110,7 @@ function takeStated(taking: Taking): boolean {
   return isSettled;
 }
 
-/** Takes a count that differs from the latest one. @returns true if it is the latest one now */
+/** Applies a count that differs from the latest one. @returns true if it is now the latest count in the data */
 function take({ state, counts, session, threshold }: Taking, place: number, after: number): boolean {
   const { held, heldColumns, today } = state;
   const column = heldColumns[place]!;
@@ -188,7 +188,9 @@ export function adoptCounts(
   }
 }
 
-/** Sets the counts of a security into which another converted: counts of a held security grow with its holding. */
+/**
+ * Sets the counts of a security into which another one converted. The counts of a held security grow with its holding.
+ */
 export function convertCounts(state: BookState, { slot, into, growth }: ConvertedCount): void {
   const { shareCounts: counts } = state;
   if (counts === null) return;
@@ -205,8 +207,8 @@ interface ConvertedCount {
   readonly slot: number;
   readonly into: number;
   /**
-   * Growth of the holding of the acquirer; null for a ticker change into a security that was not held, which inherits
-   * the counts.
+   * Growth of the acquirer's holding; null for a ticker change into a security that was not held, which inherits the
+   * counts.
    */
   readonly growth: number | null;
 }

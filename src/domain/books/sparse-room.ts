@@ -11,7 +11,7 @@ export interface SparseRoom {
   giveBack(book: Book, followedFrom: number): void;
   /** Releases the memory of an unfinished book. */
   drop(): void;
-  /** Size of the memory kept for the next book. */
+  /** Returns the size of the memory kept for the next book. */
   bytes(): number;
 }
 

@@ -15,8 +15,8 @@ export interface StaleFills {
 }
 
 /**
- * Returns trades of a book at carried prices, by the session of their rebalance. A security whose exchange was closed
- * has the price of its latest session, which is not stale.
+ * Returns the trades of a book at carried prices, by the session of their rebalance. If an exchange was closed, the
+ * price of its latest session is not stale.
  * @cost O(E H)
  */
 export function staleFillsOf(book: Book): ReadonlyMap<number, StaleFills> {
@@ -35,7 +35,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   const { lastBar } = sm;
   const bars = panelRow(sm, session);
   const row = at * columns.length;
-  // Without these events a security that was and is not held did not change.
+  // Without these events, a security that is not held before or after did not change.
   const areOthersIdle = conversions.length + exits.length === 0;
   const unpriced: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) {
@@ -95,7 +95,7 @@ export function countStale(
   };
 }
 
-/** Returns a warning with their number; empty if there are none. */
+/** Returns a warning with the number of stale fills; empty if there are none. */
 export function staleFindings({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];

@@ -15,8 +15,8 @@ import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * Returns a decided composition on its effective session: its weights became index shares at the closes of the pricing
- * date, or hold at the effective close. Undefined if every constituent has left.
+ * Returns a decided composition on its effective session. Its weights either became index shares at the closes of the
+ * pricing date or hold at the effective close. Returns undefined if every constituent has left.
  */
 export function takeEffect(index: TakingIndex, due: DueRebalance, decided: Decided): Composition | undefined {
   const { pricing: _, ...unpriced } = due;
@@ -55,7 +55,7 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
 
 /** Index that adopts a composition. */
 export interface TakingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'> {
-  /** Setting of the review. */
+  /** Setting of the review that decided the composition. */
   readonly weightsAs: RebalanceSpec['weights_as'];
 }
 
@@ -123,8 +123,8 @@ function compositionParts({ columns, weights, uncapped, cap, capped, redistribut
 }
 
 /**
- * Returns a decision on a later session: constituents that have ended since, or leave at it for want of a price, pass
- * their weight pro rata to those of their side. Undefined if all have left.
+ * Returns a decision as of a later session. Constituents that have ended since, or that leave on it because they have
+ * no price, pass their weight pro rata to the constituents of their side. Returns undefined if all have left.
  */
 function withoutLeavers(
   { sm, treatment }: TakingIndex,
@@ -163,7 +163,7 @@ interface Undone {
   readonly decision: Decided | Undecided;
 }
 
-/** Returns the reason why an index has nothing to begin with: the refusal of the decider if it has one. */
+/** Returns the reason why an index is empty at its start: the refusal of the decider, if any. */
 export function emptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: Undone): Refusal {
   const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   const explained = decision.kind === 'decided' ? undefined : decision.explain?.();

@@ -22,10 +22,10 @@ const HALVINGS = 60;
 /**
  * Trades the slots that are not frozen to their targets; the others keep their holdings. The difference is cash; before
  * cash would turn negative, all purchases are scaled down by one factor. Sales are executed in full. Covering a short
- * position is a purchase, opening one a sale. If covering positions that left cost more than all sales raise, long
- * holdings are sold for it, frozen ones as well; cash is negative only if none of them has a price. Solves V' + c
- * (sales + purchases) = V for V'; the left side is strictly increasing.
- * @param unpriced slots among the frozen that cannot be traded at all
+ * position is a purchase, opening one a sale. If covering short positions that left costs more than all sales raise,
+ * long holdings are sold to pay for it, including frozen ones; cash is negative only if none of them has a price.
+ * Solves V' + c (sales + purchases) = V for V'; the left side is strictly increasing.
+ * @param unpriced frozen slots that cannot be traded at all
  * @cost O(H) per halving, one pass without costs
  */
 export function tradeBeyond(input: TradeInput, unpriced: ReadonlySet<number> = NONE): BeyondOutcome {

@@ -3,7 +3,7 @@
  * `targets`.
  */
 export interface TradeInput {
-  /** Weights held before the trade, of the value before costs, [H]. */
+  /** Weights held before the trade, relative to the value before costs, [H]. */
   readonly before: Float64Array;
   /**
    * Target weights, relative to the value after costs, negative for a short position, [H]; the difference of their sum
@@ -69,7 +69,7 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
       }
     }
     const next = (1 + costRate * offset) / (1 + costRate * slope);
-    // Only short positions let costs rise as the value falls, or make a trade cost more than the value.
+    // Costs rise as the value falls, and a trade costs more than the value, only with short positions.
     if (!(1 + costRate * slope > 0) || !(next > 0)) return { retained: 0, scale: 1, cash };
     if (next === retained) break;
     retained = next;
@@ -78,8 +78,8 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
 }
 
 /**
- * Trades around slots that stay: their money cannot be spent, and money meant for them stays in cash. There are no
- * short positions or targets.
+ * Trades while frozen slots keep their holdings. Their money cannot be spent, and the money of their targets stays in
+ * cash. Short positions and targets are not allowed.
  */
 function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
   const free = slots.filter((slot) => !frozen.has(slot));

@@ -15,7 +15,7 @@ export interface Trades {
   readonly notional: Float64Array;
   /** Position in TRADE_REASONS. */
   readonly reason: Uint8Array;
-  /** 1 for a security that left at its price or was received for another, at no cost. */
+  /** 1 for a security that left at its price or was received in a conversion, which is free of costs. */
   readonly isFree: Uint8Array;
 }
 
@@ -103,7 +103,7 @@ function movedMoney(event: BookEvent, names: number): Float64Array | null {
   return money;
 }
 
-/** Adds the changes from securities that left or converted, times a value, [H]. */
+/** Adds the weight changes of securities that left or converted, times a value, [H]. */
 export function moveWeights(
   into: Float64Array,
   { conversions, exits }: Pick<BookEvent, 'conversions' | 'exits'>,

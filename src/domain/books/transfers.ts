@@ -1,6 +1,6 @@
 import { firstAtLeast } from '../numbers/search.js';
 
-/** Earnings of a security beyond its price, as fractions of the value at the previous close, by session. */
+/** Changes of weights that do not come from prices, as fractions of the value at the previous close, by session. */
 export interface Transfers {
   /** Position from the first session of the book, ascending. */
   readonly at: Int32Array;
@@ -8,13 +8,13 @@ export interface Transfers {
   /** Ordinary dividends that the whole index reinvests. */
   readonly dividends: Float64Array;
   /**
-   * Weight that an adjustment of previous closes, or a change of its share count, took from it; negative if it gained
-   * weight.
+   * Weight that an adjustment of previous closes, or a change of share counts, moved away from the security; negative
+   * if it gained weight.
    */
   readonly moved: Float64Array;
   /**
-   * Positions on which share counts changed, ascending, and the fraction of its weight that every security kept;
-   * `moved` is relative to that.
+   * Positions on which share counts changed, ascending, and the fraction of its weight that every security kept.
+   * `moved` is relative to the kept weights.
    */
   readonly keptAt: Int32Array;
   readonly kept: Float64Array;
@@ -34,7 +34,7 @@ export function transfersFrom({ at, slot, dividends, moved, keptAt, kept }: Tran
   };
 }
 
-/** No change of share counts. */
+/** Transfers without a change of share counts. */
 export const NOTHING_KEPT: Pick<Transfers, 'keptAt' | 'kept'> = {
   keptAt: new Int32Array(0),
   kept: new Float64Array(0),
@@ -50,8 +50,8 @@ interface Transferring {
 const wholes = new WeakMap<Transfers, Transfers>();
 
 /**
- * Returns the transfers of a book with a row for each security that kept a part of its weight. @cost O(H) for each
- * change, once
+ * Returns the transfers of a book, with a row for each security that kept only a part of its weight. @cost O(H) for
+ * each change, once
  */
 export function wholeTransfers(book: Transferring): Transfers | undefined {
   const { transfers } = book;

@@ -10,7 +10,7 @@ import { sameColumns, type TakingIndex } from './take-effect.js';
 export interface WholeRebalance {
   /** Composition in force until then. */
   readonly before: Composition;
-  /** Result of the rebalance if it took effect at once. */
+  /** Result of the rebalance if it took effect at one close. */
   readonly whole: Composition;
 }
 
@@ -70,7 +70,7 @@ export function continuePhase(
   });
 }
 
-/** Keeps the weights of a leg, apart from constituents that have left. */
+/** Keeps the weights of a leg, without constituents that have left. */
 function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }: Leg, value: number): Leg {
   const kept = staying.filter((column) => columns.includes(column));
   const ofKept = counts && countsFor(kept, [{ columns: staying, counts }]);
@@ -85,7 +85,7 @@ function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }:
 }
 
 /**
- * Moves a portfolio from one close to a later one: corporate actions adjust its shares, and the weight of securities
+ * Advances a portfolio from one close to a later one: corporate actions adjust its shares, and the weight of securities
  * that leave is distributed.
  */
 export function advanced(index: Omit<TakingIndex, 'weightsAs'>, { value, ...leg }: Leg, from: number, to: number): Leg {
@@ -111,7 +111,10 @@ function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'co
   };
 }
 
-/** Returns the composition of a close: the completed fraction of the target, and the rest of the previous holdings. */
+/**
+ * Returns the composition of a close: the completed fraction of the target, and previous holdings for the remaining
+ * fraction.
+ */
 function mix(like: Composition, due: DueRebalance, transition: Transition): Composition {
   const { fraction } = due.phase!; // only closes of a phase reach this function
   const { applied, uncapped = applied, isBasket } = transition;
@@ -134,7 +137,7 @@ function mix(like: Composition, due: DueRebalance, transition: Transition): Comp
 }
 
 /**
- * Returns true if weights are still those set by caps: securities that leave during a phase change the weights of the
+ * Returns true if the weights are still the capped ones. Securities that leave during a phase change the weights of the
  * others.
  */
 function areKept(

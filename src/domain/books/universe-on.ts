@@ -32,8 +32,8 @@ interface UniverseInput {
 }
 
 /**
- * Returns the columns of the universe of an index that have a price on a session, ascending. A security that leaves at
- * its close for want of a price is not included.
+ * Returns the columns of the universe of an index that have a price on a session, ascending. Excludes securities that
+ * leave at its close because they have no price.
  */
 export function universeOn(
   composer: UniverseComposer,
@@ -95,7 +95,7 @@ interface MembersInput {
 
 /**
  * Returns 1 for the members of a universe on a day, by column.
- * @param indexAs constituents of an index: those in force, or in a set those decided last
+ * @param indexAs which constituents of an index count: those in force, or, within a set, the latest decided ones
  */
 function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
   const { composer, membersOf, sm, currency, day } = input;
@@ -120,7 +120,8 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
     case 'index': {
       const parentId = universe.id!;
       const session = lastAtMost(composer.market(parentId).sessions, day);
-      // Until its first composition takes effect, the decided one counts: both may begin on the same day with the same notice.
+      // Before its first composition takes effect, the decided composition counts, because both indices may begin on
+      // the same day with the same notice.
       const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
       for (const column of result?.columns ?? []) members[column] = 1;
       break;
@@ -140,7 +141,7 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
 
 type SetKind = (typeof SET_KINDS)[number];
 
-/** Computes membership in a set from that in the previous parts and that in the next. */
+/** Combines the membership of the previous parts of a set with the membership of the next part. */
 const COMBINED: Readonly<Record<SetKind, (left: number, right: number) => number>> = {
   union: (left, right) => left | right,
   intersection: (left, right) => left & right,

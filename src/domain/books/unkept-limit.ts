@@ -6,7 +6,8 @@ import { ruleOn } from './rule-on.js';
 import type { Composer, Composition } from './compositions.js';
 
 /**
- * Returns a warning if decided weights break the rule whose breaches trigger rebalances: adopting them ends no breach.
+ * Returns a warning if decided weights break the rule whose breaches trigger rebalances, because such a rebalance does
+ * not end the breach.
  */
 export function unkeptLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
   const { columns, weights, date, session } = composition;

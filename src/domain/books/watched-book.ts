@@ -10,7 +10,7 @@ import { simulateBook } from './simulate-book.js';
 /** Index whose rebalances depend on its book between the decisions of its schedule. */
 export interface WatchInput {
   readonly indexId: string;
-  /** Rebalances of the schedule, ascending; the first is that of the first session. */
+  /** Rebalances of the schedule, ascending, beginning with the first session. */
   readonly due: readonly DueRebalance[];
   readonly first: number;
   readonly last: number;
@@ -29,7 +29,8 @@ interface BookSpan extends Pick<WatchInput, 'indexId' | 'first'> {
 }
 
 /**
- * Simulates the book of an index from one close to a later one, on the compositions known so far. @cost O((to - at) H)
+ * Simulates the book of an index from one close to a later one, with the compositions known so far. @cost O((to - at)
+ * H)
  */
 export function bookUntil(
   composer: Composer,

@@ -35,7 +35,7 @@ export interface RangeInput {
 /**
  * Checks a requested range against calendar and store without reading a price; runs before a job is queued.
  * @throws Refusal CALENDAR_NOT_COVERED; RANGE_TOO_SHORT for fewer than two sessions; NO_DATA_IN_RANGE if the store has
- *   no price in it
+ *   no price in the range
  */
 export function requestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
   const base = dayFrom(document.base_date);
@@ -83,9 +83,7 @@ function tooShort(what: string, count: number): Refusal {
   return new Refusal('RANGE_TOO_SHORT', `${what} ${sessions}; a backtest needs at least ${SESSIONS_MIN}.`);
 }
 
-/**
- * Returns the part of a range that a calendar covers, whatever prices the store has; null if it covers the whole range.
- */
+/** Returns the part of a range that a calendar covers, regardless of prices; null if it covers the whole range. */
 export function coverageOf(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },

@@ -43,7 +43,10 @@ interface WithClosures {
   readonly closures?: RecordedClosures | undefined;
 }
 
-/** Returns the recorded changes of documents; of several versions of one calendar, the newest. */
+/**
+ * Returns the recorded changes of calendars in documents. If there are several versions for one calendar, returns the
+ * newest.
+ */
 export function closuresOf(documents: Readonly<Record<string, WithClosures>>): RecordedClosures {
   const found: RecordedClosures = {};
   for (const { closures = {} } of Object.values(documents))

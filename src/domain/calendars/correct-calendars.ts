@@ -38,7 +38,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
     if (session === 'closed') earlyCloses.delete(day);
     else if (closes !== undefined) earlyCloses.set(day, closes);
   }
-  /** Hours by the rules; of an added session those of the session before it. */
+  /** Hours by the rules; for an added session, the hours of the previous session. */
   const usualHours = (day: Day): TradingHours | undefined =>
     calendar.hoursOn(day) ?? calendar.hoursOn(calendar.sessions[lastAtMost(calendar.sessions, day)] ?? day);
   return {

@@ -3,7 +3,7 @@ import { easterSunday, orthodoxEasterSunday } from './easter.js';
 import type { DatesByYear } from './rule-file.js';
 import { weekdayFrom } from './weekdays.js';
 
-/** Days of a rule in a year; empty in a year in which it does not occur. */
+/** Returns the days of a rule in a year; empty if it has none in that year. */
 export type DateRule = (year: number) => readonly Day[];
 
 /** Feast days by table name and year. */

@@ -1,8 +1,7 @@
 import type { Calendar } from './calendar.js';
 
 /**
- * Creates a calendar whose sessions are given days, ascending: the axis of securities that belong to no particular
- * exchange.
+ * Creates a calendar with the given days as sessions, ascending, for securities that are not listed on one exchange.
  */
 export function daysCalendar(days: Int32Array): Calendar {
   const sessions = new Set(days);

@@ -77,8 +77,8 @@ interface Recurrence {
 }
 
 /**
- * Returns the days of a recurring rule in the covered years and the years next to them, whose observances may fall
- * inside.
+ * Returns the days of a recurring rule in the covered years and in the years next to them, whose observed days may be
+ * in a covered year.
  */
 function daysOf({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));

@@ -1,13 +1,13 @@
 import { weekdayOf, type Day } from '../time/days.js';
 import { weekdayFrom } from './weekdays.js';
 
-/** Movement of a holiday by the weekday on which it falls. */
+/** Rule that moves a holiday, depending on its weekday. */
 export interface Observance {
   /** Days to move by weekday, 0 Monday to 6 Sunday. */
   readonly shifts: readonly number[];
   /** Weekdays from which it moves to the next free business day. */
   readonly toNextFree: ReadonlySet<number>;
-  /** True if it moves to the next free business day when another holiday has its day. */
+  /** True if it moves to the next free business day when it coincides with another holiday. */
   readonly onClash: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Holiday {
 /**
  * Returns the days closed by the holidays. Holidays that move when they clash are placed after all others, in list
  * order; then each holiday that needs a free day takes the next one without a holiday, in date order.
- * @param isBusinessDay decides by the week only
+ * @param isBusinessDay depends on the weekday only
  */
 export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Set<Day> {
   const closed = new Set<Day>();

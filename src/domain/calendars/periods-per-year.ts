@@ -2,9 +2,9 @@ import { LIMITS } from '../refusals/limits.js';
 import { weekdayOf, type Day } from '../time/days.js';
 
 /**
- * Returns the sessions of a year, by which figures are annualised: 365 if there are sessions on both days of a weekend,
- * as in a calendar that trades every day, otherwise 252.
- * @param days ascending, each once: the sessions of a calendar, or the dates of a series.
+ * Returns the number of sessions per year, used to annualise figures: 365 if both days of a weekend are sessions, as on
+ * a calendar that trades every day, otherwise 252.
+ * @param days ascending, without duplicates: the sessions of a calendar, or the dates of a series.
  * @cost O(1)
  */
 export function periodsPerYear(days: ArrayLike<Day>): number {

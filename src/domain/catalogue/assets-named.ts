@@ -8,8 +8,8 @@ export interface NamedAsset {
 }
 
 /**
- * Returns every asset identifier within a value: a schema marks them by `AssetIdentifier`, in lists and as keys. Values
- * of another shape contain none.
+ * Returns every asset identifier within a value, in lists and as keys. The schema marks identifiers by
+ * `AssetIdentifier`. Values that do not match the schema contain none.
  * @param path Path of the value.
  */
 export function assetsNamed(schema: z.core.$ZodType, value: unknown, path: string): NamedAsset[] {

@@ -46,7 +46,7 @@ export const FORMATS = {
 } as const;
 export type Format = keyof typeof FORMATS;
 
-/** Required values of parameters, by name: all of them. */
+/** Required values by parameter. All of them must be met. */
 export type Condition = Readonly<Record<string, readonly string[]>>;
 
 /** Rule, weighting or constraint class, for clients. */
@@ -74,7 +74,10 @@ export interface CatalogueEntry {
   readonly unit?: NonNullable<TypeSpec['unit']>;
   readonly kind?: NonNullable<TypeSpec['kind']>;
   readonly convex?: boolean;
-  /** Set for a class whose parameter `plugin` refers to a plug-in of the document; its kind is the category. */
+  /**
+   * True if the parameter `plugin` of the class refers to a plug-in of the document. The kind of the plug-in is the
+   * category.
+   */
   readonly takesPlugin?: true;
 }
 
@@ -197,7 +200,7 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
   if (literals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber)) return 'number';
-  // For a text that may also be an object, forms offer the text.
+  // Forms offer the text form if a value may be a text or an object.
   if (schema instanceof z.ZodUnion && schema.options.some(isText) && schema.options.some(isObject)) return 'string';
   return isText(schema) ? 'string' : 'json';
 }

@@ -50,8 +50,8 @@ function inChanges({ path, message, ...finding }: Finding, k: number): Finding {
 const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
 
 /**
- * Finds changes of members that determine the effect of prices and actions on index shares: a run has only one
- * treatment of them.
+ * Finds changes of members that determine how prices and actions change index shares, because a run treats them in one
+ * way only.
  */
 function bookFindings(first: Raw, text: Raw): Finding[] {
   const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];

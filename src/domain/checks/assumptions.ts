@@ -25,13 +25,13 @@ export interface Assumed {
   readonly indexOf: (indexId: string) => IndexDocument | undefined;
   /** Rows of the constraint set of a strategy. */
   readonly rows?: readonly ConstraintRow[] | null | undefined;
-  /** Set for a run, which reports each default that it applied. */
+  /** True for a run, which reports every default that it applied. */
   readonly isRun?: true;
 }
 
 /**
- * Returns the assumptions about a market under which a definition is computed: the same warnings for validation,
- * preview and run.
+ * Returns the assumptions under which a definition is computed on a market. Validation, preview and run report the same
+ * warnings.
  */
 export function assumptionFindings(assumed: Assumed): Finding[] {
   const { document, market, rows } = assumed;
@@ -58,8 +58,8 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
 }
 
 /**
- * Reports the default of the longest gap that follows from the store: always for a run, otherwise only if it differs
- * from that of a store without endings.
+ * Reports the default of the longest gap that follows from the store. A run always reports it; otherwise it is reported
+ * only if it differs from the default of a store without delistings.
  */
 function staleFindings({ document, market, isRun }: Assumed): Finding[] {
   const { pipeline } = document;
@@ -78,8 +78,8 @@ function staleFindings({ document, market, isRun }: Assumed): Finding[] {
 const NAMES_LISTED_MAX = 3;
 
 /**
- * Warns about securities whose prices are assumed to be in the currency of the index because no currency is stated; for
- * an overlay, of the underlying index that holds them.
+ * Warns about securities whose currency is not stated and is assumed to be that of the index; for an overlay, that of
+ * the underlying index that holds them.
  */
 function currencyFindings({ document, market, indexOf }: Assumed): Finding[] {
   if (!isOverlayDocument(document)) return currencyFindingsOf(document, market, 'the index');
@@ -89,8 +89,8 @@ function currencyFindings({ document, market, indexOf }: Assumed): Finding[] {
 }
 
 /**
- * Reports missing exchange rates that are crossed from two others: those of securities, and of the conversion of an
- * overlay.
+ * Reports missing exchange rates that are derived from two other rates, both for securities and for the conversion of
+ * an overlay.
  */
 function crossedRates({ document, market, indexOf }: Assumed): Finding[] {
   const holders = isOverlayDocument(document) ? holdersBeneath(document, indexOf) : [document];

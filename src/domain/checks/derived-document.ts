@@ -9,7 +9,7 @@ import { INHERITED_FIELDS } from './validate-derivation.js';
 import { requestWithTrees } from '../documents/request-expressions.js';
 import { isObject } from './index-context.js';
 
-/** Fields of a request for a new derived index; the others come from its parent. */
+/** Fields of a request for a new derived index. Other fields are copied from its parent. */
 export const DerivationRequest = z.strictObject({
   id: Id,
   name: z.string().min(1).max(200),
@@ -35,7 +35,7 @@ export function readDerivation(body: unknown): DerivationRequest {
 }
 
 /**
- * Creates the document of a new derived index: it copies base date, base value, currency, calendar and cadence from its
+ * Creates the document of a new derived index, with base date, base value, currency, calendar and cadence of its
  * parent.
  */
 export function derivedDocument(

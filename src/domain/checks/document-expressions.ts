@@ -15,7 +15,7 @@ import { WeightingSpec } from '../documents/weighting-spec.js';
 import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
 import { error, isObject, type Raw } from './index-context.js';
 
-/** Body whose expressions are trees. */
+/** Body with parsed expressions. */
 export interface BodyWithTrees {
   readonly body: Raw;
   readonly findings: readonly Finding[];

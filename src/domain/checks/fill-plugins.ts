@@ -62,7 +62,7 @@ export function withoutComputedParts({ closures: _closures, ...document }: Index
   return { ...document, plugins: Object.fromEntries(named) };
 }
 
-/** The kind of plug-in that a class of rules takes; undefined for a class that takes none. */
+/** Returns the kind of plug-in that a class of rules accepts; undefined if it accepts none. */
 function kindTakenBy(type: string): PluginKind | undefined {
   const entry = selectionClassOf(type) ?? weightingClassOf(type);
   return entry?.takesPlugin === true ? entry.category : undefined;

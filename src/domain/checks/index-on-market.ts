@@ -20,8 +20,8 @@ import { definitionsOf } from '../documents/definitions.js';
 
 /**
  * Finds data that a market lacks for a valid document: datapoints, a named universe, exchange rates.
- * @param severity warnings while the document is saved, because another store may have the data; errors once it is
- *   computed. Missing rates of securities then stay warnings, because the other securities are computed.
+ * @param severity warnings when the document is saved, because another store may have the data; errors when the index
+ *   is computed. Missing rates of securities remain warnings, because the other securities are computed.
  * @param indexOf underlying indices
  */
 export function marketFindings(
@@ -57,7 +57,7 @@ export function marketFindings(
   ];
 }
 
-/** Returns datapoints that reviews read in their own rows. */
+/** Returns the datapoints that the rows of reviews read. */
 function reviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
   const { pipeline } = document;
   return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {

@@ -20,8 +20,8 @@ interface Reached {
 }
 
 /**
- * Finds data that begins only after the first session of an overlay that needs it, as far as a run is not necessary to
- * know.
+ * Finds data that begins only after the first session of an overlay that needs it, if that can be determined without a
+ * run.
  */
 export function lateRates(indexId: string, reached: Reached): Finding[] {
   const { documents, market } = reached;
@@ -32,9 +32,9 @@ export function lateRates(indexId: string, reached: Reached): Finding[] {
 }
 
 /**
- * Returns a session on or before which an index begins, if it does: for a universe of all or of listed securities the
- * first session on or after the base date with a price bar of one of them, for an overlay the first on which all
- * underlying indices have begun. Undefined if only a run can determine it.
+ * Returns a session on or before which an index begins, if it does: For a universe of all or of listed securities this
+ * is the first session on or after the base date with a price bar of one of them; for an overlay, the first session on
+ * which all underlying indices have begun. Undefined if only a run can determine it.
  * @cost O(securities) for each earlier row
  */
 function beginsBy(indexId: string, reached: Reached): Day | undefined {

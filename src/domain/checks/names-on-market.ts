@@ -15,7 +15,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 /** Maximum number of securities listed individually; the rest are counted. */
 const NAMES_LISTED_MAX = 20;
 
-/** Maximum number of those that are compared with every security of the market. */
+/** Maximum number of unknown securities that are compared with every security of the market. */
 const NAMES_COMPARED_MAX = 5;
 
 /** Security that a document lists. */
@@ -44,7 +44,7 @@ export function unknownNames(document: IndexDocument, market: MarketData): Findi
   return [...names, ...unknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
 }
 
-/** Finds the same in constraint rows, with their groups. @param path Path of their list. */
+/** Finds unknown securities and groups in constraint rows. @param path Path of their list. */
 export function unknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
   return [...strangers(rowNames(rows, path), market), ...unknownGroups(rows, market, path)];
 }

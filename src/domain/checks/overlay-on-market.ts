@@ -51,7 +51,7 @@ const isPair = (id: string): boolean => pairIn(id)?.every(isCurrency) === true;
 
 /**
  * Finds rates whose stated currency differs from the one they are used for. If the overlay has a rate for that other
- * currency, computation refuses it, because the two are swapped. Any other currency may be intended, as for a pegged
+ * currency, the two are swapped and computation is refused. Any other currency may be intended, as for a pegged
  * currency.
  */
 function otherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {

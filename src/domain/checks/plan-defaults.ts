@@ -6,7 +6,7 @@ import { readIndex } from './validate-index.js';
 
 type Documents = Readonly<Record<string, IndexDocument>>;
 
-/** Returns documents of a plan or a request that an earlier version stored, with the settings of that version. */
+/** Returns documents of a stored plan or request, with the settings of the version that stored them. */
 export function documentsWithDefaults(documents: Documents): Documents {
   return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, documentWithDefaults(document)]));
 }

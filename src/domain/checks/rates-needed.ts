@@ -23,7 +23,7 @@ export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDoc
   );
 }
 
-/** Returns true if a market has a security or series of a name. */
+/** Returns true if a market has a security or series with a name. */
 export function isHeld(market: MarketData, name: string): boolean {
   return namesHeld(market).has(name);
 }
@@ -79,8 +79,8 @@ export function namesWithoutCurrency(market: MarketData, { currency, universe }:
 const blank = new WeakMap<MarketData, readonly string[]>();
 
 /**
- * Returns securities without a currency on some day with a price bar, ascending.
- * @cost O(N), and O(T) for each security whose currency begins late, the first time
+ * Returns securities that have a price bar but no currency on some day, ascending.
+ * @cost O(N), and O(T) for each security whose currency begins late, on the first call
  */
 function blankNames(market: MarketData): readonly string[] {
   const known = blank.get(market);
@@ -94,7 +94,7 @@ function blankNames(market: MarketData): readonly string[] {
   return names;
 }
 
-/** Returns true if a security has a price bar before its first spell begins. */
+/** Returns true if a security has a price bar before its first currency is stated. */
 function hasBarBefore({ dates, fields, identifiers }: MarketData, column: number, { from }: ReferenceSpell): boolean {
   const close = fields.get('CLOSE')!;
   for (let row = 0; row < dates.length && dates[row]! < from; row++) {

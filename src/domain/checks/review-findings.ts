@@ -74,7 +74,7 @@ function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePla
   return { findings: [...own, ...dateOrderFindings(placed), ...phaseFindings(placed)], placed };
 }
 
-/** Objects of a cadence whose unknown members are errors. */
+/** Members of a cadence that are objects, in which unknown members are errors. */
 const NEW_MEMBERS = [
   ['reference', DateRule],
   ['announcement', DateRule],

@@ -62,7 +62,7 @@ interface FallbackPlace {
   readonly schema: z.ZodObject;
 }
 
-/** Returns findings about parameters that replace those of a rule, each with the parameters of the rule. */
+/** Returns findings about parameters that override those of a rule, each together with the parameters of the rule. */
 function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Finding[] {
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];

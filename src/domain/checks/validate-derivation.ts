@@ -34,7 +34,7 @@ export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replac
   return findings;
 }
 
-/** Requires a derived index to stay one: otherwise its source could change through a document without a derivation. */
+/** Requires a derived index to remain derived: otherwise a document without a derivation could change its source. */
 export function sourceDropped({ id, derivation }: Raw, { replaces }: IndexContext): Finding[] {
   const before = replaces?.derivation?.source_index_id;
   if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
@@ -42,7 +42,7 @@ export function sourceDropped({ id, derivation }: Raw, { replaces }: IndexContex
   return [error('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
-/** Checks rows of valid shape; they keep their position, so that paths match the request. */
+/** Checks rows of valid shape. Positions are kept so that paths match the request. */
 function constraintFindings(rows: readonly unknown[]): Finding[] {
   const shaped = rows.map((row) =>
     ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
@@ -98,7 +98,10 @@ function stepsFindings(row: ConstraintRow, { steps }: RelaxEntry, path: string):
   });
 }
 
-/** Fields that a derived index copies from its parent at creation and keeps when the parent changes. */
+/**
+ * Fields that a derived index copies from its parent when it is created. They do not follow later changes of the
+ * parent.
+ */
 export const INHERITED_FIELDS = ['base_date', 'base_value', 'currency', 'calendar', 'rebalance'] as const;
 
 export function inheritanceFindings(document: IndexDocument, { indexOf }: IndexContext): Finding[] {

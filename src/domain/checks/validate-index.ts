@@ -78,10 +78,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   return { document, findings: orderFindings(placedInTexts(findings.filter(isSaidOnce), texts)) };
 }
 
-/**
- * Returns true unless it is a warning about something that is also an error: a member that a document drops and its
- * object refuses.
- */
+/** Returns false for a warning that repeats an error: a member that the document ignores and its object refuses. */
 function isSaidOnce({ severity, code, path }: Finding, _: number, all: readonly Finding[]): boolean {
   const isError = (other: Finding): boolean => other.severity === 'error' && other.code === code && other.path === path;
   return severity === 'error' || !all.some(isError);
@@ -105,8 +102,8 @@ const STRICT_MEMBERS = ['overlay', 'rounding', 'amendments'];
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * Reads a stored body as a document with its defaults, those of the version that stored it; undefined if it does not
- * satisfy the schema.
+ * Reads a stored body as a document, with the defaults of the version that stored it; undefined if it does not satisfy
+ * the schema.
  * @cost one validation; nothing for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
@@ -129,7 +126,8 @@ export function acceptedIndex(body: unknown): IndexDocument | undefined {
 const accept = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
 
 /**
- * Adds the universe of an index that selects by rules: all securities by default. A derived one has that of its source.
+ * Adds the default universe, all securities, to an index that selects by rules. A derived index has the universe of its
+ * source.
  */
 function withDefaultUniverse(document: IndexDocument): IndexDocument {
   return isDerivedDocument(document) || isOverlayDocument(document) || document.universe !== undefined

@@ -37,7 +37,9 @@ function strayField(path: string): Finding {
   return error('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
 }
 
-/** Adds the default currency of an overlay: that into which it converts, otherwise that of the underlying index. */
+/**
+ * Adds the default currency of an overlay: the currency into which it converts, otherwise that of the underlying index.
+ */
 export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
   const { overlay, currency } = body;
   const parsed = OverlaySpec.safeParse(overlay);
@@ -58,7 +60,7 @@ export function blendDefaults({ overlay }: Raw): Finding[] {
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: { frequency, anchor } }];
 }
 
-/** Checks the fields of an overlay together with those of its underlying indices. */
+/** Checks the fields of an overlay against its underlying indices. */
 export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
   const { overlay } = document;
@@ -144,7 +146,10 @@ function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly 
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: begin }];
 }
 
-/** Requires the currency of an overlay to be the one into which it converts, otherwise that of the underlying index. */
+/**
+ * Requires the currency of an overlay to be the one into which it converts; without a conversion, that of the
+ * underlying index.
+ */
 function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const to = overlayTypeOf(overlay).currency(overlay);
   if (to !== null)
@@ -211,7 +216,7 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
 }
 
 /**
- * Refuses questions about decisions of an overlay, which its underlying indices make.
+ * Refuses requests about the decisions of an overlay, because its underlying indices make them.
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertDecides(document: IndexDocument): void {

@@ -36,7 +36,7 @@ export function referenceFindings(
   return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];
 }
 
-/** Returns a path of references from the end of a chain to an index; undefined if there is none. */
+/** Returns the path of references from the end of a chain to an index; undefined if there is none. */
 function chainTo(
   ownId: unknown,
   chain: readonly string[],

@@ -5,7 +5,7 @@ import type { Finding, Severity } from '../refusals/findings.js';
 
 const PATH = 'pipeline.treatment.withholding_tax';
 
-/** Finds values of the field of a withholding tax without a rate, among the securities of the universe or all. */
+/** Finds values of the tax field without a rate, among the securities of the universe, or all securities. */
 export function taxFindings(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
   const { withholding_tax: tax } = document.pipeline.treatment;
   if (typeof tax === 'number') return [];

@@ -66,9 +66,7 @@ export function headroomOf(
   return Math.min(...LIMIT_RULES[rule].rows.map((row) => headroomAt(row, row.measure.valueOf(holdings))));
 }
 
-/**
- * Returns weights by issuer. Issuers are those known on the day; a security without an issuer counts as its own issuer.
- */
+/** Returns weights by issuer as known on the day. A security without an issuer is its own issuer. */
 function issuerHoldings(market: MarketData, names: readonly string[]): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
   const issuersOn = hasIssuers ? groupsByDay(names, issuerSpells(market, ISSUER)) : null;

@@ -111,7 +111,8 @@ function bounds(
 }
 
 /**
- * Measures the weight of one security: its own moves change it, and of the moves of others those of the largest most.
+ * Measures the weight of one security. It responds most to the security's own price; of the others, to the price of the
+ * largest one.
  */
 function weightOf(position: number): Measure {
   return {

@@ -113,8 +113,8 @@ function gapOf({ limit }: Bound, sum: number): number {
 
 interface Question {
   /**
-   * Returns the move between two at which the bound is passed while the same issuers are above the trigger; otherwise
-   * Infinity.
+   * Returns the smallest move between two at which the bound is exceeded while the same issuers are above the trigger;
+   * otherwise Infinity.
    */
   beyond(above: Above, from: number, to: number): number;
   /**
@@ -128,7 +128,7 @@ interface Question {
 
 /** Sums of the issuers above the trigger that keep a bound, as parts of the portfolio before the move. */
 interface Kept {
-  /** Returns true if a sum of at most this value keeps the bound after the portfolio has lost an amount. */
+  /** Returns true if a sum of at most this value remains within the bound after the portfolio has lost an amount. */
   afterFall(most: number, lost: number): boolean;
   /** Returns the gain of the portfolio below which a sum of at most this value keeps it, the gain included. */
   rise(most: number): number;
@@ -166,7 +166,7 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
     const net = nets[own]!;
     const crossing = direction * weight < 0 ? rising : falling;
     const change = direction * weight < 0 ? 1 : -1;
-    // A price falls to zero at most, and a portfolio does not fall that far.
+    // A price falls to zero at most, so the portfolio falls by less than its full value.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
     const turns = turnsOf({ net, weight, trigger, direction, end });
     let isOwnAbove = issuers[own]! > trigger;
@@ -247,7 +247,8 @@ function leastProduct(
   if (isShort) return 0;
   const uncrossed = Math.min(gap, gapAt(sum));
   if (kept === undefined || most >= 1) return uncrossed;
-  // Worst case: a fall takes every issuer above the trigger that any fall can, a rise only the issuer of the security.
+  // Worst case: a fall raises above the trigger every issuer that any fall can raise; a rise raises only the issuer of
+  // the security.
   const all = rising.reduce((total, issuer) => total + issuers[issuer]!, sum);
   return kept.afterFall(all, most) ? Math.max(uncrossed, kept.rise(sum + trigger)) : uncrossed;
 }
@@ -259,11 +260,11 @@ function finite(move: number): number {
 interface ByDistance {
   /** Issuers above the trigger, nearest first. */
   readonly falling: readonly number[];
-  /** Sum of those issuers. */
+  /** Sum of the weights of those issuers. */
   readonly sum: number;
   /** Issuers at or below the trigger that a move of another can raise above it, nearest first. */
   readonly rising: readonly number[];
-  /** Least distance of an issuer to the trigger: none passes it while a weight times its move is smaller. */
+  /** Smallest distance of an issuer to the trigger. No issuer passes the trigger while weight times move is smaller. */
   readonly gap: number;
   /** Largest long weight. */
   readonly most: number;
@@ -280,8 +281,8 @@ function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance
     if (weight > most) most = weight;
     if (weight < 0) isShort = true;
   }
-  // After a long position w falls to zero, the others are 1 / (1 - w) of their previous weight; for a short one there
-  // is no limit.
+  // After a long position w falls to zero, the others have 1 / (1 - w) of their previous weight. For a short position
+  // there is no limit.
   const least = isShort ? 0 : trigger * (1 - most);
   let sum = 0;
   let gap = Infinity;

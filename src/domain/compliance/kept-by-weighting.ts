@@ -55,7 +55,7 @@ function unkeptBy(rule: LimitRuleName, weights: readonly number[]): UnkeptRow | 
   return null;
 }
 
-/** Caps to try, in the steps of published rules. */
+/** Caps to try, as used in published rules. */
 const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
 /** Returns the largest of some round caps that keeps a rule. */

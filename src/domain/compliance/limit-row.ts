@@ -9,7 +9,7 @@ export interface LimitRow extends Bound {
   readonly measure: Measure;
 }
 
-/** Returns the distance to the bound, negative beyond it. */
+/** Returns the distance to the bound, negative if it is exceeded. */
 export function headroomAt({ side, limit }: Bound, value: number): number {
   return side === 'upper' ? limit - value : value - limit;
 }

@@ -1,6 +1,6 @@
 import { dot } from '../numbers/dot.js';
 
-/** Weights of one close, as input of limits. */
+/** Weights at one close, the input of limits. */
 export interface Holdings {
   /** Weights of the securities, negative for short positions, [H]. */
   readonly weights: Float64Array;
@@ -17,7 +17,7 @@ export const TOLERANCE = 1e-12;
 
 export type Side = 'lower' | 'upper';
 
-/** Relative change of the price of one security, the others unchanged. */
+/** Relative change of the price of one security while all other prices are unchanged. */
 export interface Move {
   /** Position of the security. */
   readonly name: number;
@@ -28,7 +28,7 @@ export interface Move {
 /** Number that a limit bounds. */
 export interface Measure {
   valueOf(holdings: Holdings): number;
-  /** Prepares the effect of moves of one security on the value, for one close. */
+  /** Prepares the effect of moves of one security on a value, for one close. */
   movesOf(holdings: Holdings, bound: Bound): Moves;
   /** Securities among which the least move is. Default: all. */
   movers?(heaviest: readonly number[]): readonly number[];
@@ -36,16 +36,16 @@ export interface Measure {
 
 /** Moves of one security, prepared for one close. */
 export interface Moves {
-  /** No move passes the bound while its product with the weight of the security is below this. Default: 0. */
+  /** No move exceeds the bound while its product with the weight of the security is below this. Default: 0. */
   readonly least?: number;
   readonly moveOf: LeastMove;
 }
 
 /**
- * Returns the least move of the price of one security that takes a value beyond its bound, the rise of two equal moves;
- * Infinity if there is none.
+ * Returns the smallest price move of one security that takes a value beyond its bound, preferring a rise to an equal
+ * fall; Infinity if there is none.
  * @param name security with a weight
- * @param reach larger moves may be reported as none
+ * @param reach larger moves may be reported as Infinity
  */
 export type LeastMove = (name: number, reach: number) => number;
 
@@ -55,8 +55,8 @@ export interface Bound {
 }
 
 /**
- * Measures a ratio of two weighted sums. A security that moves by x changes both: (n'w + n_i w_i x) / (d'w + d_i w_i
- * x), whose bound is met at one x.
+ * Measures a ratio of two weighted sums. A move x of security i changes both: (n'w + n_i w_i x) / (d'w + d_i w_i x).
+ * The ratio equals its bound at one x.
  * @param denominator null for the value of the portfolio
  */
 export function ratio(numerator: Float64Array, denominator: Float64Array | null): Measure {
@@ -90,7 +90,7 @@ export const effectiveNumber: Measure = {
   },
   movesOf({ weights }, { limit }) {
     const c = limit * dot(weights, weights) - 1;
-    // limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, Q the sum of squares.
+    // Solves limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, where Q is the sum of squares.
     const moveOf = (name: number): number => {
       const weight = weights[name]!;
       const square = weight * weight;
@@ -127,7 +127,7 @@ interface Holding {
   readonly weight: number;
 }
 
-/** Returns the two least long weights; Infinity if there are fewer. */
+/** Returns the two smallest long weights; Infinity if there are fewer. */
 function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
   let first: Holding = { name: -1, weight: Infinity };
   let second = first;
@@ -139,7 +139,7 @@ function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
   return [first, second];
 }
 
-/** Counts the securities held among some: no price move changes it. */
+/** Counts the held securities among `members`. Price moves do not change the count. */
 export function heldCount(members: Int32Array): Measure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
@@ -147,9 +147,7 @@ export function heldCount(members: Int32Array): Measure {
   };
 }
 
-/**
- * Returns the two largest long positions and the two largest short ones, if there are as many; of equal ones the first.
- */
+/** Returns the two largest long and the two largest short positions, if they exist; equal ones in order of position. */
 export function heaviestOf(weights: Float64Array): number[] {
   return [1, -1].flatMap((side) => {
     let first = -1;
@@ -164,12 +162,12 @@ export function heaviestOf(weights: Float64Array): number[] {
   });
 }
 
-/** Returns a move if a price and the portfolio can survive it; otherwise Infinity. */
+/** Returns the move if price and portfolio can survive it, otherwise Infinity. */
 export function possible(move: number, weight: number): number {
   return !Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0 ? Infinity : move;
 }
 
-/** Returns the smaller of two moves; of equal ones the rise. */
+/** Returns the smaller of two moves; the rise if they are equal. */
 export function nearer(a: number, b: number): number {
   if (Math.abs(a) === Math.abs(b)) return Math.max(a, b);
   return Math.abs(a) < Math.abs(b) ? a : b;

@@ -19,7 +19,7 @@ export interface WatchedDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];
   readonly holdings: Holdings;
-  /** Event other than drift by the close, if any, and the holdings before it. */
+  /** Event other than price drift up to the close, if any, and the holdings before it. */
   readonly event: { readonly kind: Exclude<BreachCause, 'price'>; readonly before: Holdings | null } | null;
 }
 
@@ -29,7 +29,7 @@ export interface MeasuredDate {
   readonly rows: readonly LimitRow[];
   /** Returns the value of the row at a position. */
   valueOf(k: number): number;
-  /** Returns the event that took the row at a position beyond its bound; called where a breach begins. */
+  /** Returns the event that took a row beyond its bound. Called when a breach begins. */
   causeOf(k: number): BreachCause;
   /** See `distanceToBreach`; called only within every bound. */
   distance(): Move | null;
@@ -47,9 +47,9 @@ export interface RowSummary {
 export interface Watch {
   /** Positions of the reported dates. */
   readonly dates: readonly number[];
-  /** Least headroom of the rows on each of them, NaN if no row applies. */
+  /** Smallest headroom of the rows on each date, NaN if no row applies. */
   readonly headroom: readonly number[];
-  /** Distance to a breach on each of them, see `distanceToBreach`; empty if not requested. */
+  /** Distance to a breach on each date, see `distanceToBreach`; empty if not requested. */
   readonly distances: readonly (Move | null)[];
   /** Number of dates on which a row is beyond its bound. */
   readonly breachedDates: number;
@@ -150,12 +150,12 @@ function summarise(
   if (here.headroom < known.least.headroom) known.least = here;
 }
 
-/** Returns true if a value keeps the bound of its row, up to rounding. */
+/** Returns true if a value is within the bound of its row, up to rounding. */
 export function isWithin(row: LimitRow, value: number): boolean {
   return !(headroomAt(row, value) < -TOLERANCE);
 }
 
-/** Returns the price cause if the limit was passed before other events by the close; otherwise the event. */
+/** Returns `price` if the limit was exceeded before other events of the close; otherwise the event. */
 function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
   if (event === null) return 'price';
   if (event.before === null) return event.kind;
@@ -164,7 +164,7 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
 
 /**
  * Returns the least relative price move of one security that takes holdings beyond a limit; null if a limit is already
- * passed, or if no move of one security passes one. Of equal moves returns that of the first security.
+ * passed, or if no move of one security passes one. If several are equal, returns the move of the first security.
  * @cost O(rows * (H + held securities)), plus sorting the issuers near a bound
  */
 export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {

@@ -10,7 +10,7 @@ import { referenceSpells } from '../market/reference-spells.js';
 export interface Watched {
   /** Securities held at any time. */
   readonly names: readonly string[];
-  /** Null if no row reads one. */
+  /** Null if no row reads the market. */
   readonly market: MarketData | null;
   /** Last day of the run. */
   readonly day: Day;

@@ -25,7 +25,9 @@ const above = (trigger: number, limit: number): LimitRow => ({
   measure: sumAbove(trigger),
 });
 
-/** Every published rule, in the order of forms. The weight of an issuer is the sum over its securities. */
+/**
+ * All published rules, in the order in which forms list them. The weight of an issuer is the sum over its securities.
+ */
 export const LIMIT_RULES = {
   UCITS_5_10_40: {
     label: 'UCITS 5/10/40',

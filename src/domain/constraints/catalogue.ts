@@ -29,7 +29,7 @@ import { weightSum } from './classes/weight-sum.js';
 import { weightedAverage } from './classes/weighted-average.js';
 import type { ConstraintClass } from './constraint-class.js';
 
-/** Every constraint class, in the order of forms. */
+/** All constraint classes, in the order in which forms list them. */
 export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
   fullInvestment,
   weightSum,

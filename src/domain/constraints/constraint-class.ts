@@ -34,7 +34,7 @@ export interface RowContext {
   readonly identifiers: readonly string[];
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
-  /** `previous` is the index if there is no solved portfolio yet; null if there are no holdings yet. */
+  /** `previous` returns the index if no portfolio has been solved yet, and null if there are no holdings yet. */
   reference(reference: Reference): ReferencePortfolio | null;
   /** Returns a numeric datapoint, or an expression, as of the rebalance date, NaN where missing, [N]. */
   numbers(field: string | DatapointExpression): Float64Array;
@@ -44,11 +44,11 @@ export interface RowContext {
   medianValueTraded(window: number): Float64Array;
   /** Returns covariance times the index weights, [N]. */
   covarianceTimesIndex(): Float64Array;
-  /** Returns the worst of some scenarios. */
+  /** Returns the mean of the worst scenarios. */
   tail(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
   /** Reports securities without a value of a datapoint. */
   missing(lack: MissingValues): void;
-  /** Returns true if a row without a scope covers a security and its group. Default: all. */
+  /** Returns true if a row without a scope covers a security and its group. Default: covers all. */
   covers?(name: number): boolean;
 }
 
@@ -66,11 +66,11 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   /** Unit of its slack. */
   readonly unit: 'fraction' | 'count' | 'value';
   readonly convex: boolean;
-  /** Set if its rows always measure trades from the previous solved weights. */
+  /** True if its rows always measure trades from the previous solved weights. */
   readonly tradesFromPrevious?: true;
-  /** Set if its rows measure scenarios, with the parameters that select them. */
+  /** Present if its rows measure scenarios: the parameters that select them. */
   readonly readsScenarios?: true;
-  /** Set if a single number limits both sides: `lower` is its negative. */
+  /** True if one number limits both sides: `lower` is its negative. */
   readonly isSymmetric?: true;
   readonly params: P;
   /** Parameters of a row that is watched and not solved, if its bounds are wider. */

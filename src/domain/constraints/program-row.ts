@@ -6,11 +6,11 @@ import type { TailGoal } from '../objectives/tail.js';
  */
 export interface Limit {
   readonly value: number;
-  /** Parameter behind the limit; null if there is none to move (a budget of one, an exclusion). */
+  /** Parameter of the limit; null if no parameter can change it (a budget of one, an exclusion). */
   readonly parameter: string | null;
   /** Change of `value` per unit of the parameter. */
   readonly slope: number;
-  /** Further parameters behind the limit. */
+  /** Further parameters of the limit. */
   readonly further?: FurtherParameters;
 }
 
@@ -27,7 +27,7 @@ export function slopesOf({ parameter, slope, further }: Limit): readonly (readon
   return [...(parameter === null ? [] : [[parameter, slope] as const]), ...Object.entries(further?.slopes ?? {})];
 }
 
-/** Returns true if no parameter moves a limit: it can only be widened. */
+/** Returns true if no parameter changes the limit, so that it can only be widened. */
 export function isStuck(limit: Limit): boolean {
   return slopesOf(limit).every(([, slope]) => slope === 0);
 }
@@ -55,8 +55,8 @@ export interface LinearRow {
   readonly member: Member;
   /**
    * Present if the client's bound multiplies the invested weight: the client's value is numerator'w / denominator'w,
-   * and the row compares (numerator - bound * scale * denominator)'w with zero. The slopes of its limits are those of a
-   * weight of one: the bound moves the coefficients and leaves the value.
+   * and the row compares (numerator - bound * scale * denominator)'w with zero. The slopes of its limits are those at
+   * weight 1, because the bound changes the coefficients and not the value.
    */
   readonly average?: Average;
 }
@@ -96,7 +96,7 @@ export interface NormRow {
   readonly member: Member;
 }
 
-/** Row on the average of the worst scenarios, losses or drawdowns: at most `limit`. */
+/** Row that limits the average of the worst scenarios, losses or drawdowns to at most `limit`. */
 export interface TailRow {
   readonly form: 'tail';
   readonly goal: TailGoal;
@@ -113,14 +113,14 @@ export interface CountRow {
   readonly member: Member;
 }
 
-/** Every held security has at least `threshold`. */
+/** Every held security has a weight of at least `threshold`. */
 export interface ThresholdRow {
   readonly form: 'threshold';
   readonly threshold: number;
   readonly member: Member;
 }
 
-/** No security above `single`; securities above `trigger` sum to at most `aggregate`. */
+/** No weight is above `single`, and weights above `trigger` sum to at most `aggregate`. */
 export interface ConcentrationRow {
   readonly form: 'concentration';
   readonly single: number;

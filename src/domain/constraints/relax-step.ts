@@ -23,7 +23,7 @@ export const RelaxEntry = z
   .meta({ id: 'RelaxEntry', description: 'Constraint row with the limits to try if the problem is infeasible.' });
 export type RelaxEntry = z.infer<typeof RelaxEntry>;
 
-/** In the order of trial; each step keeps those before it. */
+/** Entries in the order of trial. Each step keeps the previous steps. */
 export const RelaxEntries = z.array(RelaxEntry).max(ENTRIES_MAX);
 
 /** Parameters that may be the main limit of a row: the first that a class has. */

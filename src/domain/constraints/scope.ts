@@ -55,11 +55,11 @@ interface Trade {
   readonly parameter: string;
   /** Change of `room` per unit of the parameter. */
   readonly slope: number;
-  /** Other parameters of the room. */
+  /** Other parameters on which `room` depends. */
   readonly further?: FurtherParameters;
 }
 
-/** Returns bounds of one weight that may move by `room` either way. */
+/** Returns the bounds of one weight that may change by `room` in either direction. */
 export function tradeBounds(trade: Trade, { identifiers }: RowContext): NameRow {
   return {
     form: 'name',

@@ -12,7 +12,7 @@ export interface ConstraintCheck {
   readonly path: string;
   /** Constituents of the index, if known: other identifiers give a warning. */
   readonly identifiers?: ReadonlySet<string>;
-  /** True if the rows are watched and not solved. */
+  /** True if the rows are monitored instead of solved. */
   readonly areWatched?: boolean;
   /** True if bounds may follow a path: for rows that are solved on successive dates. */
   readonly followPaths?: boolean;
@@ -44,7 +44,7 @@ function validateRow(
   return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
 }
 
-/** Reports bounds along a path if there is only one date. */
+/** Reports bounds along a path if the problem has only one date. */
 function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];

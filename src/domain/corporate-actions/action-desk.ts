@@ -76,7 +76,7 @@ export interface FlagTerms {
   /** Other actions of the security. */
   readonly others: readonly CorporateAction[];
   readonly isSession: (day: Day) => boolean;
-  /** Last close of the security before the ex-date; NaN if there is none. */
+  /** True if the store has a security with this identifier. */
   readonly closeBefore: number;
   /** True if the store has a security of the identifier. */
   readonly isKnown: (identifier: string) => boolean;
@@ -87,7 +87,7 @@ const DIVIDEND_MAX = 0.2;
 /** Multipliers of shares outside this range are flagged. */
 const RATIO_MAX = 100;
 
-/** Reasons to look at an action before it takes effect. */
+/** Returns the reasons to review an action before it takes effect. */
 export function flagsOf(action: CorporateAction, terms: FlagTerms): string[] {
   const { type, exDay, value, payDay, announcedDay, related } = action;
   const { others, isSession, closeBefore, isKnown } = terms;

@@ -16,13 +16,13 @@ export type ActionChoice = keyof typeof ACTION_CHOICES;
 export interface AfterChoice {
   readonly choice: ActionChoice;
   readonly weight: number;
-  /** Shares over those before. */
+  /** Shares after over shares before. */
   readonly shares: number;
-  /** Cash per share held before, in the currency of the security; negative if it is paid. */
+  /** Cash per share held before, in the currency of the security; negative if the holder pays it. */
   readonly cash: number;
-  /** Weights of the other securities over those before. */
+  /** Weights of the other securities after over before. */
   readonly others: number;
-  /** Shares received of another security; null if none. */
+  /** Shares received in another security; null if none. */
   readonly received: Received | null;
 }
 
@@ -33,9 +33,9 @@ export interface Offer {
 }
 
 /**
- * Finds offers of cash or shares: an acquisition and a merger of one security on one ex-date, of which a holder elects
- * one.
- * @returns offers by either of their actions
+ * Finds offers of cash or shares: an acquisition and a merger of one security on one ex-date, between which a holder
+ * chooses.
+ * @returns offers by either action
  */
 export function offersOf(actions: readonly CorporateAction[]): ReadonlyMap<CorporateAction, Offer> {
   const sides = new Map<string, Partial<Offer>>();
@@ -74,7 +74,7 @@ export function rightsChoices(action: CorporateAction, { weight, price }: Before
 }
 
 /**
- * Returns the choices for a dividend that may be taken in shares, at the price without it; empty if there is no such
+ * Returns the choices for a dividend that may be taken in shares, at the ex-dividend price; empty if there is no such
  * choice.
  */
 export function scripChoices(

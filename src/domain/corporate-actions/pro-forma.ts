@@ -15,7 +15,7 @@ export interface BeforeAction {
   /** Fraction withheld from an ordinary dividend of the security. */
   readonly withheld: number;
   readonly growth: GrowthTerms;
-  /** True if prices already include spun-off securities: nothing enters the index for them. */
+  /** True if prices already include spun-off securities, which then do not enter the index. */
   readonly isTotal?: boolean;
 }
 
@@ -24,22 +24,22 @@ export interface BeforeAction {
  */
 export type WorthOf = (identifier: string) => number | null;
 
-/** Shares of another security. */
+/** Shares received in another security. */
 export interface Received {
   readonly identifier: string;
   /** Shares received per share held before. */
   readonly ratio: number;
   /**
-   * Weight of the received shares in addition to those already held; for a future action after cash has bought the
-   * others.
+   * Weight of the received shares in addition to those already held. For a future action, the weight after cash has
+   * bought other securities.
    */
   readonly weight: number;
 }
 
-/** Index after an action, at prices that move only by it. */
+/** Index after an action, if no price changes for any other reason. */
 export interface ProForma {
   readonly weight: number | null;
-  /** Index shares of the security over those before. */
+  /** Index shares of the security after over before. */
   readonly shares: number | null;
   /** Divisor over the divisor before. */
   readonly divisor: number | null;
@@ -53,9 +53,9 @@ const UNCHANGED = { shares: 1, divisor: 1, ...STAYS };
 const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS };
 
 /**
- * Computes the effect of an action on an index. Cash that the level reinvests goes into the security; other cash leaves
- * the index, as tax withheld from a dividend does. Payments for a security that ends buy the others; an offer of cash
- * or shares pays shares. Null if the effect depends on a decision.
+ * Computes the effect of an action on an index. Cash that the level reinvests buys the security; other cash leaves the
+ * index, as withheld tax does. Payments for a security that ends buy the other securities. An offer of cash or shares
+ * pays shares. Returns null if the effect depends on a decision.
  */
 export function proForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
@@ -118,7 +118,7 @@ function ended(
   return { weight: 0, shares: 0, divisor: withoutName(weight, proceeds / price), proceeds, received: null };
 }
 
-/** Returns the divisor after a security left at a price over the divisor before; null if nothing else is held. */
+/** Returns the divisor after over before the exit of a security at a price; null if nothing else is held. */
 function withoutName(weight: number, moved: number): number | null {
   const others = 1 - weight;
   const level = others + weight * moved;
@@ -137,7 +137,7 @@ export function taken(
   return { identifier, ratio, weight: (weight * ratio * each) / (1 - weight + weight * ratio * each) };
 }
 
-/** Returns the fraction of an ordinary dividend that a level reinvests. Short positions pay it in full. */
+/** Returns the fraction of an ordinary dividend that a level reinvests. Short positions pay the full dividend. */
 export function reinvestedOf(
   variant: ReturnVariant,
   { weight, withheld }: { readonly weight: number; readonly withheld: number },
@@ -156,7 +156,10 @@ function afterOpening(action: CorporateAction, { weight, price, growth }: Before
   return { ...STAYS, weight: (weight * opening) / divisor, shares, divisor };
 }
 
-/** Applies an ordinary dividend that the whole index reinvests: the price falls by it, shares and divisor stay. */
+/**
+ * Applies an ordinary dividend that the whole index reinvests: the price falls by it, and shares and divisor are
+ * unchanged.
+ */
 function afterPayment({ weight, price }: BeforeAction, cash: number): ProForma {
   const paid = cash / price;
   if (!(paid < 1)) return UNKNOWN;
@@ -179,8 +182,8 @@ function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinve
 }
 
 /**
- * Returns the unit of index shares after an action over that before: market values if all return variants share them,
- * otherwise levels.
+ * Returns the unit of index shares after over before an action: market value if all return variants share it, otherwise
+ * level.
  */
 function unitOf({ reinvestment }: GrowthTerms, divisor: number): number {
   return reinvestment === 'index' ? divisor : 1;
@@ -203,8 +206,8 @@ export function exRights(price: number, { ratio, subscription }: RightsTerms): n
 }
 
 /**
- * Applies a rights issue as levels grow: relative to the theoretical ex-rights price. The subscription enters the
- * divisor with the new shares.
+ * Applies a rights issue as in levels: relative to the theoretical ex-rights price. The subscription enters the divisor
+ * with the new shares.
  */
 function afterRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;

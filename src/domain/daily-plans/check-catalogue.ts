@@ -12,7 +12,7 @@ import { secondSource } from './checks/second-source.js';
 import { staleness } from './checks/staleness.js';
 import { weights } from './checks/weights.js';
 
-/** Every kind of check, in the order in which they are made. */
+/** All kinds of check, in the order in which they are performed. */
 export const CHECK_CATALOGUE = {
   coverage,
   staleness,
@@ -50,7 +50,9 @@ export const checkKindOf = (name: CheckName): CheckKind<Check> => CHECK_CATALOGU
 /** Checks that a plan has to name: they need a parameter, or a desk that confirms actions. */
 const NAMED_ONLY: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
 
-/** Checks of a step that names none: all but those, of the run only where there is one. */
+/**
+ * Returns the checks of a step that lists none: all except those that need a run, which are included if there is one.
+ */
 export const standardChecks = (hasRun: boolean): readonly Check[] =>
   CHECK_NAMES.filter((name) => !NAMED_ONLY.has(name) && (hasRun || !checkKindOf(name).needsRun)).map(
     (check) => checkKindOf(check).schema.parse({ check }) as Check,

@@ -5,8 +5,8 @@ import { ScheduleDocument } from './schedule-document.js';
 import { STEP_TYPES } from './step-catalogue.js';
 
 /**
- * `waiting`: it resumes at `next_attempt_at`. `blocked`: something holds indices back; it is looked at again then.
- * `missed`: it was too old to be caught up.
+ * `waiting`: it resumes at `next_attempt_at`. `blocked`: indices are held back until the next check at that time.
+ * `missed`: it was too old to catch up.
  */
 export const DAY_STATES = ['waiting', 'running', 'blocked', 'done', 'skipped', 'missed'] as const;
 
@@ -14,7 +14,7 @@ export const STEP_STATES = ['pending', 'running', 'waiting', 'failed', 'done'] a
 export const ITEM_STATES = ['waiting', 'blocked', 'failed', 'done'] as const;
 export type ItemState = (typeof ITEM_STATES)[number];
 
-/** A file that a step has made. */
+/** File that a step wrote. */
 const MadeFile = z
   .strictObject({
     name: z.string().meta({ description: 'Name of the file.' }),
@@ -88,7 +88,7 @@ export const Waiver = z
   .meta({ id: 'Waiver' });
 export type Waiver = z.infer<typeof Waiver>;
 
-/** An index that is held back, and why. */
+/** Index that is held back, with the reason. */
 export const HeldIndex = z
   .strictObject({
     index_id: z.string(),
@@ -133,7 +133,7 @@ export const ScheduleDaySummary = z
   .meta({ id: 'ScheduleDaySummary' });
 export type ScheduleDaySummary = z.infer<typeof ScheduleDaySummary>;
 
-/** A process that performs a day keeps others from it until its lease ends. */
+/** Lease on a day: no other process performs the day until it ends. */
 const Lease = z.strictObject({ holder: z.string(), until: z.string() });
 
 export const DayDocument = z.strictObject({
@@ -145,18 +145,18 @@ export const DayDocument = z.strictObject({
 });
 export type DayDocument = z.infer<typeof DayDocument>;
 
-/** Which days of a schedule were begun: the engine looks at the open ones only. */
+/** Progress of a schedule. The engine reads only its open days. */
 export const ScheduleState = z.strictObject({
   /** Last session that has a day; null before the first. */
   through: IsoDate.nullable(),
   /** Sessions whose days have not ended, ascending. */
   open: z.array(IsoDate),
-  /** Sessions before this one have no files; absent before the first look. */
+  /** Sessions before this one have no files; absent before the first search for old files. */
   files_from: IsoDate.optional(),
-  /** Day on which old files were last looked for. */
+  /** Day of the last search for old files. */
   pruned_on: IsoDate.optional(),
 });
 export type ScheduleState = z.infer<typeof ScheduleState>;
 
-/** Lines kept of a step. */
+/** Maximum number of log lines stored for a step. */
 export const LOG_LINES_MAX = 100;

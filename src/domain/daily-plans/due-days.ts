@@ -4,7 +4,7 @@ import { dayFrom, formatDay, type Day } from '../time/days.js';
 import { instantOf, localDay } from '../time/local-time.js';
 import type { ScheduleDocument } from './schedule-document.js';
 
-/** A session whose day is to begin. */
+/** Session whose day is due to begin. */
 export interface DueDay {
   readonly date: string;
   readonly dueMs: number;
@@ -13,7 +13,7 @@ export interface DueDay {
 
 type Plan = Pick<ScheduleDocument, 'at' | 'day_offset' | 'time_zone' | 'deadline_minutes'>;
 
-/** When the day of a session begins and is to be done. */
+/** Returns when the day of a session begins and its deadline. */
 export function dueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>): DueDay {
   const zone = plan.time_zone ?? calendar.tz;
   const dueMs = instantOf({ day: session + plan.day_offset, time: plan.at, zone });
@@ -22,7 +22,7 @@ export function dueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>)
 }
 
 /**
- * Sessions after one whose days are due, ascending.
+ * Returns the sessions after one whose days are due, ascending.
  * @param after last session that has a day; null before the first
  */
 export function dueDays(
@@ -41,7 +41,7 @@ export function dueDays(
   return due;
 }
 
-/** The first session whose day is not due yet; undefined at the end of the calendar. */
+/** Returns the first session whose day is not due yet; undefined at the end of the calendar. */
 export function nextDay(plan: ScheduleDocument, calendar: Calendar, nowMs: number): DueDay | undefined {
   const { sessions } = calendar;
   const from = Math.max(localDay(plan.time_zone ?? calendar.tz, nowMs) - plan.day_offset - 1, dayFrom(plan.starts_on));

@@ -1,17 +1,17 @@
 /** Indices of a plan in the order in which they are computed and published. */
 export interface FamilyOrder {
-  /** Each wave depends on earlier ones only; ids ascending in a wave. */
+  /** Waves of ids: each depends only on earlier waves. Ids ascend within a wave. */
   readonly waves: readonly (readonly string[])[];
-  /** All indices of the plan that an index is made from, directly or through others. */
+  /** All indices of the plan on which an index depends, directly or indirectly. */
   readonly ancestors: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /**
- * Orders a family: parents before derived indices, overlays and blends. Dependencies outside the plan count through what
- * they depend on themselves.
- * @param ids of the plan, each once
- * @param parentsOf indices that an index is made from, of the plan or not
- * @returns indices of a circle, which no definition has, in the last wave
+ * Orders a family: parents before derived indices, overlays and blends. Dependencies outside the plan are followed to
+ * the plan's indices behind them.
+ * @param ids indices of the plan, without duplicates
+ * @param parentsOf indices on which an index depends, in the plan or not
+ * @returns waves; indices of a circle, which valid definitions exclude, are in the last wave
  */
 export function familyOrder(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
   const planned = new Set(ids);

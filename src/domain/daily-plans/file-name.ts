@@ -2,7 +2,7 @@ import { civilOf, type Day } from '../time/days.js';
 
 /** Placeholders of a pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
 const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
-/** YYYY is read as YY twice: with a separate alternative, the time of a refusal would grow exponentially. */
+/** YYYY is matched as YY twice: with a separate alternative, the time to reject a text would grow exponentially. */
 const DATE_FORMAT = /^(?:YY|MM|DD|[-_.])+$/;
 
 /** Characters of a file name that every file system and every SFTP server accepts. */
@@ -16,7 +16,10 @@ export function patternProblem(pattern: string): string | undefined {
   return 'a file name has letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
 }
 
-/** Reason a pattern of a path is refused: folders and a name, with the placeholders of a name, {file} and {client}. */
+/**
+ * Returns the problem of a path pattern, which consists of folders and a name with placeholders, including {file} and
+ * {client}; undefined if it is valid.
+ */
 export function pathProblem(pattern: string): string | undefined {
   const problem = formatProblem(pattern);
   if (problem !== undefined) return problem;
@@ -61,7 +64,7 @@ export function pathFrom(
   return fileNameFrom(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => own[name]!);
 }
 
-/** The name of a file by its pattern. `{date}` alone is `YYYY-MM-DD`. */
+/** Returns the name of a file from its pattern. `{date}` without a format is `YYYY-MM-DD`. */
 export function fileNameFrom(pattern: string, { schedule, index, table, day }: FileNameTerms): string {
   const values: Record<string, string> = { schedule, table, index: index ?? schedule };
   return pattern.replaceAll(PLACEHOLDER, (_, name: string, format: string | undefined) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Decisions of people about a day. Each is kept for ever, with its reason. */
+/** Decisions by people about a day. Each is kept permanently, with its reason. */
 export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip', 'waive'] as const;
 
 /** A decision of a person about a schedule. */

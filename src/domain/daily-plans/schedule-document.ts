@@ -3,7 +3,7 @@ import { Id, IsoDate } from '../schema/shape.js';
 import { LOCAL_TIME_PATTERN } from '../time/local-time.js';
 import { Step } from './step-catalogue.js';
 
-/** Maximum number of indices of one plan: that of one request. */
+/** Maximum number of indices of one plan, equal to the maximum of one request. */
 export const PLAN_INDICES_MAX = 500;
 const STEPS_MAX = 32;
 /** Sessions that are caught up: a year. */

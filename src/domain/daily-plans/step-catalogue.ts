@@ -9,7 +9,7 @@ import { refresh } from './steps/refresh.js';
 import { render } from './steps/render.js';
 import { run } from './steps/run.js';
 
-/** Every kind of step. One that nothing performs does not compile (`src/services/daily-plans/performers.ts`). */
+/** All kinds of step. Compilation fails for a kind without a performer (`src/services/daily-plans/performers.ts`). */
 export const STEP_CATALOGUE = { refresh, checks, run, compare, publish, export: exportFiles, render, deliver } as const;
 
 export type StepType = keyof typeof STEP_CATALOGUE;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Scopes that a step may need; the same words as those of keys. */
+/** Scopes that a step may need, named like the scopes of keys. */
 export type StepScope = 'read' | 'run' | 'data' | 'publish';
 
 /** One kind of step. The code that performs it is in `src/services/daily-plans/steps/`. */
@@ -10,7 +10,7 @@ export interface StepKind {
   readonly help: string;
   /** Scope that a key needs to store a plan with the step: a schedule cannot exceed the rights of its author. */
   readonly scope: StepScope;
-  /** True if each round of a day performs it again, for indices and files that are not done. */
+  /** True if every round of a day repeats the step for indices and files that are not done. */
   readonly repeats: boolean;
 }
 

@@ -1,19 +1,19 @@
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Marks a security whose first price bar has not been searched. */
+/** Marks a security whose first price bar has not been looked up. */
 const UNKNOWN = -1;
 
 interface AgeSeries {
   fill(session: number, columns: Int32Array, out: Float64Array): void;
 }
 
-/** Returns sessions since the first price bar: 0 on it, missing before it. */
+/** Returns the number of sessions since the first price bar: 0 on its session, missing before it. */
 export function ageSeries({ market, rowOf, names }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
   const first = new Int32Array(names).fill(UNKNOWN);
   /**
-   * Read from the bars themselves: in a market that starts at a later session, securities may be older.
-   * @cost the sessions before it
+   * Searches the bars before the axis too: if the market starts at a later session, securities may be older.
+   * @cost the sessions before the axis
    */
   const firstBar = (column: number): number => {
     for (let session = 0; session < rowOf.length; session++) {

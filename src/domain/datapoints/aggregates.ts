@@ -31,7 +31,7 @@ export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, S
   std: deviation,
 };
 
-/** Statistic of one window: the cells from `from` to before `to`. */
+/** Computes the statistic of one window, the cells from `from` to `to` (exclusive). */
 type OfOne = (cells: Float64Array, from: number, to: number, enough: number) => number;
 
 function each(ofOne: OfOne): Statistic {
@@ -94,9 +94,9 @@ export function product({ cells, starts, length, enough }: Windows, out: Float64
 }
 
 /**
- * Computes the sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value:
- * a constant series gives exactly 0, and since that value is in the sample, the difference of the sums loses at most a
- * factor of the count in accuracy. Two windows are processed at a time, so that neither waits for its last addition.
+ * Computes the sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value,
+ * so that a constant series gives exactly 0. Because that value is in the sample, the difference of the sums loses
+ * accuracy by at most a factor of the count. Two windows are processed at a time to overlap the latency of additions.
  */
 export function deviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   const least = Math.max(2, enough);
@@ -144,7 +144,7 @@ function rootOfVariance(squares: number, sum: number, count: number): number {
 /** Memory for the values of one window while their median is selected. */
 let scratch = new Float64Array(256);
 
-/** Returns the middle value; the mean of the two middle ones for an even count. */
+/** Returns the median; for an even count, the mean of the two middle values. */
 function median(cells: Float64Array, from: number, to: number, enough: number): number {
   if (scratch.length < to - from) scratch = new Float64Array(2 * (to - from));
   let count = 0;
@@ -158,7 +158,9 @@ function median(cells: Float64Array, from: number, to: number, enough: number): 
 /** Number of values up to which buckets are not worth clearing. */
 const FEW = 24;
 
-/** Buckets into which values are sorted by size: a year of values leaves about four in the middle bucket. */
+/**
+ * Number of buckets into which values are sorted by size. The middle bucket of a year of values has about four of them.
+ */
 const BUCKETS = 64;
 
 const inBucket = new Int32Array(BUCKETS);
@@ -179,7 +181,7 @@ export function medianOf(values: Float64Array, count: number): number {
     if (value > most) most = value;
   }
   const scale = (BUCKETS - 1) / (most - least);
-  // Equal values have no middle bucket, and infinite ones no bucket width.
+  // Equal values have no middle bucket, and infinite values have no bucket width.
   if (!(scale > 0 && scale < Infinity)) return middleOf(values, { from: 0, to: count - 1, upper, count });
   inBucket.fill(0);
   for (let i = 0; i < count; i++) inBucket[((values[i]! - least) * scale) | 0]!++;

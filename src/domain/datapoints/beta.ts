@@ -111,7 +111,8 @@ function movesOf(market: Float64Array): MarketMoves | null {
 }
 
 /**
- * Computes `slope` for complete groups of four securities; NaN for one that lacks a return, and for the remaining ones.
+ * Computes `slope` for complete groups of four securities; NaN for securities that lack a return, and for those beyond
+ * the last complete group.
  * @param out [n], of NaN
  */
 function slopesByFour(

@@ -50,11 +50,11 @@ export interface CrossSection {
   numbers(field: DatapointExpression, columns: Int32Array): Float64Array;
   /** Same in index currency: a price read as money. */
   money(field: DatapointExpression, columns: Int32Array): Float64Array;
-  /** Returns FALSE, TRUE or UNKNOWN of a condition, [n]. */
+  /** Returns FALSE, TRUE or UNKNOWN for a condition, [n]. */
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   /** Returns any datapoint as stored, null where missing, [n]. */
   values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns the positions of values from best to worst, as `ranked` does, and caches them by the array of values. */
+  /** Returns the positions of values from best to worst in the order of `ranked`, cached by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
   /** Returns the groups of the securities by a datapoint: one for each value, and one for missing values. */
   groups(field: DatapointExpression, columns: Int32Array): Grouping;
@@ -81,8 +81,8 @@ export interface Ordering {
 export interface CrossSections {
   at(session: number, universe: Int32Array): CrossSection;
   /**
-   * Returns the latest values of a datapoint by session, as `numbers` returns for each; null for one over a window,
-   * whose sessions must be requested one at a time.
+   * Returns the latest values of a datapoint by session, as `numbers` returns them; null for a datapoint over a window,
+   * which must be requested session by session.
    */
   latest(name: string): LatestValues | null;
 }
@@ -121,7 +121,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     windowsOf(series, session) {
-      // Most uses are about one decision: windows are cached from the second decision on.
+      // Most uses concern one decision: windows are cached from the second decision on.
       if (session === firstSession) return glanceAt(series);
       const known = trails.get(series) ?? createTrail(series, sm.names);
       trails.set(series, known);
@@ -191,7 +191,7 @@ function crossSection(
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
 
-  /** The selection only shrinks, so a vector computed for an earlier selection contains the later ones. */
+  /** The selection only shrinks, so a vector computed for an earlier selection contains all later ones. */
   const cacheValue = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
     const known = cache.get(key);
     const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);

@@ -9,18 +9,18 @@ import { halfOf } from './windows.js';
 import { readsOfExpression } from './expressions/reads.js';
 import { isField, requestOf, type DatapointExpression } from './expressions/tree.js';
 
-/** Dates behind one value: those of the bars, rows or events from which it was read. */
+/** Dates on which a value is based: those of the bars, rows or events that were read. */
 export interface DatapointRead {
   /** First date read; equals `to` for a single value; null if nothing was found. */
   readonly from: string | null;
   readonly to: string | null;
   /** Number of values found between them. */
   readonly observations: number;
-  /** First later session on which the history of the security can be long enough; null if it is not too short. */
+  /** First later session on which the history of the security can be long enough; null if it is long enough now. */
   readonly knownFrom: string | null;
 }
 
-/** Returns the dates behind an expression: those of everything that it reads, combined. */
+/** Returns the dates on which an expression is based: the union over everything that it reads. */
 export function expressionRead(
   shared: Shared,
   asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
@@ -104,7 +104,7 @@ function firstBar({ lastBar, names }: SessionMarket, column: number): number {
   return NaN;
 }
 
-/** Returns the day of a session that may be after the data; null beyond the calendar. */
+/** Returns the day of a session that may be after the last session of the data; null beyond the calendar. */
 function dayAt({ sessions, calendar }: SessionMarket, session: number): string | null {
   const from = firstAtLeast(calendar.sessions, sessions[0]!);
   const day = calendar.sessions[from + session];

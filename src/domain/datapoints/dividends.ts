@@ -26,9 +26,7 @@ export interface DividendHistory {
    * @cost O(dividends of the security)
    */
   byYear(column: number, day: Day): ReadonlyMap<number, number>;
-  /**
-   * Returns true if an ordinary dividend went ex in the days from `start` to `end`, both included. @throws BeforeMarket
-   */
+  /** Returns true if an ordinary dividend went ex between `start` and `end`, inclusive. @throws BeforeMarket */
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
 
@@ -45,7 +43,7 @@ interface Events {
   readonly ratios: Float64Array;
 }
 
-/** Keyed by market: it depends on nothing else. */
+/** Cached by market, on which alone it depends. */
 const histories = new WeakMap<MarketData, DividendHistory>();
 
 /** @cost O(actions) once; a look-up is O(log actions of the security + actions in the window). */
@@ -72,7 +70,7 @@ function historyOf(market: MarketData): DividendHistory {
     today = day;
     return yearBefore;
   };
-  /** First day whose twelve months no longer include an ex-date, by ex-date: securities share many of them. */
+  /** Cache by ex-date, because securities share many ex-dates: first day whose twelve months exclude the ex-date. */
   const leftOn = new Map<Day, Day>();
   const leavingOn = (exDay: Day): Day => {
     const day = leftOn.get(exDay) ?? dayLeft(exDay);
@@ -158,8 +156,8 @@ export function yearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: 
 }
 
 /**
- * Returns the first day whose twelve months no longer include an ex-date: not always the same date, for example for 29
- * February.
+ * Returns the first day whose twelve months exclude an ex-date. This is not always the same date a year later, for
+ * example for 29 February.
  */
 function dayLeft(exDay: Day): Day {
   let day = addMonths(exDay, 12);
@@ -167,7 +165,7 @@ function dayLeft(exDay: Day): Day {
   return day;
 }
 
-/** In a store with split-adjusted prices the amounts are already on the adjusted basis. */
+/** In a store with split-adjusted prices, amounts are already adjusted. */
 function eventsByColumn(market: MarketData): Events[] {
   const positions = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const cash = market.identifiers.map((): { day: Day; value: number }[] => []);

@@ -37,7 +37,7 @@ export interface IndexWeights {
 
 export const NO_CONTEXT: DecisionContext = { incumbents: null, indexWeights: () => null };
 
-/** Datapoints of one session that come directly from the market. */
+/** Datapoints of one session that are read directly from the market. */
 export interface Leaves {
   readonly day: Day;
   readonly universe: Int32Array;
@@ -76,7 +76,7 @@ export interface ExpressionSection {
 /** Expressions behind datapoints that a document defines. */
 export interface NamedDatapoints {
   readonly definitions: ReadonlyMap<string, ExpressionNode>;
-  /** Returns the expression of a datapoint; null if it comes directly from the market. */
+  /** Returns the expression of a datapoint; null if it is read directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
   /** Returns true if a node is arithmetic of columns and constants only, including everything that it refers to. */
   isArithmetic(node: ExpressionNode): boolean;
@@ -125,7 +125,7 @@ function apply(definition: ExpressionNode, { lag, window, aggregate, transform }
   return transform === 'none' ? read : createFunctionCall(transform, [read], {});
 }
 
-/** Evaluates expressions of datapoints from those of the market. */
+/** Evaluates expressions over the datapoints of the market. */
 export function expressionSection(leaves: Leaves, named: NamedDatapoints, context: DecisionContext): ExpressionSection {
   const { expanded } = named;
   const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();

@@ -6,7 +6,7 @@ import type { FieldRequest } from './field-request.js';
 import { constant, product, type Series } from './series.js';
 
 export interface SeriesSource {
-  /** Returns the expression of a datapoint; null if it comes directly from the market. */
+  /** Returns the expression of a datapoint; null if it is read directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
   /** Returns the values of a numeric datapoint as stated by each session. */
   trailing(field: FieldRequest): Series;

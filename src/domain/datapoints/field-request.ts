@@ -31,12 +31,12 @@ export const DERIVED_NAMES = [
 ] as const;
 export type DerivedName = (typeof DERIVED_NAMES)[number];
 
-/** Returns of one session, with and without dividends: not statistics over a window. */
+/** Returns of single sessions, with and without dividends, as opposed to statistics over a window. */
 export type SessionReturn = 'RETURN' | 'PRICE_RETURN';
 export const isSessionReturn = (name: string): name is SessionReturn => name === 'RETURN' || name === 'PRICE_RETURN';
 
 /**
- * Returns true if the value of a datapoint depends on the requested universe, unless the store has a column of its
+ * Returns true if the value of a datapoint depends on the requested universe, unless the store has a column with its
  * name.
  */
 export const isRelative = (name: string): boolean => name === ('BETA' satisfies DerivedName);
@@ -119,7 +119,7 @@ export function latest(name: string, rest: Partial<FieldRequest> = {}): FieldReq
   return { name, dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none', ...rest };
 }
 
-/** Returns true if the request is for a derived datapoint that reads `window` itself. */
+/** Returns true if the request names a derived datapoint that interprets `window` itself. */
 export function isWindowed(field: Pick<FieldRequest, 'name' | 'dataset'>): boolean {
   return WINDOWED.has(field.name) && (field.dataset === null || field.dataset === 'derived');
 }

@@ -5,11 +5,11 @@ import type { ComparisonNode, DatapointExpression, ExpressionNode } from './expr
 /** Use of a datapoint by a rule or weighting. */
 export interface FieldUse {
   readonly field: DatapointExpression;
-  /** Parameter that names the field, below `params`; empty if the class itself names it. */
+  /** Parameter that names the field, below `params`; empty if the class itself determines the field. */
   readonly path: string;
   /** Use by the class: as a number, as a category, or of any type. */
   readonly as: 'number' | 'category' | 'any' | 'condition';
-  /** True if the value is read as money in index currency, whatever the datapoint. */
+  /** True if the value is read as money in index currency, regardless of the datapoint. */
   readonly money: boolean;
   /** Comparison that uses the value, if there is one. */
   readonly comparison?: ComparisonNode;

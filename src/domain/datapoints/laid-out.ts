@@ -37,10 +37,7 @@ export interface LayOutInput {
   readonly places: Int32Array;
 }
 
-/**
- * Number of sessions read in parallel: as many values as a cache line contains, so that each line of a slot is written
- * once.
- */
+/** Number of sessions read together: as many values as a cache line holds, so that each line is written once. */
 const ROWS = 8;
 
 /** Memory for the sessions of a series without a panel, shared by all readers of the thread. */

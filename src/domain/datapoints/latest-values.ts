@@ -20,7 +20,7 @@ export function latestValues(latest: Latest): Float64Array {
   return values;
 }
 
-/** Writes the same into memory of the caller, [n]. */
+/** Writes the latest values into memory of the caller, [n]. */
 export function latestInto(values: Float64Array, latest: Latest): void {
   const { series, end, columns } = latest;
   series.fill(end, columns, values);
@@ -41,8 +41,8 @@ function carriedValue({ rebase, ...latest }: Latest, column: number): number {
 }
 
 /**
- * Returns the session of the latest valid value: within a maximum age, or of the latest bar while that prices the
- * security (its exchange may have been closed for longer); -1 if there is none.
+ * Returns the session of the latest valid value; -1 if there is none. A value is valid within a maximum age, or if it
+ * comes from the latest bar and that still prices the security (its exchange may have been closed for longer).
  */
 export function latestSession({
   sm,

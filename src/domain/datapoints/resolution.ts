@@ -38,7 +38,7 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   AGE: [],
 };
 
-/** Returns the column that a derived datapoint needs; any other name itself. */
+/** Returns the column that a derived datapoint needs; for any other name, the name itself. */
 export const columnBehind = (name: string): string =>
   isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? columnBehind(COLUMNS_NEEDED[name][0]!) : name;
 

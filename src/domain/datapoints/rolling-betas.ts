@@ -2,7 +2,7 @@ import { addAll, createRollingFolds, type Folding } from './rolling-folds.js';
 import type { Series } from './series.js';
 import type { Window } from './windows.js';
 
-/** Securities by their slots among those that are followed. */
+/** Window whose securities are given as slots among the followed ones. */
 export interface PlacedWindow extends Window {
   /** [n] */
   readonly places: Int32Array;
@@ -10,7 +10,7 @@ export interface PlacedWindow extends Window {
   readonly universe: Int32Array;
 }
 
-/** Slopes of returns on those of a market, [n]. */
+/** Computes slopes of returns against market returns, [n]. */
 export type RollingBetas = (window: PlacedWindow) => Float64Array;
 
 /** Variance of the market below which it counts as constant. */
@@ -28,11 +28,11 @@ const LEFT_MIN = 1 / 16;
 const STEP = 16;
 
 /**
- * Sums the returns of each security and their products with those of the market over rolling windows. The market sums
- * are the same for all securities that lack no session, and are corrected for the others.
+ * Sums the returns of each security, and their products with market returns, over rolling windows. Market sums are
+ * shared by all securities without missing sessions, and corrected for the others.
  * @param followed securities, ascending
  * @param length length of every window
- * @cost a session costs its securities; if the universe changes, also the windows of all of them
+ * @cost per session, its securities; if the universe changes, also the windows of all of them
  */
 export function createRollingBetas(returns: Series, followed: Int32Array, length: number): RollingBetas {
   const rows = createRows(returns, followed, length);
@@ -91,7 +91,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     market.follow(universe);
     const whole = market.over(from, end);
     const window = { from, end, length, columns: followed };
-    // Returns are added whatever the universe is, except on sessions on which it has none.
+    // Returns are summed whether or not the universe changes, except on sessions without a universe.
     const sums = ofReturns.over({ ...window, version: whole[COUNT] === end - from + 1 ? null : universe }, own);
     const crossed = ofProducts.over({ ...window, version: universe }, products);
     absences.over(from, end);
@@ -125,7 +125,7 @@ function movedBy(market: MarketSums): number {
 }
 
 /**
- * @param own sum of the returns of a security @param products sum of products of those with the returns of the market
+ * @param own sum of the returns of a security @param products sum of the products of those returns with market returns
  */
 function slope(own: number, products: number, market: MarketSums): number {
   const moved = movedBy(market);
@@ -236,9 +236,9 @@ function meanOf(values: Float64Array, places: Int32Array): number {
 
 /** Sessions of a window on which securities have no return. */
 interface Absences {
-  /** Latest such session of each security, -1 if there is none, [names]. */
+  /** Latest session that each security lacks, -1 if there is none, [names]. */
   readonly latest: Int32Array;
-  /** Moves to this window. @cost its last session if it follows that of the previous window */
+  /** Advances to this window. @cost one session if the window follows the previous one */
   over(from: number, end: number): void;
   /** Returns the market sums over the other sessions. */
   without(place: number, whole: MarketSums, out: MarketSums): void;
@@ -262,7 +262,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
   const met = new Int32Array(names).fill(-1);
   let [first, last] = [0, -1];
 
-  /** Returns the first such session of a security in the window. */
+  /** Removes the sessions before the window and returns the first remaining one of the security. */
   const forget = (place: number): number => {
     let at = Math.max(gone[place]!, come[place]! - length);
     while (at !== come[place] && sessions[place * length + (at % length)]! < first) at++;
@@ -300,7 +300,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
       const begun = forget(place);
       const lacking = come[place]! - begun;
       const latest = met[place]!;
-      // Most securities that lack sessions were listed within the window: they lack its beginning.
+      // Most securities with missing sessions were listed within the window, so they lack its beginning.
       if (latest === first + lacking - 1) {
         market.since(latest + 1, out);
         return;

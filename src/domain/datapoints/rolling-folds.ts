@@ -26,7 +26,7 @@ export interface Folding {
 export interface RollingFolds {
   /**
    * Returns the numbers of a window, [n x width]; valid until the next call.
-   * @cost one session of values if the window ends on the session after the previous one, none if it ends on the same
+   * @cost one session of values if the window ends one session after the previous one, none if it ends on the same
    *   session, otherwise all of its sessions
    */
   over(window: RolledWindow, folding: Folding): Float64Array;
@@ -100,7 +100,7 @@ function createSuffixes({
 }: Pick<Suffixes, 'stride' | 'length'> & { readonly step: number }): Suffixes {
   /** Sums of the last `k * step` sessions of the block, [k]. */
   const kept = new Float64Array(stride * (Math.floor(length / step) + 1));
-  /** Sums between two of those, each with one session more. */
+  /** Sums between two cached ones; each adds one session. */
   const between = new Float64Array(stride * (step - 1));
   /** Session count at which `between` begins; negative if there is none. */
   let begun = -1;

@@ -15,8 +15,8 @@ export interface MarketWindow extends StatisticWindow {
 }
 
 /**
- * BETA, VOLATILITY and the product behind MOMENTUM for consecutive sessions; null if there is not enough memory or a
- * security is not followed.
+ * Computes BETA, VOLATILITY and the product behind MOMENTUM for consecutive sessions; null if memory is insufficient or
+ * a security is not followed.
  */
 export interface RollingStatistics {
   volatilities(window: StatisticWindow): Float64Array | null;
@@ -45,8 +45,8 @@ export function createRollingStatistics(
   followed: Int32Array,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingStatistics {
-  // Securities that come and go cause no recomputation if all are followed: each costs as much per session as a held
-  // one costs per window.
+  // If all securities that may enter are followed, their entries and exits cause no recomputation: each followed
+  // security costs as much per session as a held one costs per window.
   const placesOf = placesAmong(followed);
   const ofVolatility = createRolling(followed);
   const ofGrowth = createRolling(followed);

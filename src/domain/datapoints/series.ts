@@ -13,7 +13,7 @@ import type { ExpressionNode } from './expressions/tree.js';
 /** Numeric datapoint as dated values: as stated by each session, without carrying. */
 export interface Series {
   /**
-   * Writes the values of one session for some columns, NaN where there is none.
+   * Writes the values of one session for some columns, NaN for missing values.
    * @param columns Columns, ascending, [n].
    * @param out [n], overwritten.
    */
@@ -28,7 +28,7 @@ export interface SeriesPanel {
   rowAt(session: number): number;
   /** Constant to subtract from a cell to get the value. */
   readonly less: number;
-  /** Cells that are not values, in addition to NaN; null if there are none. */
+  /** Cells that do not count as values, in addition to NaN; null if there are none. */
   readonly gaps: Pick<ReturnGaps, 'of' | 'clear'> | null;
 }
 
@@ -44,13 +44,11 @@ export interface SeriesTerms {
   readonly growth: () => Float64Array;
   /** Cells that are not returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
-  /** Both without dividends. */
+  /** Price returns and their growth, without dividends. */
   readonly price: Pick<SeriesTerms, 'growth' | 'gaps'>;
-  /**
-   * Securities whose VOLATILITY, MOMENTUM and BETA are summed over rolling windows, ascending; null if there are none.
-   */
+  /** Securities whose VOLATILITY, MOMENTUM and BETA are summed over rolling windows, ascending; null if none are. */
   readonly followed: Int32Array | null;
-  /** Sessions for which a FREE_FLOAT stays valid. */
+  /** Maximum age of a FREE_FLOAT, in sessions. */
   readonly maxStaleSessions: number;
   /** Sessions for which the latest bar prices a suspended constituent. Default: the same as for others. */
   readonly suspendedSessions?: number | undefined;
@@ -64,7 +62,7 @@ export interface SeriesTable {
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
   shares(hasFloat: boolean): Series;
-  /** Returns for windows: those between bars on two consecutive sessions. */
+  /** Returns for windows: only returns between bars on two consecutive sessions. */
   returns(name: SessionReturn): Series;
   /** Growth factors of those returns: the factors of a product of returns. */
   growth(): Series;
@@ -211,7 +209,7 @@ function hasGap(values: Float64Array): boolean {
   return false;
 }
 
-/** Takes values from another row where there is none. */
+/** Replaces missing values by those of another row. */
 function fillGaps(values: Float64Array, others: Float64Array): void {
   for (let i = 0; i < values.length; i++) if (values[i] !== values[i]) values[i] = others[i]!;
 }
@@ -250,10 +248,7 @@ function carry(series: Series, sessionsMax: number): Series {
   };
 }
 
-/**
- * Returns g - 1, including on a session without a price bar, whose growth is the cash of its actions over the carried
- * price.
- */
+/** Returns g - 1 for every session. Without a price bar, the growth is the cash of actions over the carried price. */
 function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
     fill(session, columns, out) {
@@ -294,7 +289,7 @@ function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividend
   let [first, latest] = [Infinity, -Infinity];
   const sumOn = (column: number, day: Day): void => {
     if (day === first) {
-      // Most uses are about one day.
+      // Most uses concern one day.
       sums[column] = dividends.trailing(column, day);
       until[column] = day + 1;
       return;

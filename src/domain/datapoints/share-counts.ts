@@ -4,7 +4,7 @@ import { createSeriesTable, type Series } from './series.js';
 
 export interface ShareCountTerms {
   readonly counted: 'all' | 'float';
-  /** Sessions for which a FREE_FLOAT stays valid. */
+  /** Maximum age of a FREE_FLOAT, in sessions. */
   readonly maxStaleSessions: number;
 }
 

@@ -4,10 +4,11 @@ import type { Series } from './series.js';
 /** Number of values of each security over a moving window: only the sessions that enter and leave it are read. */
 export interface Tally {
   /**
-   * Counts values of every security from one session to another, both included; valid until the next call.
+   * Counts the values of every security from one session to another, inclusive. The result is valid until the next
+   * call.
    * @param from not negative.
    * @returns [N]
-   * @cost sessions entering and leaving * N, or the whole window if that is less
+   * @cost N for each session that enters or leaves, or the whole window if that is less
    */
   counts(from: number, end: number): Int32Array;
 }

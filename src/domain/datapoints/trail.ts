@@ -3,14 +3,13 @@ import { layOut, type WindowReader } from './laid-out.js';
 import type { Series } from './series.js';
 
 /**
- * Maximum number of cells in a trail: enough for a one-year window of twenty thousand securities, 64 MB. Longer windows
- * of more securities are not cached.
+ * Maximum number of cells in a trail: 64 MB, enough for a one-year window of 20,000 securities. Larger windows are not
+ * cached.
  */
 const CELLS_MAX = 8_000_000;
 
 /**
- * Share of additional sessions for which a trail has space beyond the requested windows: each value is moved once or
- * twice in total.
+ * Additional space of a trail relative to the requested windows. With it, each value is moved once or twice in total.
  */
 const SLACK = 0.5;
 
@@ -29,12 +28,12 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
   let origin = 0;
   /** Latest session laid out for each security, before the origin if there is none, [N]. */
   const until = new Int32Array(names).fill(-1);
-  /** Longest look-back from the newest session that any window reached. */
+  /** Longest look-back from the newest session, over all windows so far. */
   let reach = 0;
   let newest = -1;
 
   /**
-   * Makes space for windows that start at a session: clears the cache if they start before everything in it, or do not
+   * Makes space for windows that start at a session. Clears the cache if they start before its first session or do not
    * fit.
    */
   const makeRoom = (from: number, end: number): void => {

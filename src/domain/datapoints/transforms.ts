@@ -49,8 +49,8 @@ export function zScores(values: Float64Array): Float64Array {
 }
 
 /**
- * Computes the share of the sum from each value and all larger ones: equal values have the same share. NaN for a sum of
- * 0.
+ * Computes for each value the share of the sum that this value and all larger ones have. Equal values have the same
+ * share. NaN for a sum of 0.
  */
 export function coverGaps(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);

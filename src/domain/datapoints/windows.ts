@@ -5,7 +5,7 @@ import type { Tally } from './tally.js';
 export interface Window {
   /** Last session of the window. */
   readonly end: number;
-  /** Number of sessions; the window may begin before the first one, where there are no values. */
+  /** Number of sessions. The window may begin before the first session; missing values precede it. */
   readonly length: number;
   /** Number of values below which the statistic is missing. */
   readonly observationsMin: number;
@@ -54,7 +54,7 @@ export function countOver(tally: Tally, { end, length, observationsMin }: Window
 }
 
 /**
- * Returns the values of each security on the trailing sessions of a window, the latest last, NaN where there is none.
+ * Returns the values of each security on the trailing sessions of a window, in ascending order, NaN for missing values.
  * @returns [n * length]
  * @cost length * n cells read
  */

@@ -43,7 +43,7 @@ export type ClientBody = z.infer<typeof ClientBody>;
 export const ClientDocument = ClientBody.meta({ id: 'ClientDocument' });
 export type ClientDocument = z.infer<typeof ClientDocument>;
 
-/** Secrets of a client by target, encrypted. Each belongs to one address. */
+/** Encrypted secrets of a client by target. Each is valid for one address only. */
 export const ClientSecrets = z.strictObject({
   client_id: z.string(),
   secrets: z.record(z.string(), z.strictObject({ owner: z.string(), sealed: z.string() })),

@@ -46,5 +46,5 @@ export const DeliveryRecord = z
   .meta({ id: 'DeliveryRecord' });
 export type DeliveryRecord = z.infer<typeof DeliveryRecord>;
 
-/** Lines kept of a record. */
+/** Maximum number of lines stored in a record. */
 export const DELIVERY_LINES_MAX = 500;

@@ -5,7 +5,7 @@ import { folder } from './targets/folder.js';
 import { mail } from './targets/mail.js';
 import { sftp } from './targets/sftp.js';
 
-/** Every kind of target. One that nothing writes to does not compile (`src/services/delivery/senders.ts`). */
+/** All kinds of target. Compilation fails for a kind without a sender (`src/services/delivery/senders.ts`). */
 export const TARGET_CATALOGUE = { folder, bucket, sftp, callback, mail } as const;
 
 export type TargetType = keyof typeof TARGET_CATALOGUE;
@@ -22,7 +22,10 @@ export const Target = z.discriminatedUnion('type', [
 ]);
 export type Target = z.infer<typeof Target>;
 
-/** Address that a stored secret belongs to: a target whose address or user changes needs its secret again. */
+/**
+ * Returns the address to which a stored secret belongs. If the address or user of a target changes, its secret must be
+ * entered again.
+ */
 export function secretOwner(target: Target): string {
   if (target.type === 'sftp') return `${target.url} ${target.host_key}`;
   if (target.type === 'bucket') return [target.url, target.endpoint, target.access_key_id].join(' ');

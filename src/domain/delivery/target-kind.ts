@@ -60,7 +60,7 @@ export const storedFields = {
 /** A secret that is stored encrypted and never shown. */
 export const secretField = z.string().min(1).max(SECRET_LENGTH_MAX).nullable().default(null).meta({ writeOnly: true });
 
-/** An address of one of some schemes. */
+/** Returns the schema of an address with one of several schemes. */
 export const addressOf = (schemes: readonly string[], problemOf: (url: URL) => string | undefined) =>
   z
     .string()

@@ -12,7 +12,7 @@ export interface ForwardTerms {
   /** Days from valuation to expiry, positive. */
   readonly days: number;
   readonly rates: Rates;
-  /** Discrete dividends; if there are any, the continuous yield is ignored. */
+  /** Discrete dividends. If present, the continuous yield is ignored. */
   readonly dividends?: readonly PointDividend[];
 }
 
@@ -114,7 +114,7 @@ export function impliedRate(terms: ForwardTerms, marketPrice: number): number | 
   return Math.abs(priceOf(rate).fairValue - marketPrice) <= 1e-9 * marketPrice ? rate : null;
 }
 
-/** Newton's method converges in four or five steps from the dividend-free rate; if it needs more, there is no root. */
+/** Newton's method converges in four or five steps from the dividend-free rate. If it needs more, there is no root. */
 const NEWTON_ITERATIONS = 50;
 
 /** Returns the continuous yield that reproduces a market price, all else fixed; null with discrete dividends. */

@@ -13,7 +13,7 @@ const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = {
   annual: 12,
 };
 
-/** Maximum number of periods of one swap: 100 years of monthly ones. */
+/** Maximum number of periods of one swap: 100 years of months. */
 const PERIODS_MAX = 1200;
 
 /**

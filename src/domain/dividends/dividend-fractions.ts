@@ -56,8 +56,8 @@ export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): Dividend
 }
 
 /**
- * Returns dividends that go ex after a session, from actions known on it: at its prices and rates, on the share basis
- * after future splits.
+ * Returns dividends that go ex after a session, from actions known on it, at prices and exchange rates of the session
+ * and on the share basis after future splits.
  */
 export function dividendsToCome(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
   const rates = exchangeRates(sm, terms.currency);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Adjustment } from './dataset-document.js';
 
-/** Market that every process of a cluster serves: one document, and the artifact with its columns. */
+/** Market that all processes of a cluster serve, and the artifact with its columns. */
 export const ActiveMarketDocument = z.strictObject({
   market: z.strictObject({
     datasetId: z.string(),

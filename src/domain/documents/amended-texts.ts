@@ -9,7 +9,7 @@ export interface IndexText {
   readonly position: number;
   /** -Infinity for the first. */
   readonly from: Day;
-  /** Document with the changes so far, without its amendments. */
+  /** Document with the amendments up to this version applied, and without its list of amendments. */
   readonly document: IndexDocument;
   /** Amendment that created it; null for the first. */
   readonly amendment: Amendment | null;
@@ -17,7 +17,7 @@ export interface IndexText {
 
 const known = new WeakMap<IndexDocument, readonly IndexText[]>();
 
-/** Returns the versions of an index, earliest first. @cost nothing for a document used before */
+/** Returns the versions of an index, earliest first. @cost none for a document used before */
 export function textsOf(document: IndexDocument): readonly IndexText[] {
   const { amendments } = document;
   if (amendments === undefined || amendments.length === 0)
@@ -47,12 +47,14 @@ export function textOn(document: IndexDocument, day: Day): IndexText {
   return textsOf(document).findLast(({ from }) => from <= day)!; // The first is always in force.
 }
 
-/** Returns true if any version of an index meets a condition. */
+/** Returns true if any version of an index satisfies a condition. */
 export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument) => boolean): boolean {
   return textsOf(document).some((text) => holds(text.document));
 }
 
-/** Returns a document without the amendments that take effect after a date: it decides the sessions up to that date. */
+/**
+ * Returns a document without the amendments that take effect after a date. It determines the sessions up to that date.
+ */
 export function omitLaterAmendments(document: IndexDocument, date: string): IndexDocument {
   const { amendments, ...rest } = document;
   if (amendments === undefined) return document;

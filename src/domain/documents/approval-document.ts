@@ -12,7 +12,7 @@ export const APPROVAL_ACTIONS = {
 export type ApprovalAction = keyof typeof APPROVAL_ACTIONS;
 export const APPROVAL_ACTION_NAMES = Object.keys(APPROVAL_ACTIONS) as [ApprovalAction, ...ApprovalAction[]]; // Object.keys returns plain strings.
 
-/** Persons of one action at most. */
+/** Maximum number of persons who must approve one action. */
 export const PERSONS_MAX = 5;
 
 /** Who has to agree to an action. */
@@ -26,7 +26,7 @@ export interface ApprovalRule {
 /** Rules by action; all other actions require no approval. */
 export type ApprovalRules = { readonly [A in ApprovalAction]?: ApprovalRule | undefined };
 
-/** `approved`: every person has agreed, and the action was not done yet. `used`: it was done. */
+/** `approved`: every person has agreed, and the action has not been performed. `used`: it has been performed. */
 export const APPROVAL_STATES = ['pending', 'approved', 'used', 'rejected', 'withdrawn', 'expired'] as const;
 export type ApprovalState = (typeof APPROVAL_STATES)[number];
 

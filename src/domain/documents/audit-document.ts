@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { NO_HASH } from './publication-document.js';
 import { VERSION_ACTIONS } from './version-document.js';
 
-/** Documents whose every write is audited: user documents, and results of runs and publications. */
+/** Kinds of documents whose writes are all audited: user documents, results of runs, and publications. */
 export const AUDITED_KINDS = [
   'index',
   'strategy',
@@ -102,7 +102,7 @@ export const StoredAuditHead = AuditHead.extend({
 }).meta({ id: 'StoredAuditHead' });
 export type StoredAuditHead = z.infer<typeof StoredAuditHead>;
 
-/** Signature of the log up to one of its entries: earlier entries cannot be rewritten without the key. */
+/** Signature of the log up to one entry, without whose key earlier entries cannot be rewritten. */
 export const AuditSeal = z
   .strictObject({
     seq: z.int().min(1).meta({ description: 'Number of the last entry that it covers.' }),

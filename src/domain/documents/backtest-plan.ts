@@ -4,7 +4,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { PlannedModels } from './used-models.js';
 import type { StrategyDocument } from './strategy-document.js';
 
-/** All inputs of a backtest except the market: it can be stored and run again with the same bits. */
+/** All inputs of a backtest except the market. A stored plan can be run again with the same bits. */
 export interface BacktestPlan {
   /** Id under which the run is stored: the index, or a strategy that follows it. */
   readonly runId: string;

@@ -13,7 +13,7 @@ export const BenchmarkRef = z
   .meta({ id: 'BenchmarkRef' });
 export type BenchmarkRef = z.infer<typeof BenchmarkRef>;
 
-/** Benchmark as one text, used wherever a benchmark is named. */
+/** Benchmark as a single text, used by every request that names a benchmark. */
 export const BenchmarkName = z
   .string()
   .refine((text) => isAssetIdentifier(benchmarkNamed(text).id), {

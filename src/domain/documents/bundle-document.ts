@@ -3,7 +3,7 @@ import { PublicKey } from './publication-document.js';
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Files of every bundle besides its manifest. */
+/** Files of every bundle in addition to its manifest. */
 export const BUNDLE_FILES = [
   'plan.json',
   'market.arrow',
@@ -45,7 +45,7 @@ export const BundleManifest = z.strictObject({
   files: z
     .record(FileName, Hash)
     .refine((files) => BUNDLE_FILES.every((name) => Object.hasOwn(files, name)), 'a file is missing'),
-  /** SHA-256 of the inputs of each security and date; `always` has those without a date. */
+  /** SHA-256 of the inputs by security and date. `always` contains inputs without a date. */
   securities: z.record(z.string(), Hash),
   dates: z.record(z.string(), Hash),
   at: z.string(),
@@ -69,7 +69,9 @@ export type BundleCalendar = z.infer<typeof BundleCalendar>;
 
 export const BundleKeys = z.strictObject({ keys: z.array(PublicKey) });
 
-/** Contents of the market that decisions were made on; days since 1970-01-01 at whose end each was known. */
+/**
+ * Contents of the market on which decisions were made, with the days, since 1970-01-01, at whose end each was known.
+ */
 export const BundleKnown = z.strictObject({
   known_on: z.int(),
   /** The latest first, each as the change from the content after it. */

@@ -16,6 +16,8 @@ export interface CommitEvents {
   'market-declared': Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'>;
   /** A dataset that is not the active one has another content. */
   'store-content': { readonly market: MarketIdentity };
+  /** A dataset was removed. */
+  'store-removed': { readonly store_id: string };
   /** The data of a managed dataset moved to another folder. */
   'folder-replaced': {
     readonly store_id: string;
@@ -30,7 +32,7 @@ export interface CommitEvents {
   'key-changed': { readonly key_id: string };
   /** A person signed out. */
   'session-ended': { readonly person_id: string };
-  /** Everybody who has to agree to a change has done so. */
+  /** Every required person has approved a change. */
   'approval-given': { readonly approval_id: number };
   /** The recorded changes of a calendar were replaced. */
   'closures-recorded': { readonly calendar: string };

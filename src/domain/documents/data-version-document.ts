@@ -11,7 +11,7 @@ const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha25
 export const DataVersionDocument = z.strictObject({
   version: z.int().min(1),
   content_hash: z.string(),
-  /** Time from which it was known, ISO-8601 UTC. */
+  /** Change from this content to the previous one; null if no process had both contents. */
   known_at: z.string(),
   source: z.enum(DATA_SOURCES),
   rows_added: z.int().min(0),
@@ -29,7 +29,7 @@ export type DataVersionDocument = z.infer<typeof DataVersionDocument>;
 export const DataCopy = z.strictObject({
   /** Complete content. */
   content: Artifact,
-  /** Changes from it to the last content, earliest first. */
+  /** Changes from this content to the latest, earliest first. */
   changes: z.array(Artifact),
 });
 export type DataCopy = z.infer<typeof DataCopy>;
@@ -39,11 +39,11 @@ export const DataHistoryDocument = z.strictObject({
   latest: z.int().min(1),
   content_hash: z.string(),
   known_at: z.string(),
-  /** First version that can still be read: from it to the last, each refers to the previous one. */
+  /** First version that can still be read. Each later version refers to the one before it. */
   readable_from: z.int().min(1),
-  /** Null if the files of the service have the last content, or if there was no space for a copy. */
+  /** Null if the files of the service already have the latest content, or if there was no space for a copy. */
   copy: DataCopy.nullable().default(null),
-  /** Versions up to this number belonged to deleted stores; absent if there were none. */
+  /** Highest version that belonged to a deleted store; absent if there was none. */
   forgotten: z.int().min(1).optional(),
 });
 export type DataHistoryDocument = z.infer<typeof DataHistoryDocument>;

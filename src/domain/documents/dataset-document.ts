@@ -2,10 +2,7 @@ import { z } from 'zod';
 import { DerivedActions, Mapping } from './mapping.js';
 import { CurrencyCode, Id } from '../schema/shape.js';
 
-/**
- * Stored form of a data store. It is not a client's document: it has the fields of the API and those that only the
- * engine needs.
- */
+/** Stored form of a data store. In addition to the fields of the API, it has fields for the engine only. */
 export const DATASET_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
 export type DatasetKind = (typeof DATASET_KINDS)[number];
 
@@ -87,20 +84,20 @@ export const DatasetDocument = z.strictObject({
   error: ErrorDetailBody.nullable(),
   findings: z.array(FindingBody),
   /**
-   * Last served content up to its last day, identified as by `prefixMark`. Absent if it was never served, and in
-   * documents of earlier versions.
+   * Last served content up to its last day, identified by `prefixMark`. Absent if it was never served, and in documents
+   * of earlier versions.
    */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
-  /** Build of the engine that last read the served content; absent from documents of earlier versions. */
+  /** Build of the engine that last read the content; absent from documents of earlier versions. */
   read_by: z.string().optional(),
   /**
-   * Files of its folder as artifacts, if several processes share them: the folder of a home is then a copy. Absent from
+   * Files of its folder as artifacts, if several processes share them. The folder of a home is then a copy. Absent from
    * stores of one home.
    */
   kept: z.array(z.strictObject({ name: KeptName, artifact: KeptArtifact })).optional(),
   /**
-   * Changes of the source that starts found since a refresh or a load reported them: a start reads the current source.
-   * Null if there were none; absent from documents of earlier versions.
+   * Changes of the source found when a service started, since a refresh or load last reported them. A start reads the
+   * current source. Null if there were none; absent from documents of earlier versions.
    */
   taken_at_start: TakenAtStart.nullable().default(null),
   /** Request that created the synthetic data. */
@@ -136,7 +133,7 @@ export function declaredOf(body: unknown): DeclaredDataset {
   return {
     ...Object.fromEntries(fields),
     ...(typeof source === 'string' && { source: withoutPassword(source) }),
-    // Omitted if all are kept, so that older stores get no additional version.
+    // Omitted if all versions are kept, so that older stores get no additional version.
     ...(kept == null ? {} : { versions_kept: kept }),
   } as DeclaredDataset; // Each field is as in the document of the store.
 }

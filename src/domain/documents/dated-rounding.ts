@@ -6,7 +6,7 @@ import { textSpans } from './text-spans.js';
 
 /** Decimals of an index on its base date, with their changes by amendments. */
 export interface DatedRounding extends RoundingSpec {
-  /** By date; absent if no amendment applies. */
+  /** Amended rounding by date; absent if no amendment applies. */
   readonly amended?: readonly AmendedRounding[];
 }
 

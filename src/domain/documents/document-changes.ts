@@ -3,16 +3,16 @@ export interface DocumentChange {
   /** JSON pointer (RFC 6901) into the value after the preceding changes. */
   readonly path: string;
   readonly op: 'add' | 'remove' | 'replace';
-  /** Null if there was none. */
+  /** Value before the change; null if there was none. */
   readonly before: unknown;
-  /** Null if there is none. */
+  /** Value after the change; null if there is none. */
   readonly after: unknown;
 }
 
 /**
  * Computes the changes from one JSON value to another: applied in order, they lead from `before` to `after`. Members of
- * objects are compared by name, in code-point order; of lists the common beginning and end are skipped, and the rest
- * compared by position.
+ * objects are compared by name, in code-point order; the common beginning and end of lists are skipped, and the
+ * elements between compared by position.
  */
 export function changesBetween(before: unknown, after: unknown): DocumentChange[] {
   const changes: DocumentChange[] = [];

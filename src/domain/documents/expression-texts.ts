@@ -26,8 +26,8 @@ export interface TextPlace {
 }
 
 /**
- * Returns the parameters of a class with their expressions as trees: a schema marks them by the formats `expression`
- * and `condition`. A text that is a name stays a name, and values of other shapes are unchanged.
+ * Returns the parameters of a class with their expressions parsed to trees. The schema marks expressions by the formats
+ * `expression` and `condition`. A text that is a name, and values of other shapes, are unchanged.
  */
 export function withTrees<T>(schema: z.ZodType, value: T, place: TextPlace): WithTrees<T> {
   const findings: Finding[] = [];
@@ -101,7 +101,7 @@ function unitFindings(given: object, { path, rowId = null }: TextPlace, expected
     });
 }
 
-/** Placeholder for a text that cannot be parsed, which is reported: no further findings are needed. */
+/** Placeholder for a text that cannot be parsed. The text is reported, so no further findings are needed. */
 const UNREADABLE: Readonly<Record<Expected, unknown>> = {
   number: { node: 'value', value: 0 },
   condition: { node: 'all', operands: [] },
@@ -110,9 +110,9 @@ const UNREADABLE: Readonly<Record<Expected, unknown>> = {
 /** Nodes that did not exist before numeric expressions. */
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
 
-/** Returns a tree in its canonical form with its text; one of only fields and conditions stays as sent. */
+/** Returns a tree in canonical form with its text. A tree of fields and conditions only is returned as sent. */
 function canonicalOf(given: object): unknown {
-  // The schema refuses other shapes, with a path for each member.
+  // The schema refuses other shapes and reports a path for each member.
   return hasNewNodes(given) && isShaped(given) ? withText(given) : given;
 }
 

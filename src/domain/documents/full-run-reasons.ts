@@ -33,7 +33,7 @@ export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLI
   ...StoredFullRunReason[],
 ];
 
-/** Thrown if a run cannot be resumed. Not an error: a full run follows. */
+/** Thrown if a run cannot be resumed. A full run follows, so this is not an error. */
 export class CannotResume extends Error {
   override readonly name = 'CannotResume';
   readonly reason: FullRunReason;

@@ -218,7 +218,7 @@ export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
 const DATAPOINTS_MAX = LIMITS.MAX_DATAPOINTS;
 
-/** Expressions by the names under which the rules of the document use them. */
+/** Expressions by name, for use in the rules of the document. */
 const NamedDatapoints = z
   .record(z.string().min(1).max(64), z.union([z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), NumberExpression]))
   .refine((named) => Object.keys(named).length <= DATAPOINTS_MAX, {

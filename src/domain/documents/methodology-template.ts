@@ -38,7 +38,7 @@ export const MethodologyTemplate = z
     choices: z.array(text(1000)).max(CHOICES_MAX),
     /** Meanings of the columns, series and universes that must be supplied. */
     meanings: z.record(text(64), text(500)).default({}),
-    /** Bodies of index documents, underlying ones first. */
+    /** Bodies of index documents, each after the indices that it uses. */
     documents: z
       .array(z.looseObject({ id: Id, name: text(200), base_date: IsoDate }))
       .min(1)
@@ -61,7 +61,7 @@ const stemOf = (templateId: string): string => templateId.toUpperCase();
 type Body = Readonly<Record<string, unknown>>;
 
 interface Terms {
-  /** Id that replaces that of the template; other documents keep their suffix. */
+  /** Id that replaces the id of the template. Other documents keep their suffix. */
   readonly indexId?: string | undefined;
   readonly baseDate?: string | undefined;
 }
@@ -79,7 +79,7 @@ export function documentsOfTemplate(template: MethodologyTemplate, { indexId, ba
   });
 }
 
-/** Replaces ids of documents in texts: a whole text, or a quoted part of an expression. */
+/** Replaces document ids in texts: whole texts, or quoted parts of expressions. */
 function withNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string')
     return renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quote(renamed.get(name)) ?? all);

@@ -7,10 +7,10 @@ type Raw = Readonly<Record<string, unknown>>;
 export const OLDER_SETTINGS_UNTIL = '0.2.0';
 
 /**
- * Returns a stored document of versions up to 0.2.0 with the settings of those versions: dividends and special
- * dividends buy more of the paying security, target weights hold exactly at the effective close, and a split keeps the
- * weight of a price-weighted constituent. A document of 0.3.0 uses its longest gap for entries as well; one of a later
- * version is unchanged.
+ * Applies the defaults of the version that stored a document. Up to 0.2.0, dividends and special dividends buy more of
+ * the paying security, target weights hold exactly at the effective close, and a split keeps the weight of a
+ * price-weighted constituent. Version 0.3.0 uses the longest gap for entries as well. Documents of later versions are
+ * unchanged.
  */
 export function withOlderSettings(body: unknown): unknown {
   if (!isRecord(body)) return body;

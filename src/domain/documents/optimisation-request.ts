@@ -56,7 +56,9 @@ export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
 /** Maximum number of rows of a request. */
 const ROWS_MAX = 500;
 
-/** Request for a preview of an optimisation: that of its run, with rows instead of a stored set. */
+/**
+ * Request for a preview of an optimisation. It has the fields of a run, with constraint rows instead of a stored set.
+ */
 export const OptimisationPreviewRequest = OptimisationRequest.omit({
   constraint_set_id: true,
   risk_free_rate: true,

@@ -104,8 +104,8 @@ interface Raw {
 }
 
 /**
- * Checks the objective, the expected returns and the risk model of a body, apart from their shapes, and reports
- * settings without effect.
+ * Checks the objective, expected returns and risk model of a body beyond their shapes, and reports settings without
+ * effect.
  * @param path Path of the containing object, with its dot.
  */
 export function optimisationFindings(raw: Raw, path: string): Finding[] {
@@ -183,7 +183,7 @@ function paramsFindings({ params }: { readonly params: z.ZodObject }, spec: unkn
   return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // It is a string, or an object with a type.
 }
 
-/** Returns the type of a spec of unknown shape; another check reports a wrong shape. */
+/** Returns the type of a spec whose shape is unknown. Another check reports a wrong shape. */
 function typeOf(spec: unknown): string | undefined {
   if (typeof spec === 'string') return spec;
   if (typeof spec !== 'object' || spec === null) return undefined;

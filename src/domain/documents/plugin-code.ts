@@ -38,7 +38,7 @@ export function pluginCode(stored: PluginDocument, given: PluginUse['parameters'
     sha256,
     inputs: Object.entries(stored.inputs).map(([name, { expression, sessions }]) => ({
       name,
-      // It was parsed before it was stored; parsing again adds the defaults that plans contain.
+      // The text was parsed before it was stored. Parsing again adds the defaults that plans contain.
       expression: NumberExpression.parse(readExpression(expression, 'number').tree),
       sessions,
     })),

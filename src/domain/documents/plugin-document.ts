@@ -54,7 +54,7 @@ export const PluginUse = z.strictObject({
 });
 export type PluginUse = z.infer<typeof PluginUse>;
 
-/** Plug-ins by the names under which the document uses them as datapoints. */
+/** Plug-ins by the names of the datapoints that they provide in the document. */
 export const NamedPlugins = z
   .record(z.string().min(1).max(64), PluginUse)
   .refine((named) => Object.keys(named).length <= LIMITS.MAX_PLUGINS, {

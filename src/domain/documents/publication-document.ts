@@ -39,7 +39,7 @@ export const PublicationEntry = z
   .meta({ id: 'PublicationEntry' });
 export type PublicationEntry = z.infer<typeof PublicationEntry>;
 
-/** Maximum number of entries of one document: a larger publication has several documents. */
+/** Maximum number of entries of one document. A larger publication is stored in several documents. */
 export const BATCH_ENTRIES_MAX = 256;
 
 /** Consecutive entries of one publication, as stored. */
@@ -60,7 +60,7 @@ export const SigningKey = z.strictObject({
   key_id: z.string(),
   /** 32 bytes in base64. */
   public_key: z.string(),
-  /** PKCS #8 in DER, in base64; empty for a replaced key. */
+  /** PKCS #8 in DER, base64; empty for a replaced key. */
   private_key: z.string(),
   valid_from: z.string(),
   /** Time of its replacement; null for the current key. */

@@ -3,7 +3,7 @@ export interface Reach {
   readonly prefixes: readonly string[];
   /** Documents of others that it may read, as `kind/id`. */
   readonly shared: ReadonlySet<string>;
-  /** True if other documents are reported as absent. */
+  /** True if documents outside the prefixes are reported as absent. */
   readonly isHidden: boolean;
 }
 
@@ -19,7 +19,7 @@ export const isWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boo
 export const mayRead = (reach: Reach, kind: string, id: string): boolean =>
   isWithin(reach, id) || reach.shared.has(`${kind}/${id}`);
 
-/** True if two clients may reach the same; undefined is everything. */
+/** Returns true if two clients may reach the same documents. Undefined means all documents. */
 export function isSameReach(a: Reach | undefined, b: Reach | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (

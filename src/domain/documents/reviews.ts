@@ -15,8 +15,8 @@ export interface Review {
 const known = new WeakMap<IndexDocument, readonly Review[]>();
 
 /**
- * Returns the reviews of a document in the order in which they run on one date, its own rebalance first among those of
- * its scope. Reviews of share counts exist only if weights are market values.
+ * Returns the reviews of a document in the order in which they run on one date. Within a scope, the rebalance of the
+ * document comes first. Reviews of share counts exist only if weights are market values.
  */
 export function reviewsOf(document: IndexDocument): readonly Review[] {
   const result = known.get(document) ?? find(document);

@@ -2,15 +2,15 @@ import type { IndexDocument } from './index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /**
- * Parameter whose default has changed. Accepted rows state it, so a row without it was stored by an earlier version and
- * has the default of that version: the one of its class.
+ * Parameter whose default has changed. Accepted rows state it explicitly. A row without it was stored by an earlier
+ * version and has the old default, which is that of its class.
  */
 interface ChangedDefault {
   readonly type: string;
   readonly parameter: string;
   readonly earlier: string;
   readonly today: string;
-  /** True if the default is only that of derived indices. */
+  /** True if the default applies only to derived indices. */
   readonly isOfDerivations: boolean;
 }
 
@@ -23,7 +23,8 @@ const CHANGED: readonly ChangedDefault[] = [
 type Version = 'earlier' | 'today';
 
 /**
- * Returns rows that state the parameters whose defaults have changed. @param version Version of the defaults to add.
+ * Returns rows with explicit values for the parameters whose defaults have changed. @param version Version of the
+ * defaults to add.
  */
 export function statedRows<R extends readonly ConstraintRow[]>(
   rows: R,
@@ -42,7 +43,7 @@ export function statedRows<R extends readonly ConstraintRow[]>(
   }) as readonly ConstraintRow[] as R; // The result has as many rows of the same form.
 }
 
-/** Returns an index with rows that state those parameters. */
+/** Returns an index whose rows state those parameters explicitly. */
 export function statedIndex(document: IndexDocument, version: Version): IndexDocument {
   const { derivation } = document;
   if (derivation === null) return document;

@@ -37,7 +37,7 @@ export const RunDocument = z.strictObject({
   calendar_version: z.int().min(1).optional(),
   /** Last date of the stored run that it extends; null or absent for a full run. */
   extended_from: z.string().nullable().optional(),
-  /** Reason for a full run despite a stored one; null or absent otherwise. */
+  /** Reason for a full run although a stored run exists; null or absent otherwise. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
   /** Request as sent, before a strategy completed it; absent in runs of an index, and in older runs of strategies. */
@@ -52,7 +52,7 @@ export const RunDocument = z.strictObject({
     columns: Artifact,
     /** Earlier files with segments of the columns, for an extended run. */
     begun: z.array(Artifact).optional(),
-    /** Only such file, in runs from before there could be several. */
+    /** The only earlier file, in runs of versions that allowed only one. */
     base: Artifact.optional(),
     /** Checkpoint from which the run is extended. */
     checkpoint: Artifact.optional(),

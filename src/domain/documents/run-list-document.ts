@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const RunListDocument = z.strictObject({
   /** Runs before the newest, newest first. */
   earlier: z.array(z.string()),
-  /** Runs with published closes; they are kept. */
+  /** Runs with published closes, which are never removed. */
   published: z.array(z.string()),
 });
 export type RunListDocument = z.infer<typeof RunListDocument>;

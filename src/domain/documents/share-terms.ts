@@ -5,7 +5,7 @@ import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 /** Weighting that holds a fixed number of shares of each constituent. */
 export const PRICE_WEIGHT = 'PriceWeight';
 
-/** Weightings whose weights are market values: their index shares are shares outstanding, times a factor. */
+/** Weightings by market value. Their index shares are shares outstanding, times a factor. */
 const MARKET_VALUE_FIELDS: readonly unknown[] = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP'];
 
 /** Returns the effect of corporate actions on index shares, from the treatment and the weighting of an index. */

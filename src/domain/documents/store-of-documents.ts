@@ -18,7 +18,7 @@ function storesNamed(documents: Documents): Named[] {
   return [...named.values()];
 }
 
-/** Returns a finding if documents that are computed together belong to several stores. */
+/** Returns a finding if documents that are used in one computation belong to several stores. */
 export function storeFindings(documents: Documents): Finding[] {
   return clashOf(storesNamed(documents));
 }

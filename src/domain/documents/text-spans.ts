@@ -21,8 +21,8 @@ const MOVED_DAYS_MAX = 31;
 const known = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>();
 
 /**
- * Returns the amended versions of an index with the days after which it follows them, without those that have no review
- * before the next version.
+ * Returns the amended versions of an index, each with the day after which the index follows it. Excludes versions
+ * without a review before the next version.
  */
 export function textSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
   if (document.amendments === undefined || document.amendments.length === 0) return NONE;

@@ -6,7 +6,7 @@ import type { WeightingSpec } from './weighting-spec.js';
 
 /** Treatment of an index on its base date, with its changes by amendments. */
 export interface DatedTreatment extends TreatmentSpec {
-  /** By date; absent if no amendment applies. */
+  /** Amended treatments by date; absent if no amendment applies. */
   readonly amended?: readonly AmendedTreatment[];
 }
 
@@ -69,7 +69,7 @@ export function treatmentThrough({ amended, ...first }: DatedTreatment, day: Day
   return kept.length === 0 ? first : { ...first, amended: kept };
 }
 
-/** Returns the treatment of an index on another: a blend may have its own return variant. */
+/** Returns the treatment of an index within an overlay. A blend may have its own return variant. */
 export function treatmentOver({ overlay }: Pick<IndexDocument, 'overlay'>, beneath: DatedTreatment): DatedTreatment {
   const variant = overlay?.type === 'blend' ? overlay.variant : undefined;
   return variant === undefined || variant === beneath.dividends

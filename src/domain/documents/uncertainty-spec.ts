@@ -27,7 +27,7 @@ const CovarianceUncertainty = z
   })
   .meta({ id: 'CovarianceUncertainty', description: 'Uncertainty set around the estimated covariances.' });
 
-/** Uncertainty of the estimates: the objective uses their worst case. */
+/** Uncertainty of the estimates. The objective uses their worst case. */
 export const UncertaintySpec = z
   .strictObject({
     returns: ReturnsUncertainty.nullable().default(null),

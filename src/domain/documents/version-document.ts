@@ -38,13 +38,13 @@ export interface Authorship {
   readonly author: string;
   /** Id of the key; null or absent if keys are not used. */
   readonly keyId?: string | null;
-  /** Note of the client on its write; null if there is none. */
+  /** Note that the client sent with the write; null if there is none. */
   readonly note: string | null;
-  /** Id of the request; empty for a write without a request. */
+  /** Id of the request; empty if the write had none. */
   readonly requestId: string;
   /** Earlier version that is restored. */
   readonly restores?: number;
-  /** True if a deletion also removes every version. */
+  /** True if a deletion also removes all versions. */
   readonly purges?: boolean;
 }
 
@@ -59,7 +59,7 @@ export const HistoryDocument = z.strictObject({
   etag: z.string().nullable().optional(),
   /** Versions up to this number were purged; the audit log refers to them, so their numbers are not reused. */
   purged: z.int().min(1).optional(),
-  /** Author of the first version, if it was removed to make space for later ones. */
+  /** Author of the first version, if that version was removed to make space for later ones. */
   owner: z.strictObject({ author: z.string(), key_id: z.string().optional() }).optional(),
 });
 export type HistoryDocument = z.infer<typeof HistoryDocument>;

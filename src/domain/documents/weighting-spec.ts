@@ -58,7 +58,7 @@ export const LadderCaps = z
   .meta({ id: 'LadderCaps' });
 export type LadderCaps = z.infer<typeof LadderCaps>;
 
-/** Maximum number of reviews over which a change is phased in: five years of monthly ones. */
+/** Maximum number of reviews over which a change is phased in: five years of months. */
 const STEPS_MAX = 60;
 
 const expression = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);

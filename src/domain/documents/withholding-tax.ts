@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const rate = z.number().min(0).max(1);
 
-/** Maximum number of values of a field with a separate rate: more than there are countries. */
+/** Maximum number of field values with a separate rate, which exceeds the number of countries. */
 const RATES_MAX = 1_000;
 
 export const WithholdingRates = z

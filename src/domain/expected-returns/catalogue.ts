@@ -5,7 +5,7 @@ import { fieldReturns } from './classes/field.js';
 import { historicalReturns } from './classes/historical.js';
 import type { ReturnsClass } from './returns-class.js';
 
-/** Every model of expected returns, in the order of forms. */
+/** All models of expected returns, in the order in which forms list them. */
 export const RETURNS_CLASSES: readonly ReturnsClass[] = [fieldReturns, historicalReturns, capmReturns, blackLitterman];
 
 const BY_TYPE = new Map(RETURNS_CLASSES.map((entry) => [entry.type, entry]));

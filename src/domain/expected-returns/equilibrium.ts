@@ -1,8 +1,8 @@
 import { metricTimes, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /**
- * Returns the expected returns above cash at which an index has maximum utility: risk aversion times the covariances
- * with it, [N].
+ * Returns the expected returns in excess of cash for which the index maximises utility: risk aversion times the
+ * covariances with the index, [N].
  */
 export function equilibriumReturns(metric: Metric, index: Float64Array, riskAversion: number): Float64Array {
   const product = new Float64Array(index.length);

@@ -15,7 +15,7 @@ export interface PosteriorParams {
 }
 
 /**
- * Computes posterior means of expected returns: the prior pi, cash included as in the views, moved by tau S P' (tau P S
+ * Computes posterior means of expected returns: the prior pi (including cash, as in the views) plus tau S P' (tau P S
  * P' + Omega)^-1 (q - P pi), Omega diagonal with (1 / confidence - 1) tau p'S p. A view of confidence 1/2 counts as
  * much as the prior, and one of confidence 1 is met exactly.
  * @throws Refusal VALIDATION_FAILED if certain views contradict each other.
@@ -62,7 +62,7 @@ interface View {
   readonly confidence: number;
 }
 
-/** Keeps views with some confidence whose securities are all in the problem. */
+/** Keeps views with positive confidence whose securities are all in the problem. */
 function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: ReturnsContext): View[] {
   const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   return views.flatMap(({ weights: legs, value, confidence }, position) => {
@@ -81,7 +81,7 @@ function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: Retur
   });
 }
 
-/** Smallest share of its diagonal that a pivot must keep: less means a view that others imply. */
+/** Minimum share of its diagonal that a pivot must retain. A smaller pivot means that other views imply this one. */
 const SINGULAR = 1e-12;
 
 /** Solves a symmetric positive semi-definite system, zero along redundant directions. */
@@ -112,7 +112,7 @@ function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Ar
   return x;
 }
 
-/** Distance from a certain view that counts as rounding, relative to one and the view. */
+/** Distance from a certain view that counts as rounding, relative to the larger of 1 and the view. */
 const MET = 1e-8;
 
 /** @throws Refusal VALIDATION_FAILED */

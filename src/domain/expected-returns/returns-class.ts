@@ -15,7 +15,7 @@ export interface ReturnsContext {
   /** Annual return of cash in the objective, which subtracts it again: models of returns above cash add it. */
   readonly cash: number;
   /**
-   * Annualised arithmetic means over the window of the risk model, [N]; a security outside the model gets the mean of
+   * Annualised arithmetic means over the window of the risk model, [N]. A security outside the model gets the mean of
    * the others.
    */
   means(): Float64Array;
@@ -28,7 +28,7 @@ export interface ReturnsContext {
 /** Model of expected returns, with all its operations. */
 export interface ReturnsClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'expected_returns';
-  /** True if the model computes returns above cash only: the cash return of the objective is added. */
+  /** True if the model computes returns in excess of cash. The cash return of the objective is then added. */
   readonly isAboveCash: boolean;
   readonly params: P;
   /** Datapoints it reads. */

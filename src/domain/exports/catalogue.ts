@@ -191,7 +191,7 @@ export type ExportTableName = keyof typeof EXPORTS;
 export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportTableName[]]; // Object.keys returns plain strings.
 
 /**
- * Returns the columns of a table; those that repeat columns of the store only if it has them.
+ * Returns the columns of a table. Columns that repeat a column of the store are included only if the store has it.
  * @param referenceColumns columns of the store; empty if it is not active
  */
 export function exportColumns(

@@ -19,7 +19,7 @@ export interface ExportTable {
   readonly readsMarket?: true;
   /** Present if its rows are decided again by the definition of the run, on its market. */
   readonly readsDefinition?: true;
-  /** Present if its rows are of one session, which `date` selects. */
+  /** Present if its rows belong to one session, which `date` selects. */
   readonly isOfSession?: true;
   /** Kind of grouping of securities, by a reference column that the client may choose. */
   readonly isGrouped?: 'groups' | 'issuers';

@@ -40,12 +40,12 @@ export interface ExportPosition {
 
 /** Written row groups of a Parquet file, which its footer lists. */
 export interface WrittenGroups {
-  /** Number of bytes of the file so far. */
+  /** Current size of the file in bytes. */
   readonly fileBytes: number;
   readonly count: number;
-  /** Their encoded footer entries. */
+  /** Encoded footer entries of the row groups. */
   readonly bytes: Uint8Array;
 }
 
-/** Formats whose parts are produced separately from rows: a workbook is one continuous stream. */
+/** Formats whose parts can be produced independently from rows. A workbook is one continuous stream. */
 export type RowFormat = Exclude<ExportFormat, 'xlsx'>;

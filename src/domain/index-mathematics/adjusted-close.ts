@@ -55,7 +55,7 @@ export function openingFactor(effect: SessionEffect, before: number, terms: Shar
   return ofSplit * ofSpecial * (terms.rights === 'subscribe' ? subscribed : subscribed / (1 + rights));
 }
 
-/** Returns index shares after an effect over those before, if they are kept through a rebalance. */
+/** Returns index shares after over before an effect, if they are kept through a rebalance. */
 export function shareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights } = effect;
   const ofSplit = terms.splitShares === 'keep' ? 1 : ratio;

@@ -14,7 +14,8 @@ export interface EffectsByDay {
 }
 
 /**
- * Maximum number of terms with cached effects: those of the return variants of a risk model. 56 bytes per action each.
+ * Maximum number of terms with cached effects, enough for the return variants of a risk model. Each costs 56 bytes per
+ * action.
  */
 const TERMS_MAX = 2;
 

@@ -17,12 +17,12 @@ export interface GrowthTerms {
   readonly variant: ReturnVariant;
   /** Fraction withheld from ordinary dividends; only used for `net`. */
   readonly withholdingTax: WithholdingTax;
-  /** Security that ordinary dividends buy: the whole index, or the paying security. */
+  /** Target of ordinary dividends: the whole index, or the paying security. */
   readonly reinvestment: GrowthTreatment['reinvestment'];
   readonly specialDividends: GrowthTreatment['special_dividends'];
   readonly rights: NonNullable<GrowthTreatment['rights']>;
   readonly splits: GrowthTreatment['splits'];
-  /** Index shares in a split: multiplied, or kept while the divisor changes. */
+  /** Effect of a split on index shares: multiplied, or kept while the divisor changes. */
   readonly splitShares: 'multiply' | 'keep';
   /** Currency of the index. */
   readonly currency: string;
@@ -30,7 +30,7 @@ export interface GrowthTerms {
   readonly amended?: readonly AmendedTerms[];
 }
 
-/** Members in which the terms of one index may differ by date. */
+/** Terms of an index that may differ by date. */
 export type ChangingTerms = Pick<
   GrowthTerms,
   'withholdingTax' | 'specialDividends' | 'rights' | 'splits' | 'splitShares'
@@ -109,8 +109,8 @@ export function securityTerms(variant: ReturnVariant, currency: string): GrowthT
 }
 
 /**
- * Returns the terms of a short position: it pays dividends in full, without withholding tax. If the index reinvests
- * dividends, they are not part of the growth of any position.
+ * Returns the terms of a short position: it pays dividends in full, without withholding tax. Dividends that the whole
+ * index reinvests are not part of the growth of a single position.
  */
 export function shortTerms(terms: GrowthTerms): GrowthTerms {
   const taxed = all(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
@@ -127,12 +127,12 @@ export function heldTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? changedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
-/** Returns true if effects other than splits adjust previous closes. */
+/** Returns true if corporate actions other than splits adjust previous closes. */
 export function adjustsCloses(terms: GrowthTerms): boolean {
   return all(terms).some(({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent');
 }
 
-/** Returns terms as a key: equal for terms under which every price grows equally. */
+/** Returns a key that is equal for terms under which every price grows equally. */
 export function keyOf(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;
   return JSON.stringify([

@@ -13,7 +13,7 @@ import {
   type TermsMark,
 } from '../market/session-market.js';
 
-/** Number of growth panels cached per aligned market: those of a definition and of its comparisons. */
+/** Number of growth panels cached per aligned market: enough for a definition and the definitions compared with it. */
 const PANELS_MAX = 3;
 
 interface Cached {
@@ -116,7 +116,7 @@ function growthPanel(
   return growth;
 }
 
-/** Returns the first session whose row is computed. */
+/** Returns the first session whose row must be computed. */
 function firstMade({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
@@ -142,7 +142,7 @@ export function markKey({ sessions }: SessionMarket, session: number, terms: Gro
 }
 
 /**
- * Returns the carried close of the security of an effect on its session. It is looked up once, because cells of a
+ * Returns the carried close of the security of an effect on its session. Looked up only once, because the cells of one
  * session are far apart in memory.
  */
 export function carriedAtEffect(sm: SessionMarket, table: EffectTable, at: number): number {

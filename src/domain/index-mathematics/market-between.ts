@@ -5,9 +5,8 @@ import type { SessionActions } from '../market/session-actions.js';
 import { panelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
 /**
- * Returns a market from one session to another, in which a unit of every value index is worth 1 on the first: a
- * simulation on it has the same bits wherever the original market begins.
- * @cost O((to - from) N + A)
+ * Returns a market from one session to another. A unit of every value index is worth 1 on the first session, so that a
+ * simulation has the same bits wherever the original market begins.
  */
 export function marketBetween(
   sm: SessionMarket,

@@ -12,7 +12,7 @@ export interface SessionEffect {
   readonly subscription: number;
   /** Cash by which the previous close is reduced. */
   readonly special: number;
-  /** Ordinary dividend of the return variant that is reinvested in the whole index. */
+  /** Ordinary dividend that the whole index reinvests in this return variant. */
   readonly income: number;
 }
 
@@ -60,7 +60,7 @@ export function effectOf(
 
 function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms, withheld: number): SessionEffect | undefined {
   const share = shareOf(terms.variant, withheld);
-  // Points are counted in every variant, so the effect is listed even if its variant reinvests nothing.
+  // Dividend points are counted in every return variant, so the effect is listed even if its variant reinvests nothing.
   if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
   return share === 0 ? undefined : { ...NO_EFFECT, cash: share * value };
 }

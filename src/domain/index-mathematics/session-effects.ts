@@ -87,7 +87,7 @@ export function openingAt(table: EffectTable, position: number, before: number):
 }
 
 /**
- * Returns the carried close of the security of an effect on its session. It is looked up once, because cells of a
+ * Returns the carried close of the security of an effect on its session. Looked up only once, because the cells of one
  * session are far apart in memory.
  */
 export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
@@ -95,7 +95,7 @@ export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: 
   return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, columns[at]!));
 }
 
-/** Returns true if the opening of an effect may change the value of a holding. */
+/** Returns true if an effect may change the value of a holding at the opening. */
 function opens({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
   return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
 }

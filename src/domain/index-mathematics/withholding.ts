@@ -12,11 +12,11 @@ export interface WithholdingRates {
   readonly field: string;
   /** Fractions by value of the field. */
   readonly rates: Readonly<Record<string, number>>;
-  /** Fraction for a security whose value has no separate rate. */
+  /** Fraction withheld if the value of a security has no separate rate. */
   readonly default?: number | undefined;
 }
 
-/** Returns true if anything can be withheld. */
+/** Returns true if the tax may withhold anything. */
 export function isTaxed(tax: WithholdingTax): boolean {
   return tax !== 0;
 }
@@ -35,7 +35,7 @@ export function withheldIn(market: MarketData, tax: WithholdingTax): (identifier
   };
 }
 
-/** Returns the fraction of a value of the field; NaN if there is none. */
+/** Returns the fraction withheld for a value of the field; NaN if no rate applies. */
 function rateOf(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
   if (isBlank(value)) return others;
   const key = String(value);
@@ -99,7 +99,7 @@ export function requireWithholdingRates(market: MarketData, tax: WithholdingTax,
   throw new Refusal('NO_RATE', `${withoutRate(tax, values)}${within}.`, { field: tax.field, values });
 }
 
-/** Describes values without a rate, without the final full stop. */
+/** Describes values without a rate, as a sentence without its full stop. */
 export function withoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
   const shown = values.map((value) => value ?? '(no value)').join(', ');
   return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${shown}`;

@@ -25,25 +25,25 @@ export type JobSubject =
   | { readonly of: 'index'; readonly named: 'ident' | 'request'; readonly onDeletion: OnDeletion }
   | { readonly of: 'dataset'; readonly named: 'ident'; readonly onDeletion: OnDeletion };
 
-/** `forget`: deletion of the subject cancels and deletes the job in the same transaction. `keep`: it stays. */
+/** `forget`: deletion of the subject cancels and deletes the job in the same transaction. `keep`: the job remains. */
 export type OnDeletion = 'forget' | 'keep';
 
 /** Properties of one kind of job for all parts of the service. `jobKind` with its name creates its handler. */
 interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
-  /** `light` jobs run while `heavy` ones do: each lane has a separate queue and threads. */
+  /** `light` jobs run while `heavy` jobs do: each lane has its own queue and threads. */
   readonly lane: 'heavy' | 'light';
-  /** Null if it belongs to no document, and survives any deletion. */
+  /** Null if the job belongs to no document and survives any deletion. */
   readonly subject: JobSubject | null;
   /** Schema of its stored JSON payload. */
   readonly payload: z.ZodType<P>;
-  /** Returns the second half of the job's id: jobs with the same one replace each other. */
+  /** Returns the second half of the job's id. A job replaces an earlier one with the same id. */
   key(payload: P): string;
   /**
-   * Binding of an attempt to the memory of one process: its tasks share one piece of it, or it replaces the market of
-   * the process. Null: each task may run wherever the artifacts and the market are available.
+   * Binding of an attempt to the memory of one process: its tasks share memory there, or it replaces the market of the
+   * process. Null if each task may run wherever the artifacts and the market are available.
    */
   readonly sharedMemory: M;
-  /** Set if it runs in parts, whose outputs its input refers to until it ends. */
+  /** True if the job runs in parts. Its input refers to the outputs of the parts until it ends. */
   readonly inParts?: true;
 }
 
@@ -56,7 +56,7 @@ const ofDataset = {
   sharedMemory: 'served-market',
 } as const;
 
-/** Every kind of job, in the order of the API. A kind without a handler does not compile (`src/cli/compose.ts`). */
+/** All kinds of job, in the order of the API. Compilation fails for a kind without a handler (`src/cli/compose.ts`). */
 export const JOB_KIND_CATALOGUE = {
   backtest: entry({
     lane: 'heavy',
@@ -158,7 +158,7 @@ export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
 export type JobPayload<K extends JobKindName> =
   (typeof JOB_KIND_CATALOGUE)[K] extends JobKindEntry<infer P, 'tasks' | 'served-market' | null> ? P : never;
 
-// Object.keys loses the type: the keys are those of the catalogue.
+// Object.keys has no type parameters: the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];
 
 /** Kinds that run in parts. */
@@ -166,7 +166,7 @@ export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
   JOB_KINDS.filter((kind) => 'inParts' in JOB_KIND_CATALOGUE[kind]),
 );
 
-/** Returns the kinds whose jobs are deleted with a subject, by where they name it. */
+/** Returns the kinds whose jobs are deleted with a subject, by the member that names it. */
 export function kindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
   return JOB_KINDS.filter((kind) => {
     const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

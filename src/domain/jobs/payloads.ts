@@ -54,7 +54,7 @@ export const ReplayPayload = z.object({
   ...onStore,
   run_id: z.string(),
   ...whichRun,
-  /** Hash of the run to replay, so that a later one under the same id is another input. */
+  /** Hash of the run to replay, so that a later run with the same id is another input. */
   run_hash: z.string(),
   engine_version: z.string(),
 });
@@ -155,7 +155,7 @@ export const RiskModelPayload = z.object({
   ...dataVersion,
   model_id: z.string(),
   request: RiskModelRequest,
-  /** Requested securities, ascending and unique; null for those of the run. */
+  /** Requested securities, ascending and unique; null for the securities of the run. */
   identifiers: z.array(z.string()).readonly().nullable(),
   run: z
     .object({
@@ -181,7 +181,7 @@ export const RiskValidationPayload = z.object({
     .object({ calendar: z.string(), closures: accept<RecordedClosures>().optional(), currency: z.string(), treatment })
     .readonly()
     .nullable(),
-  /** Index whose held weights are a portfolio. */
+  /** Index whose held weights are the portfolio. */
   index_id: z.string().nullable(),
 });
 export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayload>>;
@@ -193,7 +193,7 @@ export const RenderPayload = z.object({
   template: accept<ReportTemplateDocument>(),
   /** Index of a built-in report, null for a stored template. */
   index_id: z.string().nullable(),
-  /** Runs that are shown instead of the newest, by index; absent if there are none. */
+  /** Runs to show instead of the latest ones, by index; absent if there are none. */
   run_ids: z.record(z.string(), z.string()).optional(),
 });
 export type RenderPayload = Readonly<z.infer<typeof RenderPayload>>;
@@ -213,7 +213,7 @@ export const RefreshPayload = z.object({
 });
 export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
 
-/** Request with all date-dependent defaults filled in: a later attempt generates the same market. */
+/** Request with all date-dependent defaults filled in, so that a later attempt generates the same market. */
 export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
 
 export const GeneratePayload = z.object({

@@ -5,7 +5,7 @@ import { JOB_KINDS, type JobKindName } from './job-kinds.js';
 export interface RetryPolicy {
   /** Attempts whose thread ended. */
   readonly crashes: number;
-  /** Attempts whose process ended, became silent or was cut off. */
+  /** Attempts whose process ended, stopped responding or lost its connection. */
   readonly losses: number;
   /** Attempts that were returned without failure. */
   readonly releases: number;
@@ -26,9 +26,9 @@ interface RetryMember {
 /** Members of a policy, with their defaults and ranges. */
 export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
   crashes: { otherwise: LIMITS.MAX_ATTEMPTS, min: 1, max: 1000 },
-  // Stops a job that brings its machine down; twenty partitions or kills during one job are not caused by it.
+  // Stops a job that crashes its machine. Twenty kills or network partitions during one job have another cause.
   losses: { otherwise: 20, min: 1, max: 10_000 },
-  // Allows a long job on machines that come and go by the hour.
+  // Allows a long job on machines that are replaced every hour.
   releases: { otherwise: 1000, min: 1, max: 100_000 },
   backoff: { otherwise: 1, min: 0, max: 3600 },
   'backoff-max': { otherwise: 60, min: 0, max: 86_400 },

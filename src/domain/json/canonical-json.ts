@@ -4,7 +4,7 @@ import { Refusal } from '../refusals/refusal.js';
 /**
  * Returns JSON with keys in code-point order and without white space, so that equal documents have equal bytes.
  * Negative zero is written as 0.
- * @cost that of JSON.stringify if the keys are in order, otherwise twice that
+ * @cost that of JSON.stringify if the keys are in order, otherwise twice as much
  * @throws Refusal NUMERIC_FAILURE for a number that is not finite
  */
 export function canonicalJson(value: unknown): string {

@@ -14,7 +14,7 @@ export interface JsonScan {
   readonly overflows: boolean;
 }
 
-/** Maximum number of keys of one object: more are an attack on the hash table, not a document. */
+/** Maximum number of keys of one object. More keys are an attack on the hash table, not a document. */
 const KEYS_MAX = 20_000;
 
 /** Number of keys up to which they are compared individually, which is cheaper than a set. */
@@ -25,8 +25,8 @@ const DIGITS_SAFE = 308;
 
 /**
  * Scans a JSON text by the grammar of RFC 8259, and finds problems that `JSON.parse` ignores: too deep nesting,
- * duplicate keys in one object (after unescaping) and the key `__proto__`. `JSON.parse` accepts everything that it
- * accepts.
+ * duplicate keys in one object (after unescaping) and the key `__proto__`. Texts that pass this scan are accepted by
+ * `JSON.parse`.
  * @cost one pass over the text; memory for the keys of open objects.
  */
 export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH): JsonScan {

@@ -4,7 +4,7 @@ import { Refusal } from '../refusals/refusal.js';
 export interface ParsedJson {
   /** Undefined if there was no body and none is required. */
   readonly value: unknown;
-  /** True if the text contains a number outside the range of a double, so that some number of `value` is infinite. */
+  /** True if the text contains a number outside the range of a double, which is infinite in `value`. */
   readonly overflows: boolean;
 }
 

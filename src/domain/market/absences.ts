@@ -14,7 +14,7 @@ const AGE_MAX = 64;
 const cache = new WeakMap<SessionMarket, Absences>();
 
 /**
- * Returns securities that had an earlier bar but have none on a session, as long as a holding may still be carried.
+ * Returns securities without a bar on a session that had an earlier bar, as long as a holding may still be carried.
  * @cost O(S N), once per market
  */
 export function absencesOf(sm: SessionMarket): Absences {

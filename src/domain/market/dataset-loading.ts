@@ -5,7 +5,7 @@ export function datasetLoading(datasetId: string): Refusal {
   return new Refusal('STORE_UNAVAILABLE', sentence(datasetId), detailOf(datasetId));
 }
 
-/** Returns the refusal of a change to that store until it is read. */
+/** Returns the refusal for a change of a store that has not been read yet. */
 export function datasetResuming(datasetId: string): Refusal {
   return new Refusal('STORE_LOADING', sentence(datasetId), detailOf(datasetId));
 }
@@ -16,8 +16,7 @@ const sentence = (datasetId: string) =>
 const detailOf = (datasetId: string) => ({ store_id: datasetId, status: 'loading' });
 
 /**
- * Returns true if a failure is one of those: nothing was done, and the same request may succeed once the store is
- * loaded.
+ * Returns true if a failure is that refusal: nothing was changed, and the request may succeed once the store is loaded.
  */
 export function isDatasetLoading(failure: unknown): boolean {
   const isEither = isUnavailable(failure) || (failure instanceof Refusal && failure.code === 'STORE_LOADING');

@@ -15,12 +15,12 @@ const MINOR_UNITS: Readonly<Record<string, { readonly major: string; readonly sc
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 
-/** Returns true for a code of ISO 4217, including past ones, or a minor unit in which prices are quoted. */
+/** Returns true for a current or former ISO 4217 code, or a minor unit in which prices are quoted. */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code) || Object.hasOwn(MINOR_UNITS, code);
 }
 
-/** Returns the two codes of which a name may consist, as in EURUSD, known or not; undefined for another length. */
+/** Splits a name such as EURUSD into two currency codes, which need not exist; undefined if its length differs. */
 export function pairIn(name: string): readonly [from: string, to: string] | undefined {
   return name.length === 6 ? [name.slice(0, 3), name.slice(3)] : undefined;
 }
@@ -30,10 +30,7 @@ export interface ExchangeRates {
   readonly currency: string;
   /** Returns the price in the target currency of one unit of the security's currency; NaN if the store has no rate. */
   rateAt(session: number, column: number): number;
-  /**
-   * Returns the currency in which a security is quoted on a session; that of the index if neither security nor store
-   * has one.
-   */
+  /** Returns the currency of a security on a session. Default: that of the store, then that of the index. */
   currencyAt(session: number, column: number): string;
   /**
    * Returns the rates of one security on every session, [S]. @cost O(S) if its currency changes over time, otherwise
@@ -57,8 +54,8 @@ const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
  * Returns the rates of a market into a currency: CLOSE of `{CCY}{currency}`, a security or a series, otherwise the
- * inverse of the opposite pair, otherwise a cross rate, carried forward. A security without CURRENCY is in the currency
- * that the store declares, or in the target currency if it declares none; a rate has none.
+ * inverse of the opposite pair, otherwise a cross rate, carried forward. Without CURRENCY, a security has the currency
+ * that the store declares, or else the target currency. Rates have no currency.
  * @cost O(S) for each foreign currency, once per market and currency
  */
 export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
@@ -186,7 +183,7 @@ function unitOf(code: string): { readonly major: string; readonly scale: number 
   return MINOR_UNITS[code] ?? { major: code, scale: 1 };
 }
 
-/** Returns the market identifier or series with the price of one currency in another. */
+/** Returns the identifier or series of the market that contains the price of one currency in another. */
 export function pairOf(from: string, to: string): string {
   return `${unitOf(from).major}${unitOf(to).major}`;
 }
@@ -225,7 +222,8 @@ function directSeries(
 }
 
 /**
- * Returns the refusal of a stored rate of 0 or less on a session, directly or in a cross; undefined if there is none.
+ * Returns the refusal if a stored rate, direct or part of a cross rate, is 0 or less on a session; undefined if there
+ * is none.
  */
 export function rateNotAboveZero(
   sm: SessionMarket,
@@ -282,7 +280,7 @@ function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: st
 }
 
 /**
- * Returns pairs of a store that provide the rate between two currencies: none between units of one, two for a cross.
+ * Returns the pairs of a store for the rate between two currencies: none within one currency, two for a cross rate.
  */
 export function pairsUsed(
   holds: (pair: string) => boolean,

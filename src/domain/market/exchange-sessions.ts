@@ -18,8 +18,8 @@ export interface ExchangesInput {
 }
 
 /**
- * Returns the exchange of a security on a session: that of its reference column EXCHANGE as known at that time,
- * otherwise that of the index calendar.
+ * Returns the exchange of a security on a session: its reference column EXCHANGE as known at that time, otherwise the
+ * exchange of the index calendar.
  */
 export function exchangesOf({
   market,

@@ -4,8 +4,7 @@ import type { Day } from '../time/days.js';
 export type GroupOfDay = (name: string, day: Day) => { readonly group: string; readonly until: number };
 
 /**
- * Returns the group of each security on a day, [names]; days must be in ascending order. The same array until a group
- * changes.
+ * Returns the group of each security on a day, [names]. Days must ascend. Returns the same array until a group changes.
  */
 export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => readonly string[] {
   let groups: readonly string[] = names.map(() => '');
@@ -24,11 +23,11 @@ export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day
   };
 }
 
-/** Numbers of the groups so far. */
+/** Numbers assigned to groups so far. */
 export interface GroupNumbers {
   /** By number. */
   readonly groups: readonly string[];
-  /** Returns numbers of the groups of securities on a day; otherwise as `groupsByDay`. */
+  /** Returns the group number of each security on a day, under the conditions of `groupsByDay`. */
   byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;
 }
 

@@ -34,9 +34,9 @@ export interface MarketHandle {
   /** Digests of the parts of the content, if known: parts shared with a later version need not be hashed again. */
   readonly digests?: ContentDigests;
   /**
-   * Int32 [1], number of days of the panels' memory that some version has claimed. A writer of later days claims them
-   * here first, so that the memory of a day is written once, whatever happens to the version. Absent if writing is not
-   * allowed.
+   * Int32 [1], number of days that versions have claimed in the memory of the panels. A writer of later days claims
+   * them here first, so that memory of a day is written only once, even if the version is discarded. Absent if writing
+   * is not allowed.
    */
   readonly taken?: SharedArrayBuffer;
 }
@@ -152,9 +152,9 @@ const ACTIONS_HEAD = '{"actions":[';
 const PLACE_WIDTH = 5;
 
 /**
- * Returns the market of a handle without the ordinary dividends of ex-dates up to a day: sufficient to see it from a
+ * Returns the market of a handle without ordinary dividends whose ex-date is on or before a day, which suffices from a
  * mark on, see `alignMarket`.
- * @param opened the same without any action, if it is open
+ * @param opened the same market without any action, if it is open
  * @cost of the reference table and the universes, unless those are open; omitted actions are not parsed
  */
 export function openMarketSince(handle: MarketHandle, after: number, opened = openWithoutActions(handle)): MarketData {
@@ -170,7 +170,7 @@ export function openWithoutActions(handle: MarketHandle): MarketData {
   return openMarket({ ...handle, tables: joinParts(bytes.subarray(0, first), bytes.subarray(last)) });
 }
 
-/** Returns true if an ordinary dividend was paid on an ex-date up to a day. */
+/** Returns true if an ordinary dividend has an ex-date on or before a day. */
 function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
   const places = new Int32Array(actionPlaces);
   for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] === 1 && places[p]! <= after) return true;
@@ -178,7 +178,8 @@ function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
 }
 
 /**
- * Returns the actions of a handle without the ordinary dividends of ex-dates up to a day. @cost of the returned ones
+ * Returns the actions of a handle without ordinary dividends whose ex-date is on or before a day. @cost of the returned
+ * actions
  */
 export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
   return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
@@ -241,7 +242,7 @@ function inLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): L[] {
   );
 }
 
-/** Opens the market of a handle; panels stay by reference. @cost parsing the tables: about 1 ms per 10,000 rows. */
+/** Opens the market of a handle. Panels are used in place. @cost parsing the tables: about 1 ms per 10,000 rows. */
 export function openMarket(handle: MarketHandle): MarketData {
   const opening = openings(handle);
   for (;;) {
@@ -250,7 +251,9 @@ export function openMarket(handle: MarketHandle): MarketData {
   }
 }
 
-/** As `openMarket`, for a thread on which others wait: awaits `rest` after every few thousand rows. */
+/**
+ * Opens a market like `openMarket` for a thread on which other work waits: awaits `rest` after every few thousand rows.
+ */
 export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
   const opening = openings(handle);
   for (;;) {
@@ -315,7 +318,7 @@ function openPanels(handle: MarketHandle, identifiers: readonly string[]): Panel
   };
 }
 
-/** Opens a handle whose identifiers and tables are those of an open market. */
+/** Opens a handle that has the identifiers and tables of an open market. */
 export function reopenMarket(
   handle: MarketHandle,
   { identifiers, reference, actions, universes, series }: MarketData,
@@ -332,7 +335,7 @@ export function reopenMarket(
 /** JSON escapes line breaks inside a text. */
 const NEWLINE = 10;
 
-/** A panel at the start of shared memory stays in place, whatever space follows it. */
+/** A panel at the start of shared memory is used in place, regardless of the space after it. */
 function sharedPanel(values: Float64Array): SharedArrayBuffer {
   return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0 ? values.buffer : sharedBytes(values);
 }

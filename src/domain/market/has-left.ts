@@ -1,6 +1,6 @@
 import type { SessionMarket } from './session-market.js';
 
-/** Returns true if a security has ended, or leaves for want of a price, by the close of a session. */
+/** Returns true if a security has ended by the close of a session, or leaves at it because it has no price. */
 export function hasLeft(
   sm: Pick<SessionMarket, 'hasEnded' | 'isSilent'>,
   session: number,

@@ -3,7 +3,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { lastAtMost } from '../numbers/search.js';
 import type { PriceSeries } from './series.js';
 
-/** Largest accepted rate: one beyond 100 % per year was probably given in percent, or is a price. */
+/** Largest accepted rate. A rate above 100 % per year was probably given in percent, or is a price. */
 export const RATE_MAX = 1;
 
 /** Factor of series of rates, which are in percent per year. */

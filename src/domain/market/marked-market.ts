@@ -1,14 +1,13 @@
 import type { MarketData } from './market-data.js';
 import { alignMarket, type AlignMarketInput, type MarketMark, type SessionMarket } from './session-market.js';
 
-/** Number of marks of one calendar whose markets are cached: runs of a market end on few days, and look back to few. */
+/** Number of marks per calendar whose markets are cached. Runs of a market have few end dates and few look-backs. */
 const MARKS_MAX = 4;
 
 const kept = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
 
 /**
- * Returns a market aligned from a mark on, shared by all callers with an equal mark, together with data derived from
- * it.
+ * Returns a market aligned from a mark, shared by all callers with an equal mark, together with data derived from it.
  */
 export function markedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
   const { market, calendar, mark } = input;

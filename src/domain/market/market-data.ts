@@ -8,7 +8,7 @@ export type Adjustment = 'none' | 'splits' | 'total';
 export const RETURN_VARIANTS = ['price', 'total', 'net'] as const;
 export type ReturnVariant = (typeof RETURN_VARIANTS)[number];
 
-/** Return variants of comparison levels: raw ones are used unchanged. */
+/** Return variants of comparison levels. `raw` levels are used unchanged. */
 export const MEASURED_VARIANTS = [...RETURN_VARIANTS, 'raw'] as const;
 export type MeasuredVariant = (typeof MEASURED_VARIANTS)[number];
 
@@ -30,7 +30,7 @@ export interface MarketData {
   /** Panel [T x N] by field name, row-major, NaN without a value. `CLOSE` always exists. */
   readonly fields: ReadonlyMap<string, Float64Array>;
   readonly reference: ReferenceTable;
-  /** In the order of identifier, ex-date, type. */
+  /** Ordered by identifier, ex-date and type. */
   readonly actions: readonly CorporateAction[];
   /** Last ex-date of the omitted cash actions; absent if all actions are present. */
   readonly settledTo?: number;
@@ -38,7 +38,7 @@ export interface MarketData {
   readonly settledCash?: boolean;
   /** In the order of universe, identifier, start. */
   readonly universes: readonly Membership[];
-  /** Prices that are never constituents; absent if the store has none. None of them is a security of the market. */
+  /** Ordered by universe, identifier and start. */
   readonly series?: SeriesTable;
 }
 

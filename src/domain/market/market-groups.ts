@@ -26,7 +26,7 @@ export function groupSpells(market: MarketData, by: string): (name: string, day:
   };
 }
 
-/** Returns issuers of securities as known on a day; a security without an issuer counts as its own. */
+/** Returns issuers of securities as known on a day. A security without an issuer is its own issuer. */
 export function issuerSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
   const spellOf = groupSpells(market, by);
   return (name, day) => {
@@ -38,5 +38,5 @@ export function issuerSpells(market: MarketData, by: string): (name: string, day
 /** Pseudo-column in which every security is a separate group. */
 export const OWN_GROUPS = 'IDENTIFIER';
 
-/** Returns a security as its own group. */
+/** Returns a group that consists of one security. */
 export const ownGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });

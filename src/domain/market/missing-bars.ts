@@ -8,7 +8,7 @@ export interface NamesOverRows {
 }
 
 interface Known extends NamesOverRows {
-  /** By position among the columns. */
+  /** Missing rows by position among the columns. */
   readonly missing: readonly Int32Array[];
 }
 
@@ -18,9 +18,9 @@ const KEPT_MAX = 2 ** 20;
 const latest = new WeakMap<Float64Array, Known>();
 
 /**
- * Returns rows without a bar, ascending, for each column. The last result is cached: the next call for some of its
- * securities and days is a search.
- * @cost one pass over the closes, or over the missing ones
+ * Returns rows without a bar, ascending, for each column. Caches the last result: a call for a subset of its securities
+ * and days only searches it.
+ * @cost one pass over the closes, or over the missing rows
  */
 export function missingBars(market: Pick<MarketData, 'identifiers' | 'fields'>, names: NamesOverRows): Int32Array[] {
   const close = market.fields.get('CLOSE')!;
@@ -34,7 +34,7 @@ export function missingBars(market: Pick<MarketData, 'identifiers' | 'fields'>, 
   return missing;
 }
 
-/** Returns undefined unless all securities are known. */
+/** Returns undefined if any security is unknown. */
 function keptOf(known: Known, { columns, from, to }: NamesOverRows, width: number): Int32Array[] | undefined {
   const placeOf = new Int32Array(width).fill(-1);
   known.columns.forEach((column, place) => (placeOf[column] = place));

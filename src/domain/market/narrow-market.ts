@@ -9,7 +9,7 @@ export interface Narrowing {
   /** First and last day; null is open. */
   readonly from: Day | null;
   readonly to: Day | null;
-  /** Keeps reference data as well, or all datapoints with their whole history. Default: only prices. */
+  /** Keeps reference data as well, or all datapoints with their full history. Default: only prices. */
   readonly keeps?: 'reference' | 'datapoints' | undefined;
 }
 
@@ -17,8 +17,8 @@ export interface Narrowing {
 const CURRENCY = 'CURRENCY';
 
 /**
- * Returns the prices of a few securities over a window, as a separate market whose days are those on which any of them
- * has a bar. Every security uses the currency of its prices.
+ * Returns the prices of a few securities over a window as a separate market. Its days are those on which any of them
+ * has a bar. Every security has the currency of its prices.
  * @cost O(window * securities)
  */
 export function narrowMarket(market: MarketData, { columns, from, to, keeps }: Narrowing): MarketData {

@@ -11,17 +11,17 @@ export interface ReferenceSpell {
 /** Spells of every security, by column of the market. */
 type ColumnSpells = readonly (readonly ReferenceSpell[])[];
 
-/** Maximum number of spells cached with a market, about 20 MB: those of the columns read last. */
+/** Maximum number of spells cached with a market, about 20 MB. The most recently read columns are cached. */
 const SPELLS_CACHED_MAX = 500_000;
 
-/** Columns read so far, the latest last. */
+/** Cached columns, most recently read last. */
 const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 
 /**
  * Returns the spells of one reference column for every security, by column of the market; empty for a security without
  * reference rows. Adjacent rows with the same value are one spell. A currency that the store declares applies to
  * securities without a currency.
- * @cost O(rows of the table) the first time
+ * @cost O(rows of the table) on the first call
  */
 export function referenceSpells(market: MarketData, column: string): ColumnSpells {
   const columns = cache.get(market) ?? new Map<string, ColumnSpells>();

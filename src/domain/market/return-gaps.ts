@@ -1,9 +1,9 @@
 import { panelRow, type SessionMarket } from './session-market.js';
 
 /**
- * Sessions without a return, for securities that have had a bar. A return needs a bar on its session and on the
- * previous one: a gap of one session loses two returns. Ranges of sessions include both ends, and start after the first
- * of the market.
+ * Sessions without a return, for securities that have had a bar. A return needs bars on its session and the previous
+ * one, so a gap of one session removes two returns. Ranges of sessions include both ends and begin after the first
+ * session of the market.
  */
 export interface ReturnGaps {
   /** Returns the gaps of some columns. @cost O(N + gaps of these sessions) */
@@ -105,7 +105,7 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
   };
 }
 
-/** Returns a factor, 1 if there is none. */
+/** Returns the factor, or 1 if it is missing. */
 function orOne(factor: number): number {
   return factor === factor ? factor : 1;
 }

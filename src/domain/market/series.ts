@@ -9,7 +9,7 @@ export interface PriceSeries {
   readonly currency: string | null;
   /** Days with a value, ascending, [P]. */
   readonly days: Int32Array;
-  /** CLOSE of those days, [P]. */
+  /** CLOSE on those days, [P]. */
   readonly closes: Float64Array;
 }
 

@@ -16,13 +16,13 @@ export interface SessionActions {
   readonly starts: Int32Array;
   /** Actions with a related identifier. */
   readonly related: readonly SessionAction[];
-  /** Rights issues without a subscription price, whose value prices do not show. */
+  /** Rights issues without a subscription price, whose value is unknown. */
   readonly unpricedRights: readonly SessionAction[];
   /** 1 for sessions with an action that changes the composition of a holding, [S]. */
   readonly isStructural: Uint8Array;
 }
 
-/** Actions that change the identity of a holding; rights are settled in the price. */
+/** Actions that change the identity of a holding. Rights change only its price. */
 const STRUCTURAL: ReadonlySet<CorporateAction['type']> = new Set([
   'SPIN_OFF',
   'MERGER',

@@ -19,9 +19,9 @@ export interface SessionMarket {
   readonly rowOf: Int32Array;
   readonly names: number;
   readonly identifiers: readonly string[];
-  /** First session with rows in the panels by session: that of the mark, otherwise 0. */
+  /** First session with rows in the panels by session: the session of the mark, otherwise 0. */
   readonly first: number;
-  /** Position of the latest session at or before each with a CLOSE bar, -1 if there is none yet, [S - first x N]. */
+  /** Position of the latest session with a CLOSE bar at or before each session, or -1, [S - first x N]. */
   readonly lastBar: Int16Array | Int32Array;
   /** Gaps between two bars of a security, [G x 3], by end: column, session of the bar before and of the bar after. */
   readonly gaps: Int32Array;
@@ -71,14 +71,14 @@ export function assertThere({ first }: Pick<SessionMarket, 'first'>, session: nu
 }
 
 /**
- * State of a market up to a session that later sessions need: with a mark, a market is aligned from there on without a
- * pass over earlier data. Columns are those of the market, [N] each.
+ * State at a session that later sessions need. With a mark, a market is aligned without a pass over earlier data.
+ * Columns are those of the market, [N] each.
  */
 export interface MarketMark {
   readonly session: number;
   /** Position of the latest session with a bar, -1 if there is none. */
   readonly lastBar: Int32Array;
-  /** By the terms of growth; null for a market without simulations, which needs no value indices. */
+  /** Marks by the terms of growth; null for a market without simulations, which needs no value indices. */
   readonly terms: ReadonlyMap<string, TermsMark> | null;
 }
 
@@ -93,14 +93,14 @@ export interface AlignMarketInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly calendars: Calendars;
-  /** Aligns only the sessions after it. Of the earlier actions those that pay cash may be missing. */
+  /** Aligns only the sessions after the mark. Earlier actions that pay cash may be missing. */
   readonly mark?: MarketMark;
 }
 
 /**
  * Aligns a market with a calendar.
- * @cost O(S N), one pass; 2 S N bytes are kept, 4 from 32,768 sessions on. With a mark O(S + N) and a pass over the
- *   later sessions, and only their rows are kept
+ * @cost O(S N), one pass; keeps 2 S N bytes, or 4 S N for 32,768 sessions or more. With a mark O(S + N) and a pass over
+ *   the later sessions; keeps only their rows
  */
 export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
@@ -280,8 +280,8 @@ export interface MarkWindowInput {
 }
 
 /**
- * Returns the mark of a market on which decisions are made from a session on.
- * @cost O(S + N), and for each security without a bar near the session a cell of every earlier session
+ * Returns the mark of a market on which decisions are made from a session.
+ * @cost O(S + N), and, for each security without a bar near the session, one cell of every earlier session
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
   const names = market.identifiers.length;
@@ -329,7 +329,7 @@ function ratiosOf({ all }: SessionActions): Map<number, Ratio[]> {
 
 interface Ending {
   readonly session: number;
-  /** Ticker change: a bar on its session means that the security still trades. */
+  /** True after a ticker change. A bar on its session then means that the security still trades. */
   readonly replaced: boolean;
 }
 

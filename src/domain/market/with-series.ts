@@ -6,8 +6,8 @@ import type { PriceSeries } from './series.js';
 const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 
 /**
- * Returns a market with one of its series as an additional security, for questions about a series as if it were held:
- * only CLOSE, on the days of the market. The original market, and its decisions, are unchanged.
+ * Returns a market with one of its series as an additional security, so that requests can treat the series as a
+ * holding. Only CLOSE, on the days of the market. The original market and its decisions are unchanged.
  * @cost a copy of CLOSE, once for a market and series
  */
 export function withSeries(market: MarketData, series: PriceSeries): MarketData {

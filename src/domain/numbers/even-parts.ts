@@ -22,7 +22,7 @@ export function evenParts(items: number): EvenParts {
 /** A part in a list of outputs. */
 export interface PlacedPart {
   readonly part: number;
-  /** Position of the output, and of the part in it. */
+  /** Position of the output, and position of the part within the output. */
   readonly output: number;
   readonly at: number;
 }
@@ -33,7 +33,7 @@ export interface PartPlaces {
   readonly others: readonly PlacedPart[];
 }
 
-/** Finds the parts in outputs; two outputs may contain the same part. */
+/** Finds the parts in outputs. Several outputs may contain the same part. */
 export function partPlaces(outputs: readonly { readonly parts: readonly number[] }[]): PartPlaces {
   const first = new Map<number, PlacedPart>();
   const others: PlacedPart[] = [];

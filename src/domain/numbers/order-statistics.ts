@@ -10,7 +10,7 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
 }
 
 /**
- * Returns the median of a sample in any order: for an even number the mean of the two middle values. NaN for an empty
+ * Returns the median of an unsorted sample; for an even count, the mean of the two middle values. NaN for an empty
  * sample.
  */
 export function median(sample: Iterable<number>): number {
@@ -21,7 +21,7 @@ export function median(sample: Iterable<number>): number {
 }
 
 /**
- * Returns the upper median of a sample in any order: for an even number the larger of the two middle values. NaN for an
+ * Returns the upper median of an unsorted sample; for an even count, the larger of the two middle values. NaN for an
  * empty sample.
  */
 export function upperMedian(sample: Iterable<number>): number {

@@ -1,6 +1,6 @@
 /**
- * Rounds to a number of decimals, halves away from zero. Halves are those of the shortest decimal representation: 1.005
- * is 1.01 to two decimals.
+ * Rounds to a number of decimals, halves away from zero. Rounds the shortest decimal representation, so 1.005 becomes
+ * 1.01 with two decimals.
  * @param decimals 0 to 15
  */
 export function roundHalfAway(value: number, decimals: number): number {

@@ -7,8 +7,8 @@ interface Selected {
 }
 
 /**
- * Hoare's selection: puts the value that belongs at a position of the sorted range there, and returns it; all values
- * before it are at most as large. No value is NaN. @cost linear on average
+ * Hoare's selection: moves the value that belongs at a position of the sorted range to that position, and returns it.
+ * All values before it are at most as large. No value may be NaN. @cost linear on average
  */
 export function select(values: Float64Array, { from, to, position }: Selected): number {
   let left = from;

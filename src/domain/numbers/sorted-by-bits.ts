@@ -8,9 +8,9 @@ const DIGITS = [
 const SIGN = 0x80000000;
 
 /**
- * Sorts positions by ascending keys, stable for equal keys: digit by digit of the bits of the keys, which are
- * transformed to ascend like the numbers.
- * @param keys [n] with one zero and without NaN
+ * Returns positions sorted by ascending keys; the sort is stable. Radix sort over the bits of the keys, transformed to
+ * ascend like the numbers.
+ * @param keys [n] without -0 and NaN
  * @param positions [n] or longer
  * @returns [n]
  * @cost O(n), six passes of 3 ns per key
@@ -35,7 +35,7 @@ export function sortedByBits(keys: Float64Array, positions: Int32Array): Int32Ar
   return to;
 }
 
-/** @returns false, without changes, if all have the same digit */
+/** @returns false, without changes, if all keys have the same digit */
 function sortByDigit(
   half: Uint32Array,
   { shift, mask }: { readonly shift: number; readonly mask: number },

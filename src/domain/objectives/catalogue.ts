@@ -11,7 +11,7 @@ import { minVariance } from './classes/min-variance.js';
 import { riskParity } from './classes/risk-parity.js';
 import type { Measure, ObjectiveClass } from './objective-class.js';
 
-/** Every objective, in the order of forms. */
+/** All objectives, in the order in which forms list them. */
 export const OBJECTIVE_CLASSES: readonly ObjectiveClass[] = [
   minTrackingError,
   minVariance,
@@ -31,7 +31,7 @@ export function findObjectiveClass(type: string): ObjectiveClass | undefined {
   return BY_TYPE.get(type);
 }
 
-/** Served form of an objective. */
+/** Objective as the API returns it. */
 export interface ObjectiveTypeSpec extends TypeSpec {
   readonly measure: Pick<Measure, 'name' | 'form'>;
 }

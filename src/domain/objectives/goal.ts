@@ -33,7 +33,7 @@ export interface LinearNumerator {
 /** Product of (w_i / b_i)^b_i over the securities with a budget: 1 if the weights equal the budgets, less elsewhere. */
 export interface EvennessNumerator {
   readonly kind: 'evenness';
-  /** b, [N], not negative, of sum 1. */
+  /** Risk budgets b, [N], not negative, with sum 1. */
   readonly budgets: Float64Array;
   /**
    * Weights whose contributions to the variance equal the budgets, with sum 1: the optimum without further rows, [N].
@@ -41,7 +41,7 @@ export interface EvennessNumerator {
   readonly parity: Float64Array;
   /** Variance there. */
   readonly variance: number;
-  /** Logarithm of volatility over evenness there: only securities without a budget can lower it. */
+  /** Logarithm of volatility over evenness at those weights. Only securities without a budget can lower it. */
   readonly least: number;
 }
 
@@ -51,13 +51,15 @@ export interface TradeCosts {
   readonly linear: number;
   /** Per weight traded to the power of 3/2. */
   readonly impact: number;
-  /** Weights held before, [N]. */
+  /** Weights held before the rebalance, [N]. */
   readonly reference: Float64Array;
   /** Cost of selling holdings of securities outside the problem. */
   readonly fixed: number;
 }
 
-/** Returns true if only the distance from the index is minimised: limits on the tracking error are then checks. */
+/**
+ * Returns true if only the distance from the index is minimised. Limits on the tracking error are then only checked.
+ */
 export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCosts | null): boolean {
   return (
     costs === null &&

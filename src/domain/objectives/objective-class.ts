@@ -15,7 +15,7 @@ export interface GoalContext {
   /** Annualised covariance. */
   readonly metric: Metric;
   readonly algebra: DenseAlgebra;
-  /** Securities that may be held, [N], 1 for those. */
+  /** 1 for securities that may be held, [N]. */
   readonly eligible: Uint8Array;
   /** Returns a category as of the rebalance date, null where missing, [N]. */
   categories(field: string): readonly (string | null)[];
@@ -27,7 +27,7 @@ export interface GoalContext {
   warn(message: string, at?: string): void;
 }
 
-/** Forms of the reported figure of an objective. */
+/** Forms in which an objective can be reported. */
 export const MEASURE_FORMS = {
   root: 'the root of a variance, a fraction per year',
   return: 'the value itself, a fraction per year',
@@ -41,11 +41,11 @@ export interface Measure {
   readonly name: string;
   readonly form: keyof typeof MEASURE_FORMS;
   readonly unit: 'basis points' | 'number';
-  /** Returns the reported figure from the objective's value. */
+  /** Converts the value of the objective to the reported figure. */
   of(value: number): number;
 }
 
-/** Estimates that a worst case may replace. */
+/** Estimates that can be replaced by their worst case. */
 export const UNCERTAIN = ['returns', 'covariance'] as const;
 
 /** Objective, with all its operations. */
@@ -56,7 +56,7 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly needsReturns: boolean;
   /** Returns the annual cash return that it assumes, and subtracts from returns. */
   cash(params: z.output<P>): number;
-  /** Estimates for whose worst case it can be optimised. */
+  /** Estimates for which the objective can be optimised in the worst case. */
   readonly uncertain: readonly (typeof UNCERTAIN)[number][];
   readonly params: P;
   readonly measure: Measure;

@@ -8,14 +8,14 @@ export interface BudgetParams {
 }
 
 /**
- * Returns shares of the variance by security, [N], with sum 1: equal ones for null; otherwise a key is an identifier,
- * or a group whose members without their own budget share it. Securities that may not be held have none, and the others
- * take over in proportion.
+ * Returns shares of the variance by security, [N], with sum 1; equal shares for null. A key is an identifier, or a
+ * group whose members without their own budget share it. Securities that may not be held get no share; the others take
+ * it over in proportion.
  * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */
 export function budgetsOf({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
   const eligible = context.eligible.slice();
-  // A security with a constant price contributes nothing to the variance, whatever its weight.
+  // A security with a constant price contributes nothing to the variance at any weight.
   metricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligible[i] = 0));
   const shares =
     budgets === null

@@ -25,7 +25,7 @@ interface BoxSet {
   readonly widths: Float64Array;
 }
 
-/** Returns how much the worst expected return of a set is below the stated one. @cost a pass over the metric */
+/** Returns the stated expected return less the worst one of a set. @cost a pass over the metric */
 export function returnShortfall(returns: ReturnsSet | null, weights: Float64Array): number {
   if (returns === null) return 0;
   if (returns.form === 'ellipsoid')
@@ -41,7 +41,7 @@ export function grossVolatility(metric: Metric, weights: Float64Array): number {
 
 /**
  * Returns the largest variance over the covariances that differ from a metric by at most the spread times the products
- * of volatilities: it is that of the metric plus spread times the outer product of the volatilities with the signs of
+ * of volatilities: the variance of the metric plus spread times the outer product of the volatilities with the signs of
  * the weights.
  * @cost a pass over the metric
  * @source Lobo & Boyd (2000), The worst-case risk of a portfolio, for boxes; Tutuncu & Koenig (2004), Robust asset

@@ -9,7 +9,7 @@ export const SCENARIO_SOURCES = ['historical', 'bootstrap', 'normal', 'student']
 export interface ScenarioTerms {
   /** Number of returns of the store up to the decision; null for the window of the risk model. */
   readonly sessions: number | null;
-  /** Terms of draws; null for the returns themselves. */
+  /** Terms of simulated draws; null for historical returns. */
   readonly drawn: DrawnTerms | null;
 }
 
@@ -23,7 +23,7 @@ interface DrawnTerms {
   readonly seed: number;
 }
 
-/** Sources that draw, and those that read returns of the store. */
+/** Sources that draw scenarios, then sources that read returns of the store. */
 const DRAWN = ['bootstrap', 'normal', 'student'] as const;
 const READING = ['historical', 'bootstrap'] as const;
 

@@ -3,7 +3,7 @@
  */
 export type TailMeasure = 'loss' | 'drawdown';
 
-/** Minimise the average of the worst share of scenarios. */
+/** Goal that minimises the average of the worst share of scenarios. */
 export interface TailGoal {
   readonly form: 'tail';
   readonly measure: TailMeasure;
@@ -67,8 +67,8 @@ export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64A
 }
 
 /**
- * Returns slopes of the average of a tail at some weights, [N]: their product with these is the average, and with any
- * others at most the average there.
+ * Returns the slopes of a tail average at some weights, [N]. Their product with these weights equals the average; with
+ * other weights it is a lower bound of the average.
  * @cost T N and a sort
  * @source Rockafellar & Uryasev (2002), Journal of Banking & Finance 26(7), for the worst scenarios as a subgradient.
  */
@@ -105,7 +105,7 @@ function peaksBefore(values: Float64Array): Int32Array {
 export interface TailOutcome {
   /** Number of scenarios. */
   readonly scenarios: number;
-  /** Average of the worst of them, without costs. */
+  /** Average of the worst scenarios, without costs. */
   readonly average: number;
   /** Smallest of the averaged values: the value at risk. */
   readonly level: number;
@@ -144,7 +144,7 @@ export function tailAverage(values: Float64Array, size: number): number {
   return total / whole;
 }
 
-/** Returns the whole number of averaged scenarios: at least one. */
+/** Returns the number of averaged scenarios as an integer, at least 1. */
 function wholeSize(size: number, scenarios: number): number {
   return Math.max(size, Math.min(1, scenarios));
 }

@@ -16,7 +16,8 @@ const TIE_BREAK = 1e-10;
 /** Inputs of a program in addition to the problem. */
 export interface Assembly {
   /**
-   * Result of the same assembly without its restriction, which saves expanding the rows again. Not with separate radii.
+   * Result of the same assembly without its restriction, which saves expanding the rows again. Cannot be combined with
+   * separate radii.
    */
   readonly base?: Assembled | undefined;
   /** Selects the rows that take part. Default: all. */
@@ -25,11 +26,11 @@ export interface Assembly {
   readonly changes?: readonly Change[] | undefined;
   /** Restriction of the weights that makes the non-convex rows linear. */
   readonly restriction?: Restriction | undefined;
-  /** True if limits on the tracking error are rows: not while the tracking error is minimised. */
+  /** True if limits on the tracking error are rows. False while the tracking error is minimised. */
   readonly withTracking?: boolean;
   /** Values around which averages are linearised. Default: the coefficients follow the bounds. */
   readonly views?: AverageViews | undefined;
-  /** Cutting planes for tail rows. Default: all known ones. */
+  /** Cutting planes of tail rows. Default: all known planes. */
   readonly planes?: readonly TailCut[] | undefined;
   /** Radii of soft norms by origin, wider than in the request. */
   readonly radii?: ReadonlyMap<Origin, number> | undefined;
@@ -206,7 +207,10 @@ export function movedRadius(row: NormRow, origin: Origin, changes: readonly Chan
   return to === undefined ? row.limit.value : row.radiusOf(to);
 }
 
-/** Adds an average, whose coefficients contain its bound: moved with the bound, or linearised at one of its values. */
+/**
+ * Adds a weighted average, whose coefficients contain its bound: either the bound moves, or the row is linearised at
+ * one of its values.
+ */
 function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, views }: Assembly): void {
   const { coefficients, lower, upper } = row;
   const average = row.average!; // Only averages reach this function.
@@ -247,7 +251,9 @@ function createParts(n: number): Parts {
   const norms: { placed: PlacedRow; norm: Norm }[] = [];
   const softBounds = new Map<string, Kink>();
 
-  /** Prices a soft bound: it adds to the objective on one side; the bounds of one side of a row form one kink. */
+  /**
+   * Adds the price of a soft bound to the objective, on one side. The bounds of a row on the same side form one kink.
+   */
   function price(placed: PlacedRow, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
     const key = `${placed.origin.index} ${side}`;
     let kink = softBounds.get(key);

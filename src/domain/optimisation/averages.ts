@@ -2,9 +2,9 @@ import type { Average, LinearRow } from '../constraints/program-row.js';
 import type { Movable } from './movables.js';
 
 /**
- * Linearisation of a weighted average at one value of its bound: there its row compares (numerator - at * scale *
- * denominator)'w with zero, and nearby the bound moves that zero by the invested weight. Exact at `at`; a sequence of
- * views converges like Newton's method for ratios.
+ * Linearisation of a weighted average at one value of its bound`at`. Its row compares (numerator - at * scale *
+ * denominator)'w with zero; for another bound, zero is replaced by the difference times the invested weight. Exact at
+ * `at`. A sequence of views converges like Newton's method for ratios.
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).
  */
 export interface AverageView {
@@ -55,10 +55,10 @@ export interface Viewed {
 }
 
 /**
- * Repeats a search with improving views of the averages until the results equal the views; once if nothing moves an
- * average.
+ * Repeats a search with better views of the averages until the results equal the views. Searches once if nothing moves
+ * an average.
  * @param search The search; undefined ends it.
- * @param toOf Value of a movable in a result.
+ * @param toOf Returns the value of a movable in a result.
  */
 export function fromBestViews<F extends Viewed>(
   movables: readonly Movable[],

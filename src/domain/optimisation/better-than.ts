@@ -1,4 +1,4 @@
-/** Returns the bound that a minimised value must stay below to improve on another by a relative share. */
+/** Returns the bound below which a minimised value improves on another one by a relative share. */
 export function betterThan(value: number, share: number): number {
   return value * (value < 0 ? 1 + share : 1 - share);
 }

@@ -54,7 +54,9 @@ function rowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
 }
 
-/** Returns the source index as decided by its review on or before a day, with the datapoints of that decision. */
+/**
+ * Returns the source index as decided by its latest review on or before a day, with the datapoints of that decision.
+ */
 function parentAt(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
   const review = composer.decidedOn(parentId, composer.market(parentId).sessionAt(day));
   if (review === undefined) {

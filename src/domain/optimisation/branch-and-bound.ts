@@ -22,17 +22,17 @@ export interface BranchInput {
   readonly relaxed: ConvexSolution;
   /** Best solution known so far. */
   readonly incumbent: ConvexSolution | undefined;
-  /** Further bound of each node. Default: none. */
+  /** Additional bound for each node. Default: none. */
   readonly certified?: CertifiedBound | undefined;
   /** Ends at the first solution, or after a few nodes if none is found. */
   readonly isAnyEnough: boolean;
-  /** Maximum number of nodes. Default: that of the problem. */
+  /** Maximum number of nodes. Default: the limit of the problem. */
   readonly nodesMax?: number | undefined;
 }
 
 export interface BranchOutcome {
   readonly best: ConvexSolution | undefined;
-  /** True if every choice was visited or ruled out. */
+  /** True if every choice was visited or excluded by a bound. */
   readonly isComplete: boolean;
   /** Lower bound of the objective over all choices. */
   readonly bound: number;
@@ -40,36 +40,36 @@ export interface BranchOutcome {
 }
 
 /**
- * Maximum number of nodes of one search: about two seconds at forty securities; counted, not timed, so that equal
- * requests have equal results.
+ * Maximum number of nodes of one search, about two seconds for forty securities. Counted instead of timed, so that
+ * equal requests have equal results.
  */
 const NODES_MAX = 12_000;
 
 /** Same, if limits on trades or norms make a node several times as expensive. */
 const NODES_KINKED_MAX = 4000;
 
-/** Maximum number of nodes if any solution is enough: longer searches are abandoned. */
+/** Maximum number of nodes if any solution suffices. Longer searches are abandoned. */
 const NODES_ANY_MAX = 200;
 
 /**
- * Maximum number of multiplications of one search: about half a minute if tails make a node a hundred times as
+ * Maximum number of multiplications of one search, about half a minute if tails make a node a hundred times as
  * expensive.
  */
 const WORK_MAX = 2e10;
 
-/** Relative improvement that a better solution must have. */
+/** Minimum relative improvement of a better solution. */
 const GAIN_MIN = 1e-12;
 
-/** Decisions, of which one that is held may also be above the trigger, or not. */
+/** Decisions about securities: held or dropped; a held one may also be above the trigger or not. */
 interface Node {
   /** [N] */
   readonly names: Uint8Array;
-  /** Shares of the certified bound of the parent node, [N]. */
+  /** Shares of the certified bound at the parent node, [N]. */
   readonly shares: Float64Array | undefined;
   /** [N] for each concentration row, in order. */
   readonly large: readonly Uint8Array[];
   readonly bound: number;
-  /** Active set of the parent node, and its worst scenarios. */
+  /** Active set and worst scenarios of the parent node. */
   readonly warm: ActiveState;
   readonly tail: ConvexSolution['tail'];
   readonly planes: ConvexSolution['planes'];
@@ -82,7 +82,7 @@ interface Narrowed extends Node {
 }
 
 /**
- * Finds the best choice of securities: best-first, branching on the security whose absence would cost most, bounded by
+ * Finds the best choice of securities: best-first, branching on the security that is most expensive to drop, bounded by
  * the relaxation of the open decisions and by the cost of every further decision.
  * @cost one small solve per node: hundreds of nodes at forty securities.
  */
@@ -144,7 +144,7 @@ export function branchAndBound({
     return best === undefined || value < betterThan(best.value, GAIN_MIN);
   }
 
-  /** Decides securities for which only one decision can be better; undefined if none can. */
+  /** Decides securities for which only one decision can lead to a better solution; undefined if no decision can. */
   function narrow(node: Node, solution: ConvexSolution, moves: Moves): Narrowed | undefined {
     const { value } = solution;
     const held = moves.hold.map((cost) => value + cost);
@@ -219,7 +219,7 @@ export function branchAndBound({
     return { least, most, sums };
   }
 
-  /** Makes the securities of the node satisfy every row: a solution if that works at once. */
+  /** Makes the securities of the node satisfy every row. Returns a solution if that succeeds directly. */
   function finishOf({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
     const held = supportOf(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
@@ -263,7 +263,7 @@ export function branchAndBound({
     let i = node.shares === undefined ? -1 : mostDecisive(node.bound, { held, dropped }, isOpen);
     if (i < 0) i = position((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
     if (i < 0) i = position(isOpen);
-    // No open decision affects the violated rows: forced decisions are tried separately.
+    // No open decision affects the violated rows, so forced decisions are tried separately.
     if (i < 0) return hasChanged(node, weights) ? [node] : [];
     return [IN, OUT].map((decided) => ({
       ...node,
@@ -288,7 +288,7 @@ function hasChanged({ names }: Node, weights: Float64Array): boolean {
 }
 
 /**
- * Returns the security with the largest w^2 times variance among those that pass, the first of equals; -1 if none
+ * Returns the security with the largest w^2 times variance that passes the filter, the first of equal ones; -1 if none
  * passes.
  */
 function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {

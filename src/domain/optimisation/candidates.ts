@@ -10,7 +10,7 @@ export interface Candidates {
   readonly index: Float64Array;
 }
 
-/** Candidate set: only the securities of an index, or also those of its universe. */
+/** Candidates: only the securities of an index, or also those of its universe. */
 export type CandidateNames = 'parent' | 'universe';
 
 /**

@@ -21,13 +21,15 @@ export interface BoundedChoice {
 export interface CertifiedBound {
   /** Over all choices. */
   readonly bound: number;
-  /** Over those that agree with decisions about some securities, from the shares of similar decisions. */
+  /**
+   * Bounds the objective over choices that agree with some decisions, starting from the shares of similar decisions.
+   */
   readonly over: (names: Uint8Array, shares: Float64Array) => ShareAnswer | undefined;
   /** [N] */
   readonly shares: Float64Array;
 }
 
-/** Turns of the relaxation: first, after a step of the split, and with further decisions. */
+/** Iterations of the relaxation: at first, after a step of the split, and with further decisions. */
 const TURNS_FIRST = 24;
 const TURNS_STEP = 12;
 const TURNS_NODE = 5;
@@ -35,7 +37,10 @@ const TURNS_NODE = 5;
 /** Steps of the split. After a dozen the bound rises by less than a hundredth. */
 const STEPS = 12;
 
-/** Maximum number of securities with a sought split, of which each step takes a dozen factors: two seconds. */
+/**
+ * Maximum number of securities for which the split is optimised. Each step takes a dozen factorisations, two seconds in
+ * total.
+ */
 const SOUGHT_NAMES_MAX = 600;
 
 /** Maximum number of securities with a bound: with a proportional split about five seconds. */
@@ -51,19 +56,20 @@ const START = 0.95;
 const BARRIER = 0.1;
 const DECREASE = 0.8;
 
-/** Weight of the curvature of the bound by each part, which falls as the root of the part rises. */
+/** Weight of the curvature of the bound by each part. It decreases as the square root of the part increases. */
 const DAMPING = 0.2;
 
-/** Least share of a part that a step leaves. */
+/** Minimum share of a part that a step leaves. */
 const PART_MIN = 0.1;
 
 /**
- * Bounds the objective over all choices of a number of securities: see `relaxShares`. The split of the variances that
- * proves most is sought by Newton's method, with the logarithm of the determinant of the rest as a barrier.
+ * Bounds the objective over all choices of a number of securities: see `relaxShares`. Newton's method finds the split
+ * of the variances with the best bound, with the logarithm of the determinant of the remainder as a barrier.
  * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without counted securities, and for
  *   more than `NAMES_MAX`
- * @cost a dozen to a hundred factors a step
- * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4): the split that proves most, by semidefinite programming.
+ * @cost a dozen to a hundred factorisations a step
+ * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4), for the best split, found there by semidefinite
+ *   programming.
  */
 export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
   const counted = countedProgram(choice);
@@ -112,7 +118,7 @@ export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoi
   };
 }
 
-/** Returns undefined where the relaxation proves nothing. */
+/** Returns undefined if the relaxation gives no bound. */
 function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
@@ -136,7 +142,7 @@ interface Rest {
   readonly logDeterminant: number;
 }
 
-/** Returns undefined if the rest is not positive definite. @cost n^3 */
+/** Returns undefined if the remainder is not positive definite. @cost n^3 */
 function factorRest(algebra: DenseAlgebra, metric: Metric, split: Float64Array): Rest | undefined {
   const { n } = metric;
   return algebra.scope(() => {
@@ -159,7 +165,7 @@ interface Ascent {
   readonly answer: ShareAnswer;
   readonly split: Float64Array;
   readonly rest: Rest;
-  /** Of the barrier. */
+  /** Weight of the barrier. */
   readonly weight: number;
 }
 

@@ -7,7 +7,7 @@ import { isRuledOut, leastProblem, LEAST_WITHIN } from './least-problem.js';
 import { leastChoice } from './search.js';
 import type { Trials } from './trials.js';
 
-/** Of moves that are each sufficient, cheapest first, returns that of a row of the highest priority. */
+/** Returns the moves of a row of the highest priority, given moves that are each sufficient, cheapest first. */
 export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
   const highest = moves.reduce((most, { movable }) => Math.max(most, movable.origin.priority), 0);
   const first = moves.find(({ movable }) => movable.origin.priority === highest);
@@ -23,8 +23,8 @@ export interface JointMoves {
 }
 
 /**
- * Rounds moves outward and adds moves of non-convex rows that are still violated: highest priority first, by one
- * parameter if sufficient and otherwise by several, none of which can be smaller.
+ * Rounds moves outward and adds moves of non-convex rows that are still violated, highest priority first. Moves one
+ * parameter if that is sufficient, otherwise several, such that none can be smaller.
  */
 export function jointMoves(
   solvers: Solvers,
@@ -58,7 +58,7 @@ function leastWays(
     movable: way,
     to: halve({ ...way, within: EXACT }, (to) => isEnough([...others, { movable: way, to }])),
   });
-  /** Shortens sufficient moves as far as the others allow, last ones first. */
+  /** Shortens sufficient moves as far as possible given the others, last ones first. */
   const shorten = (taken: readonly WayMove[]): readonly WayMove[] =>
     taken.reduceRight<readonly WayMove[]>((moves, each) => {
       const others = moves.filter((move) => move !== each);
@@ -89,7 +89,7 @@ const WAYS: Readonly<
   aggregate: { end: () => 1, isWhole: false },
 };
 
-/** Tolerance for the least change that is reported, relative to one and the parameter. */
+/** Tolerance of a least change that is reported, relative to 1 and the parameter. */
 export const EXACT = 1e-9;
 
 /** Number of halvings of a fraction in the search for the least change. */
@@ -99,7 +99,7 @@ interface Way {
   readonly origin: Origin;
   readonly parameter: string | null;
   readonly from: number;
-  /** Value at which the parameter no longer rules anything out. */
+  /** Value at which the parameter no longer excludes anything. */
   readonly end: number;
   readonly isWhole: boolean;
 }
@@ -141,18 +141,18 @@ export interface ChoiceMoves {
   readonly trials: Trials;
   /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
-  /** Tolerance for the least move, relative to one and the parameter. */
+  /** Tolerance of the least move, relative to 1 and the parameter. */
   readonly within: number;
   /**
-   * Convex rows that are moved as well: limits on distances and tails need no halving, and caps combined with counts
+   * Convex rows that are moved as well. Limits on distances and tails need no bisection; caps combined with counts need
    * little.
    */
   readonly convex: 'all' | 'sought' | 'distances';
 }
 
 /**
- * Returns least moves of one parameter for which the search succeeds, cheapest first; not minimal if the work of the
- * trials is used up.
+ * Returns the least moves of single parameters for which the search succeeds, cheapest first. They are not minimal if
+ * the work limit is reached.
  */
 export function choiceMoves(
   solvers: Solvers,
@@ -196,7 +196,7 @@ interface Search extends Way {
   readonly within: number;
 }
 
-/** Least value found of a parameter, with its proven bound. */
+/** Smallest value of a parameter that was found, with its proven bound. */
 interface Least {
   readonly to: number;
   /** Value up to which no value is sufficient: equals `to` if that is proven to be the least. */
@@ -212,7 +212,7 @@ function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] 
   return isProven ? moved : moved?.map((move) => ({ ...move, bound: least.bound }));
 }
 
-/** Finds the least limit of a distance: that of the weights nearest to its reference. */
+/** Finds the smallest feasible limit of a distance, from the weights nearest to its reference. */
 function leastDistance(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
   const placed = problem.rows.find((each) => each.origin === origin);
   if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
@@ -226,7 +226,7 @@ function leastDistance(problem: Problem, { trials, origin, from, end }: Search):
   return { to, bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - LEAST_WITHIN, calm.floor))) : to };
 }
 
-/** Finds the least limit on a tail: the least average over choices within the other rows. */
+/** Finds the smallest feasible limit on a tail: the smallest average over choices that satisfy the other rows. */
 function leastTail(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
   const row = problem.rows.find((each) => each.origin === origin)?.row;
   if (row?.form !== 'tail' || !trials.isWithin(1)) return undefined;
@@ -256,7 +256,7 @@ function leastByHalving(problem: Problem, search: Search): Least | undefined {
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
 }
 
-/** Returns the least value that the counts alone do not rule out; undefined if they rule out none, or all. */
+/** Returns the smallest value that the counts alone do not exclude; undefined if they exclude none or all. */
 function leastByCounts(problem: Problem, search: Search): number | undefined {
   const { origin, parameter, from, end } = search;
   const isOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
@@ -282,7 +282,10 @@ function toleranceAt({ isWhole, within }: Pick<Search, 'isWhole' | 'within'>, va
   return isWhole ? 0 : 2 * within * Math.max(1, Math.abs(value));
 }
 
-/** Finds by halving the value nearest to the start of the search for which it succeeds; it succeeds at the end. */
+/**
+ * Finds by bisection the value nearest to the start of the search at which it succeeds. It succeeds at the end of the
+ * interval.
+ */
 function halve(
   { from, end, isWhole, within }: Way & Pick<Search, 'within'>,
   succeeds: (to: number) => boolean,

@@ -38,14 +38,14 @@ export interface RiskEstimate {
   readonly isIdentity: boolean;
 }
 
-/** Ratio of securities to observations from which loadings are cheaper than the whole matrix. */
+/** Ratio of securities to observations above which loadings cost less than the whole matrix. */
 const NAMES_PER_OBSERVATION = 1.8;
 
 /** Terms of an estimate. */
 export interface RiskTerms {
   /** State of the previous estimate, if the window rolls. */
   readonly memory?: RiskMemory;
-  /** Estimator. Default: constant correlation, according to the shape of the panel. */
+  /** Estimator. Default: constant correlation, in the form that suits the shape of the panel. */
   readonly estimator?: RiskEstimator | null | undefined;
 }
 
@@ -60,9 +60,9 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
 }
 
 /**
- * Estimates the covariance of securities over a window, shrunk towards constant correlation according to the shape of
- * the panel. A security that the window does not cover gets the mean variance and no correlation, so that only rows
- * move it from its index weight.
+ * Estimates the covariance of securities over a window, shrunk towards constant correlation, in the form that suits the
+ * shape of the panel. A security without enough returns in the window gets the mean variance and no correlation, so
+ * that only rows move it away from its index weight.
  * @param columns of the market, ascending, [N].
  * @cost T N^2 / 2 multiply-adds, less the rows that the previous estimate shares; T N while there are far more
  *   securities than observations.
@@ -133,7 +133,7 @@ interface StoredUse {
   readonly window: RequestedWindow;
   /** Session of the decision. */
   readonly decision: number;
-  /** True to keep a factor model as loadings and specific variances, if the task has them. */
+  /** Keeps a factor model as loadings and specific variances, if the task has them. */
   readonly byFactors?: boolean;
 }
 
@@ -158,7 +158,7 @@ export function storedRisk(
     metric: (byFactors ? factoredMetric(model, names) : undefined) ?? storedMetric(model, names),
     means: () => (means ??= windowMeans(window, coverage, columns)),
     scenarios: scenarioReturns(window, columns),
-    // Every security has an estimate, whatever the window covers.
+    // Every security has an estimate, whether or not the window covers it.
     coverage: { ...coverage, excluded: new Map() },
     isIdentity: false,
   };

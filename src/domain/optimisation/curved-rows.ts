@@ -70,9 +70,9 @@ function heldTo(most: number): number {
 }
 
 /**
- * Returns cutting planes for the tails that exceed their limits at some weights: rows of the next program. If only some
- * planes took part, a known and violated one is used before a new one.
- * @param among Planes that took part. Default: all known ones.
+ * Returns cutting planes for the tails that exceed their limits at some weights: rows of the next program. If the
+ * program had only some planes, a known violated plane is used before a new one.
+ * @param among Planes of the program. Default: all known ones.
  */
 export function cutsAt(
   problem: Problem,
@@ -90,7 +90,7 @@ export function cutsAt(
   });
 }
 
-/** Returns the most violated known plane of a tail among those that did not take part. */
+/** Returns the most violated known plane of a tail that was not in the program. */
 function mostExceeded(
   { known }: TailCuts,
   goal: TailGoal,
@@ -108,7 +108,7 @@ function mostExceeded(
   return found;
 }
 
-/** Returns true if a row takes part in a program: a soft one only at a limit that was found for it. */
+/** Returns true if a row is part of a program. A soft row is part of it only at a limit that was found for it. */
 function isStated({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
   return includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
 }

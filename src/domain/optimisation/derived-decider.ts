@@ -59,8 +59,8 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
 }
 
 /**
- * Returns the parent's composition as the target of a decision; for a decision after that of the parent, as known at
- * that time.
+ * Returns the parent's composition as the target of a decision. If the decision is after that of the parent, returns
+ * the composition as known then.
  */
 export function targetAt(parent: Composition, session: number, sm: SessionMarket): Composition {
   return parent.decision === session ? parent : { ...parent, decision: session, date: sm.sessions[session]! };

@@ -14,7 +14,7 @@ import { definitionsOf } from '../documents/definitions.js';
 
 export interface DerivedLookBackInput {
   readonly document: DerivedDocument;
-  /** Treatment of missing prices by the parent. */
+  /** Longest gap of prices in the parent, in sessions. */
   readonly maxStaleSessions: number;
   /** Sessions of the parent's calendar, [S]. */
   readonly sessions: Int32Array;
@@ -24,7 +24,7 @@ export interface DerivedLookBackInput {
   readonly memory: DecisionMemory | null;
 }
 
-/** Decisions of the parent at which bounds along a path are measured. */
+/** Returns decisions of the parent at which bounds along a path are measured. */
 function pathReviews(
   { derivation }: DerivedDocument,
   { sessions, parents }: Pick<DerivedLookBackInput, 'sessions' | 'parents'>,
@@ -47,7 +47,7 @@ export function derivedLookBack({
   parents,
   memory,
 }: DerivedLookBackInput): LookBack {
-  // A parent with a rebalance in between may still keep its composition.
+  // The parent may keep its composition at a rebalance in between.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
   const { fields, dividendYears } = readsBehind(
     fieldsRead(document.derivation).map(({ use }) => use.field),
@@ -74,7 +74,7 @@ export function derivedLookBack({
     (first, rows) => Math.min(first, rows[0]! - 1),
     decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, scenariosOf(document)),
   );
-  // The book of the previous weights is simulated from the beginning of the market, to have the same bits.
+  // The book of the previous weights is simulated from the beginning of the market, so that it has the same bits.
   const held = readsHeld(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
   const session = Math.min(read, exposures.session, returns, held);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };

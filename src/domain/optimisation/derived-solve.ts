@@ -55,7 +55,9 @@ export interface DerivedSolve {
   readonly problem: Problem;
   readonly risk: RiskEstimate;
   readonly outcome: SearchOutcome;
-  /** True if too few returns for its objective made it search for the weights nearest to the parent. */
+  /**
+   * True if there were too few returns for its objective, and the weights nearest to the parent were sought instead.
+   */
   readonly isNearest: boolean;
   /** Rows relaxed by priority: the problem has their changed parameters. */
   readonly relaxed: readonly Moved[];
@@ -75,8 +77,7 @@ export interface Leaver {
 export interface DerivedSolver {
   readonly solvers: Solvers;
   /**
-   * True if solved weights affect later ones: through a row that measures trades from them, or as a set of securities
-   * to keep.
+   * True if solved weights affect later solves, through a row that measures trades from them or as securities to keep.
    */
   readonly remembers: boolean;
   /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model */
@@ -84,7 +85,10 @@ export interface DerivedSolver {
   memory(): SolverMemory;
 }
 
-/** Returns true if a row measures trades from earlier weights, or its search begins with their securities. */
+/**
+ * Returns true if a row measures trades from earlier weights, or if the search begins with the securities of earlier
+ * weights.
+ */
 export function remembers(rows: readonly ConstraintRow[]): boolean {
   return rows.some(({ type, params }) => {
     const entry = findConstraintClass(type);
@@ -112,7 +116,7 @@ export type SolverMemory = Pick<DecisionMemory, 'active' | 'moments'>;
 /**
  * Creates the solver of a derived document: parent weights as the index, the trailing window up to the decision as risk
  * model.
- * @cost per solve: T N^2 / 2 for the covariance, and a few N^3 / 6
+ * @cost per solve: T N^2 / 2 for the covariance, and a few times N^3 / 6
  */
 export function createDerivedSolver({
   document,
@@ -193,7 +197,7 @@ export function createDerivedSolver({
   };
 }
 
-/** Keeps candidates that can still be held: securities may have left the parent since its composition was decided. */
+/** Keeps candidates that can still be held. Securities may have left the parent since its composition was decided. */
 function withoutLeavers(candidates: Candidates, isGone: (column: number) => boolean): Candidates {
   const { columns, index } = candidates;
   const stays = columns.map((column) => (isGone(column) ? 0 : 1));
@@ -210,8 +214,8 @@ const readsPrevious = (document: DerivedDocument): boolean =>
 type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
 
 /**
- * Solves a problem. If it is infeasible, rows are relaxed by the given steps; rows with a priority are then moved as
- * little as necessary.
+ * Solves a problem. If it is infeasible, relaxes rows by the given steps, then moves rows with a priority as little as
+ * necessary.
  */
 function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): Relaxed {
   const outcome = solveProblem(solvers, problem, { warm: terms.warm });
@@ -242,7 +246,7 @@ function movedProblem(problem: Problem, moves: readonly Moved[]): Problem {
   return problem.withParameters(moves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
 }
 
-/** Returns held weights of candidates, and those of other securities individually. */
+/** Returns the held weights of candidates, and separately those of other securities. */
 function heldAmong({ columns: held, weights }: SolvedWeights, columns: Int32Array): HeldWeights {
   const places = new Set(columns);
   const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(held[k]!));

@@ -6,9 +6,9 @@ import type { CountRow } from '../constraints/program-row.js';
 import { positionsOf } from './restriction.js';
 
 interface Drop {
-  /** [n], securities that stay. */
+  /** [n], 1 for securities that are kept. */
   readonly retained: Uint8Array;
-  /** Held securities, in the order of dropping. */
+  /** Held securities in the order in which they are dropped. */
   readonly order: readonly number[];
   /** Number of securities to drop for each row. */
   readonly excess: readonly number[];
@@ -20,7 +20,7 @@ interface Dropped {
   readonly dropped: readonly number[];
 }
 
-/** Returns [n], 1 for securities whose own bounds exclude zero: every choice includes them. */
+/** Returns [n], 1 for securities whose own bounds exclude zero, so that every choice includes them. */
 export function neededNames({ lower, upper }: Pick<Program, 'lower' | 'upper'>): Uint8Array {
   return Uint8Array.from(lower, (bound, i) => (bound > 0 || upper[i]! < 0 ? 1 : 0));
 }

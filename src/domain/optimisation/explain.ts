@@ -28,7 +28,7 @@ import { expressionWords } from '../datapoints/expressions/sentences.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { indexWeightsFor } from '../books/index-weights.js';
 
-/** Derivation of one weight of a derived index: that of its parent, and the optimisation that moved it. */
+/** Derivation of one weight of a derived index: its weight in the parent, and the optimisation that changed it. */
 export interface DerivedExplanation extends Holding {
   /** True if the security may be held: it is in the parent, or in its universe if that provides the candidates. */
   readonly inUniverse: boolean;
@@ -51,7 +51,7 @@ export function isDerivedExplanation(explanation: NameExplanation): explanation 
 
 /**
  * State of one security in the solution: in equilibrium between the forces on it, or held by a bound. free = centre -
- * (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the kink that holds it.
+ * (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the position of the kink that holds it.
  */
 export interface NameSolve {
   readonly sourceWeight: number;
@@ -68,20 +68,20 @@ export interface NameSolve {
    */
   readonly stiffness: number;
   /**
-   * Effect of the rest of the objective: for the tracking error twice the sum of its covariances with the active
-   * weights of the others.
+   * Effect of the remaining objective. For the tracking error, twice the sum of its covariances with the active weights
+   * of the others.
    */
   readonly pull: number;
   /** Sum of the forces of all rows, and of a choice of securities. */
   readonly force: number;
-  /** Equilibrium weight without bounds; null if nothing resists a move. */
+  /** Equilibrium weight without bounds; null if no curvature resists a move. */
   readonly free: number | null;
   readonly heldBy: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
   /** Bound or kink that holds it; null in equilibrium. */
   readonly heldAt: number | null;
   /** Solved weight, before weights that are zero up to rounding were removed. */
   readonly solved: number;
-  /** Factor by which that removal scaled the others; 1 if there were none. */
+  /** Factor by which that removal scaled the other weights; 1 if nothing was removed. */
   readonly scale: number;
 }
 
@@ -89,7 +89,7 @@ export interface NameRowSide {
   readonly side: RowSide;
   /** Change of the row's value per unit of the weight; null if it has none. */
   readonly coefficient: number | null;
-  /** Derivative by the weight that the row adds to that of the objective. */
+  /** Derivative with respect to the weight that the row adds to the objective. */
   readonly force: number;
 }
 
@@ -240,7 +240,7 @@ function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force
     side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
     force: priceScale * rowMultipliers[r]! * rows.coefficients[r * n + i]!,
   }));
-  // A limited sum is an upper bound; a priced one is a soft lower bound if it slopes on its left.
+  // A limited sum is an upper bound. A priced sum is a soft lower bound if its left side has a slope.
   const ofKinks = program.kinks.map(({ at, left, right, limit }, k): Force => {
     const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
     return {
@@ -265,7 +265,7 @@ interface SideInput {
   readonly forces: readonly Force[];
 }
 
-/** Returns one side of a row for a security in it; empty for others. */
+/** Returns one side of a row for a security in it; empty for other securities. */
 function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;

@@ -8,14 +8,16 @@ export function measuresHeld({ params }: ConstraintRow): boolean {
 
 /**
  * Returns true if a row limits turnover from the held weights and must count sales of securities that can no longer be
- * held: it is relaxed by the excess of those sales. A row of priority 0 is not.
+ * held. It is relaxed by the excess of those sales, unless its priority is 0.
  */
 export function countsForcedSales(problem: Problem, origin: Origin): boolean {
   const { type, params, priority } = origin;
   return type === 'Turnover' && params['reference'] === 'held' && priority > 0 && forcedSales(problem, origin) > 0;
 }
 
-/** Returns the held weight of securities outside the problem, and of those excluded for lack of a risk estimate. */
+/**
+ * Returns the held weight of securities outside the problem, and of those excluded because they have no risk estimate.
+ */
 function forcedSales({ rows }: Problem, turnover: Origin): number {
   const row = rows.find(({ origin }) => origin === turnover)?.row;
   if (row?.form !== 'distance') return 0;

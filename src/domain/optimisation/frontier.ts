@@ -35,7 +35,7 @@ export interface FrontierPortfolio extends FrontierPoint {
   readonly risk_aversion: number | null;
 }
 
-/** Maximum risk aversion of a utility: beyond it a point is the least variance. */
+/** Maximum risk aversion of a utility. Beyond it, a point has the least variance. */
 const AVERSION_MAX = 1e9;
 
 /** Efficient frontier within the rows of a problem. */
@@ -44,7 +44,7 @@ export interface Frontier {
   readonly points: readonly FrontierPortfolio[];
   /** Portfolio with the largest excess return per unit of volatility; null if none has a positive one. */
   readonly tangency: (FrontierPortfolio & { readonly sharpe: number }) | null;
-  /** Returns the position of weights among the points, by the same expected returns and risk. */
+  /** Returns the point of some weights, with expected return and risk in the same units as the points. */
   pointOf(weights: Float64Array): FrontierPoint;
   /** Solution for the largest expected return, at which other frontiers within the rows also end. */
   readonly most: ProgramAnswer;
@@ -85,8 +85,8 @@ export function pointAt(
 const PLANES_MAX = 400;
 
 /**
- * Risk aversions on the way to the largest expected return, which has none: planes near it are found by solves of a
- * millisecond, while solves for the largest return take twenty to a hundred. Drawdowns need few planes.
+ * Risk aversions on the way to the largest expected return, where the risk aversion is zero. Planes near it are found
+ * by solves of a millisecond; solves for the largest return take 20 to 100 ms. Drawdowns need few planes.
  */
 const APPROACH: Readonly<Record<TailMeasure, readonly number[]>> = { loss: [3, 1, 0.3, 0], drawdown: [0] };
 
@@ -100,8 +100,8 @@ interface Found<T> {
 type TailSearch = Pick<FrontierInput, 'problem' | 'restriction'>;
 
 /**
- * Repeats a search with the known planes and those that its portfolios add, until they satisfy the limits. Null without
- * a result, or if there are too many planes.
+ * Repeats a search, adding the planes that its portfolios violate, until they satisfy the limits. Null without a
+ * result, or if there are too many planes.
  */
 function untilHeld<T>({ problem, restriction }: TailSearch, solve: (program: Program) => Found<T> | null): T | null {
   const assembly = { withTracking: true, restriction };
@@ -185,7 +185,7 @@ function targetsWithinTails(input: FrontierInput, found: Trace): (target: number
 }
 
 /**
- * Returns the risk aversion a at which the gradient of expected return less a/2 times the variance vanishes along the
+ * Returns the risk aversion a at which expected return less a/2 times the variance has gradient zero along the
  * frontier.
  */
 function aversionAt(slope: number | null): number | null {
@@ -254,14 +254,16 @@ function sidesOf(
     : undefined;
 }
 
-/** Returns true if a point is the last and the Sharpe ratio still rises there: then none is larger. */
+/** Returns true if a point is the last and the Sharpe ratio still rises there, so that no larger ratio exists. */
 function isRisingAtEnd({ base, traced, points, riskFreeRate }: TangencyInput, k: number): boolean {
   const slope = traced.solved[k]!.slope;
   if (k !== points.length - 1 || slope === null || !isVarianceAlone(base)) return false;
   return riseOf(borneBy(traced.targets[k]!, points[k]!, slope), riskFreeRate) >= 0;
 }
 
-/** Returns true if only the variance is charged: then the multiplier of the return is the slope of the variance. */
+/**
+ * Returns true if the objective is only the variance. The multiplier of the return is then the slope of the variance.
+ */
 function isVarianceAlone({ rows, kinks }: Program): boolean {
   return (
     !rows.penalty.some(Number.isFinite) && kinks.every(({ limit, penalty }) => limit !== null && penalty === Infinity)

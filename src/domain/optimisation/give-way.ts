@@ -13,13 +13,13 @@ export interface Unanswered {
   readonly outcome: Exclude<SearchOutcome, { kind: 'solved' }>;
 }
 
-/** Tolerance for the least move if a choice of securities is searched for each tried move. */
+/** Tolerance of the least move if each tried move requires a search over choices of securities. */
 const WITHIN = 1e-6;
 
 /**
  * Finds the least moves of rows with a stated priority that make a problem feasible, rows of higher priority first.
- * Rows without a number to move (an exclusion, the budget) are widened; limits that their row's parameters do not reach
- * are widened only if nothing else helps.
+ * Rows without a number (an exclusion, the budget) are widened. Limits that no parameter of their row changes are
+ * widened only if nothing else is sufficient.
  * @param givesWay Rows to relax. Default: those with a stated priority.
  * @returns undefined if the other rows are infeasible, or no row can be relaxed.
  * @cost a few linear programs and a solve; searches by halving, within counted work, if a choice of securities fails.
@@ -40,8 +40,8 @@ export function giveWay(
 }
 
 /**
- * Returns the least move of one row if that is sufficient for a choice of securities. @param isAny true to move any
- * row, not only distances
+ * Returns the least move of one row, if that suffices for a choice of securities. @param isAny true to move any row,
+ * not only distances
  */
 function alone({ solvers, trials, problem, origins }: Way, isAny: boolean): readonly Moved[] | undefined {
   if (nonConvexRows(problem).length === 0) return undefined;
@@ -65,8 +65,8 @@ function jointly(way: Way, movables: readonly Movable[]): readonly Moved[] | und
 }
 
 /**
- * Moves all rows that may be relaxed, convex or not, if those of one kind are not sufficient; none if there is no
- * choice to make.
+ * Moves all rows that may be relaxed, convex or not, if moves of one kind are not sufficient; returns nothing if there
+ * is no choice to make.
  */
 function byTrial({ solvers, trials, problem, origins }: Way, convex: readonly Movable[]): readonly Moved[] | undefined {
   if (nonConvexRows(problem).length === 0) return undefined;
@@ -76,7 +76,7 @@ function byTrial({ solvers, trials, problem, origins }: Way, convex: readonly Mo
   return moves === undefined ? undefined : roundedOutward(solvers, problem, moves.map(wholeMove));
 }
 
-/** Rounds numbers of securities to whole steps: a fraction has no effect. */
+/** Rounds numbers of securities to integers, because a fraction has no effect. */
 function wholeMove({ movable, to }: Move): Move {
   const isWhole = movable.parameter !== null && isCount(movable.origin, movable.parameter);
   return isWhole ? { movable, to: movable.from + Math.trunc(to - movable.from) } : { movable, to };

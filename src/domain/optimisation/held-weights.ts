@@ -14,8 +14,8 @@ export interface HeldInput {
 }
 
 /**
- * Returns the weights of an index just before a rebalance, as known at its decision: those of its book at the close of
- * the decision, before any trade. A composition that takes effect after the decision is returned as it was decided.
+ * Returns the weights of an index just before a rebalance, as known at its decision: the weights of its book at the
+ * decision close, before any trade. A composition that takes effect after the decision is returned as decided.
  * @cost O(T K) over the sessions since the composition took effect
  */
 export function weightsBefore({ document, sm, treatment, outgoing, decision }: HeldInput): SolvedWeights {

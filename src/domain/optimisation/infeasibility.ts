@@ -15,14 +15,14 @@ import type { Solvers } from './name-search.js';
 
 /** Detail of the error INFEASIBLE: reasons why a problem has no solution. */
 export interface Infeasibility {
-  /** True if it is certified by checked multipliers. */
+  /** True if verified multipliers prove the conflict. */
   readonly proven: boolean;
   readonly conflict: readonly ConflictRow[];
   readonly relaxations: readonly Relaxation[];
   readonly all_rows_relaxation?: readonly Relaxation[];
   /**
-   * False if the work limit of the explanation was reached: rows of the conflict were not all tried, changes may be
-   * missing, and the listed ones may not be the least. Absent otherwise.
+   * False if the work limit was reached: not all rows of the conflict were tried, changes may be missing, and the
+   * listed changes may not be the smallest. Absent otherwise.
    */
   readonly exhaustive?: false;
 }
@@ -30,7 +30,7 @@ export interface Infeasibility {
 /** Reasons why a problem has no solution, with sentences that are not part of the detail. */
 export interface Explanation {
   readonly detail: Infeasibility;
-  /** Further rows in conflict, by the row of the conflict whose removal leaves them. */
+  /** Further conflicting rows that remain if a row of the conflict is removed, by that row. */
   readonly remaining: readonly Remaining[];
 }
 
@@ -42,18 +42,18 @@ export interface Remaining {
 /** Fields that name a row. */
 type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
 
-/** Maximum number of rows whose part in a conflict over choices of securities is tried individually. */
+/** Maximum number of rows of a conflict over choices of securities that are tried individually. */
 const CHOICE_ROWS_MAX = 24;
 
-/** Share of the work of an explanation after which the conflict is final: the rest is for its resolution. */
+/** Share of the work limit for finding the conflict. The rest is for its resolution. */
 const CONFLICT_SHARE = 0.5;
 
 /** Minimum work of an explanation, in solves of the problem's size. */
 const SOLVES_MAX = 200;
 
 /**
- * Returns the maximum number of multiplications of an explanation: that of all trials of a choice of securities, more
- * for a large problem.
+ * Returns the maximum number of multiplications of an explanation: the limit for all trials of a choice of securities,
+ * more for a large problem.
  */
 function workOf(problem: Problem): number {
   return Math.max(WORK_MAX, SOLVES_MAX * usualWork(assembleProgram(problem).program));
@@ -116,7 +116,7 @@ function jointChange(
   return known === undefined ? jointMoves(solvers, problem, { trials, moves, origins }) : [known];
 }
 
-/** Distance of two values of a parameter that counts as rounding, relative to one and the value. */
+/** Difference of two values of a parameter that counts as rounding, relative to 1 and the value. */
 const SAME = 2e-9;
 
 function isSameMove(a: Move, b: Move): boolean {
@@ -125,7 +125,7 @@ function isSameMove(a: Move, b: Move): boolean {
   return isOwn && Math.abs(a.to - b.to) <= SAME * (1 + Math.abs(b.to));
 }
 
-/** Returns moves if those that are sufficient for the convex rows leave no choice of securities. */
+/** Returns moves if the moves that suffice for the convex rows leave no choice of securities. */
 function movesBesideChoices(
   solvers: Solvers,
   problem: Problem,
@@ -136,14 +136,14 @@ function movesBesideChoices(
     : choiceMoves(solvers, problem, { ...among, within: EXACT, convex: movedBeside(problem) });
 }
 
-/** Returns the convex rows that are moved together with choices: all if a search is short. */
+/** Returns the convex rows that are moved together with choices; all of them if a search is short. */
 function movedBeside({ index }: Problem): ChoiceMoves['convex'] {
   return index.length <= EXACT_NAMES_MAX ? 'all' : 'sought';
 }
 
 /**
- * Returns conflicts that remain after removing one of the client's rows of a conflict. @cost a linear program per row, more if
- * there is any
+ * Returns conflicts that remain after removing one of the client's rows of a conflict. @cost a linear program per row,
+ * more for each remaining conflict
  */
 function remainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): Remaining[] {
   return origins.flatMap((without) => {
@@ -157,7 +157,7 @@ function remainingConflicts(solver: Solver, problem: Problem, { origins }: Confl
  * Explains why no choice of securities satisfies the non-convex rows, while the convex ones are feasible: by dropping
  * rows while the search still fails, and by moving the parameters of the remaining ones until it succeeds, within
  * counted work.
- * @param proven True if every choice was ruled out.
+ * @param proven True if every choice was excluded.
  * @param workMax Maximum number of multiplications of all trials together.
  */
 export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean, workMax?: number): Infeasibility {
@@ -247,7 +247,7 @@ function paritySentences(problem: Problem, conflict: readonly ConflictRow[]): st
   return chooses ? ['Risk parity holds every security with a risk budget: there is no choice of securities.'] : [];
 }
 
-/** Returns true if a count allows fewer securities than parity holds. */
+/** Returns true if a count allows fewer securities than the risk parity portfolio holds. */
 function isBelowParity(problem: Problem): boolean {
   return nonConvexRows(problem).some(
     ({ origin, row }) => row.form === 'count' && origin.soft === null && row.maximum < namesOfParity(problem, origin),
@@ -268,7 +268,7 @@ function nobodySentences({ rows }: Problem, conflict: readonly ConflictRow[]): s
   });
 }
 
-/** Returns relaxations of the curved rows of a conflict: the best attainable values of their measures. */
+/** Returns relaxations of the curved rows of a conflict to the best attainable values of their measures. */
 export function curvedRelaxations(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
   const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
   const moves = singleMoves(

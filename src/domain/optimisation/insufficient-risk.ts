@@ -37,7 +37,7 @@ export function returnsOf(coverage: Had, by: Asking['by'] = 'risk_model'): strin
   return `${observationsOf(coverage)} ${kind} of returns for ${by}; at least ${LIMITS.MIN_MODEL_OBSERVATIONS} are required`;
 }
 
-/** Returns the number of complete sessions; that of the longest history if none is long enough. */
+/** Returns the number of complete sessions; if no history is long enough, the length of the longest one. */
 function observationsOf(coverage: Had): number {
   return isTooShort(coverage) ? coverage.longest : coverage.sessions.length;
 }

@@ -10,7 +10,7 @@ export interface JointInput {
   readonly candidates: number;
   /** Coverage of the candidates in the window of the risk model. */
   readonly coverage: Coverage;
-  /** Coverage of only the securities of the index in the same window. */
+  /** Coverage of the securities of the index only, in the same window. */
   readonly alone: () => Coverage;
 }
 

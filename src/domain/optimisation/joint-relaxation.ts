@@ -17,15 +17,15 @@ const ROUNDS_MAX = 100;
 /** Number of halvings towards the least sufficient move if the rounds end before it is found. */
 const HALVINGS = 100;
 
-/** Relative distance at which moves count as equal, relative to one and the move. */
+/** Moves closer than this count as equal, relative to 1 and the move. */
 const CLOSE = 1e-12;
 
 /**
  * Finds the least total change of parameters that restores feasibility, rows of higher priority first: the sum of the
- * moves of the lowest priority is minimised, then that of the next. Moves must invalidate every certificate found so
- * far, until none is left.
+ * moves of the lowest priority is minimised first, then that of the next. Moves must invalidate every certificate of
+ * infeasibility found so far, until none is left.
  * @param among Parameters that may move.
- * @returns undefined if no moves of these are sufficient.
+ * @returns undefined if no moves of these parameters are sufficient.
  */
 export function jointRelaxation({ solver }: Solvers, problem: Problem, among: readonly Movable[]): Move[] | undefined {
   const movables = oneWay(among);
@@ -70,7 +70,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
     const standing = standingAt(solver, problem, (step) => toChanges(movables, nudged(at, step)), views);
     const tried = nudged(at, standing.nudge);
     if (standing.kind === 'feasible') {
-      // Cuts of a move that is out of proportion to its effect overestimate it.
+      // Cuts overestimate a move that is not proportional to its effect.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
       return isLeast
         ? { moved: tried, weights: standing.weights }
@@ -91,8 +91,8 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
 }
 
 /**
- * Adjusts moves of limits on lengths to the measures of the weights, if solver rounding left them short: an effective
- * number of securities magnifies it beyond the attainable value.
+ * Adjusts moves of limits on lengths to the measures of the weights if rounding in the solver left them too small. The
+ * effective number of securities magnifies such differences beyond the attainable value.
  */
 function measure(problem: Problem, movables: readonly Movable[], { moved, weights }: Joint): Float64Array {
   return moved.map((move, k) => {
@@ -118,9 +118,9 @@ export type WeightsAt = (moved: Float64Array) => Float64Array | undefined;
 
 interface Span {
   readonly wanted: Float64Array;
-  /** All of the room: sufficient. */
+  /** Moves that use all of the room, which are sufficient. */
   readonly whole: Float64Array;
-  /** Relative distance at which moves count as equal, relative to one and the move. */
+  /** Relative distance below which moves count as equal, relative to 1 and the move. */
   readonly close: number;
 }
 
@@ -153,12 +153,12 @@ function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, we
   return weights === undefined ? undefined : { moved, weights };
 }
 
-/** Growth factor of the steps away from either end: some five from CLOSE to the whole way. */
+/** Growth factor of the steps away from either end: about five steps from CLOSE to the full distance. */
 const STRIDE = 1024;
 
 /**
- * Finds the sufficient point nearest to `from` on the way to `to`, which is sufficient.
- * @cost a few solves if that is next to one of both, as usual; otherwise some forty
+ * Finds the sufficient point nearest to `from` on the line to `to`, which is sufficient.
+ * @cost a few solves if the point is near one of the ends, which is usual; otherwise about forty
  */
 function nearest(
   { from, to, close }: { readonly from: Float64Array; readonly to: Float64Array; readonly close: number },
@@ -202,7 +202,7 @@ function toMoves(movables: readonly Movable[], moved: Float64Array): Move[] {
   );
 }
 
-/** Condition slopes' moved >= least that invalidates a certificate; slopes are not negative. */
+/** Condition slopes' moved >= least, which invalidates a certificate; slopes are not negative. */
 interface Cut {
   readonly slopes: Float64Array;
   readonly least: number;
@@ -243,7 +243,7 @@ function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly
   return moved;
 }
 
-/** Finds the cheapest moves under cuts and settled sums, by a linear program. */
+/** Finds the cheapest moves under cuts and fixed sums, by a linear program. */
 function cheapest(
   solver: Solver,
   movables: readonly Movable[],
@@ -287,5 +287,5 @@ function cheapest(
   return status === 'solved' ? point.x.map((value) => Math.max(value, 0)) : undefined;
 }
 
-/** Tolerance for a settled sum: rounding of the linear program that settled it. */
+/** Tolerance of a fixed sum: rounding of the linear program that determined it. */
 const SETTLED = 1e-11;

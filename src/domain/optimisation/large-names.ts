@@ -11,7 +11,7 @@ export interface LargeNames<T> {
   readonly weights: Float64Array;
   /** True if no weight may be negative. */
   readonly isLong: boolean;
-  /** Returns the optimum if only those securities may exceed the triggers. */
+  /** Returns the optimum if only the given securities may exceed the triggers. */
   readonly solve: (large: Uint8Array) => T | undefined;
 }
 
@@ -19,9 +19,8 @@ export interface LargeNames<T> {
 const APART = 1e-9;
 
 /**
- * Finds the best number of largest securities by weight. More large securities have a larger sum to limit, and fewer
- * leave more securities below the triggers: if no trigger binds, more gain nothing, and if no sum binds, fewer gain
- * nothing.
+ * Finds the best number of largest securities by weight. More large securities make the limited sum larger; fewer force
+ * more securities below the triggers. If no trigger binds, more cannot help; if no sum binds, fewer cannot help.
  * @cost a solve for each number in between
  */
 export function bestLargeNames<T extends { readonly solution: ConvexSolution }>(input: LargeNames<T>): T | undefined {

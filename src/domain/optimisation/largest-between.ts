@@ -6,7 +6,7 @@ export interface Place {
 
 export interface Between {
   readonly low: Place;
-  /** Best point so far, between the others or one of them. */
+  /** Best point so far, one of the ends or between them. */
   readonly best: Place;
   readonly high: Place;
 }
@@ -14,15 +14,15 @@ export interface Between {
 /** Share of a golden section; the larger part is continued. */
 const GOLDEN = (3 - Math.sqrt(5)) / 2;
 
-/** Distance between points, relative to one and the point, below which they differ only by rounding. */
+/** Distance of points that counts as rounding, relative to 1 and the point. */
 const CLOSE = 1e-9;
 
 /** Maximum number of evaluations; six to ten are usual. */
 const STEPS_MAX = 40;
 
 /**
- * Searches for the maximum of a function that rises and then falls: at the top of the parabola through the three best
- * points, with golden sections if that fails. Returns the best evaluated point.
+ * Finds the maximum of a function that rises and then falls, at the vertex of the parabola through the three best
+ * points, or by golden sections if that fails. Returns the best evaluated point.
  * @param valueOf -Infinity if there is no value
  * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
  */

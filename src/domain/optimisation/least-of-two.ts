@@ -4,7 +4,7 @@ export interface OneSided {
   readonly to: number;
   /** Slope on moving down. */
   readonly left: number;
-  /** Slope on moving up; at least `left`. */
+  /** Slope for an increase; at least `left`. */
   readonly right: number;
 }
 
@@ -27,8 +27,8 @@ export function leastOfOne({ from, to, left, right }: OneSided, curvature: numbe
 }
 
 /**
- * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2: for each pair of sides the stationary point if it is within
- * bounds, otherwise the minimum along their edges.
+ * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2: for each combination of signs, the stationary point if it
+ * is within bounds, otherwise the minimum along the edges.
  * @cost four boxes
  */
 export function leastOfTwo(a: OneSided, b: OneSided, k: TwoByTwo): number {

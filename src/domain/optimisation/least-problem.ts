@@ -13,7 +13,7 @@ export interface LeastProblem {
   readonly problem: Problem;
   /** Lower bound over all choices of securities: from the counts of the rows only. */
   readonly floor: number;
-  /** For a distance, the limit of its row. */
+  /** Limit of the row, if it limits a distance. */
   readonly limit: number | null;
 }
 
@@ -46,8 +46,7 @@ export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOp
 }
 
 /**
- * Returns true if no weights can satisfy the budget, a distance or a length, whatever securities they choose, from the
- * counts only.
+ * Returns true if the counts alone prove that no choice of securities can satisfy the budget, a distance or a length.
  */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
   if (isShort(problem, options)) return true;
@@ -83,7 +82,7 @@ function isShort({ rows, index }: Problem, { includes, changes }: RowOptions): b
   return [...counted.values()].some((groups) => reachOf(groups, upper) < invested - SHORT);
 }
 
-/** Returns the largest sum of a limited number of securities; the groups of one row are disjoint. */
+/** Returns the largest sum of weights with a limited number of securities. The groups of one row are disjoint. */
 function reachOf(groups: readonly CountRow[], upper: Float64Array): number {
   const free = upper.slice();
   let reach = 0;
@@ -125,7 +124,7 @@ function leastByCounts(
   return (most + Math.max(bought, 0) + fixed) / 2;
 }
 
-/** Returns the least length of the weights of a limited number of securities: that of equal weights. */
+/** Returns the smallest length of weights with a limited number of securities, which is that of equal weights. */
 function leastLength({ rows, index }: Problem, { includes, changes }: RowOptions): number {
   const allowed = new Map<Origin, number>();
   let invested = 0;
@@ -147,8 +146,8 @@ function isBudget({ average, coefficients }: LinearRow): boolean {
 }
 
 /**
- * Curvature added to a distance, in mean variances: too small to matter, but enough for a quadratic solver. Of
- * portfolios with equal distance the one nearest to the reference is the solution.
+ * Curvature added to a distance, in mean variances: negligible for the result, but sufficient for a quadratic solver.
+ * Of portfolios with equal distance, the one nearest to the reference is returned.
  */
 const CURVATURE = 1e-5;
 

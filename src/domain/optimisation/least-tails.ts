@@ -13,14 +13,17 @@ type Rows = Pick<Assembly, 'includes' | 'changes' | 'views'>;
 export interface TailStand {
   /** Weights that satisfy them and the other rows; undefined if none were found. */
   readonly weights: Float64Array | undefined;
-  /** True if further planes may change the result: for several tails, whose planes meet anywhere. */
+  /**
+   * True if further planes may change the result. This is the case for several tails, whose planes may intersect
+   * anywhere.
+   */
   readonly isOpen: boolean;
 }
 
 /**
- * Minimises a tail within the other hard rows, if these satisfy every limit on tails. If not, the plane that proves the
- * minimum is known afterwards: one program with it rules the limit out, where planes that touch the tail at single
- * weights approach it by many.
+ * Minimises a tail within the other hard rows, if these satisfy every limit on tails. Otherwise, finds the plane that
+ * proves the minimum: one program with it excludes the limit, which tangent planes at single weights approach only
+ * slowly.
  */
 export function leastTailStand(solver: Solver, problem: Problem, rows: Rows): TailStand {
   const limited = problem.rows
@@ -47,7 +50,7 @@ export function leastTailStand(solver: Solver, problem: Problem, rows: Rows): Ta
 
 /** Rows for the minimum of a tail. */
 interface LeastTail extends Rows {
-  /** Limits on tails that take part: never that of the same tail. */
+  /** Limits on other tails that are part of the program. */
   readonly beside: 'none' | 'others';
   readonly restriction?: Restriction | undefined;
 }
@@ -73,7 +76,7 @@ export function leastTail(
 }
 
 /**
- * Number of scenarios that take part at once among unbounded securities: weights that fit some of them lose in all
+ * Number of scenarios used at once if weights are unbounded, because weights that fit some scenarios lose in all
  * others.
  */
 const ALL_MAX = 2000;
@@ -91,7 +94,7 @@ function boxOf({ lower }: Program): Restriction | undefined {
   };
 }
 
-/** Returns true if zero weights satisfy the rows: they have no tail. Planes below tails pass through them. */
+/** Returns true if zero weights satisfy the rows. Their tail is zero, and the planes below tails pass through them. */
 function holdsNothing({ lower, upper, rows, kinks, norms }: Program): boolean {
   return (
     kinks.length === 0 &&

@@ -13,16 +13,16 @@ import type { Origin, Problem } from './problem.js';
 /** Parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */
 export interface Movable {
   readonly origin: Origin;
-  /** Null for the width. */
+  /** Parameter to move; null for the width of the row. */
   readonly parameter: string | null;
   readonly from: number;
   /** Direction of relaxation. */
   readonly direction: 1 | -1;
   /** Distance that the class allows. */
   readonly room: number;
-  /** Scale of the parameter: the largest of one, its value and the values that its row weights. */
+  /** Scale of the parameter: the largest of 1, its value, and the coefficients of its row. */
   readonly size: number;
-  /** True if the rows of a program are proportional to the parameter, whatever the others are. */
+  /** True if the rows of a program are proportional to the parameter, regardless of other parameters. */
   readonly isLinear: boolean;
   /** Row whose weighted average the parameter bounds; null for other limits. */
   readonly average: { readonly row: LinearRow; readonly average: Average } | null;
@@ -72,7 +72,7 @@ export function widthsIn({ rows }: Problem, origins: readonly Origin[], which: '
   });
 }
 
-/** Returns true if a radius doubles with its parameter. */
+/** Returns true if a radius is proportional to its parameter. */
 function isProportional(row: ProgramRow, from: number): boolean {
   return row.form !== 'norm' || row.radiusOf(2 * from) === 2 * row.radiusOf(from);
 }
@@ -93,17 +93,17 @@ function limitsOf(row: ProgramRow): SidedLimit[] {
     case 'distance':
     case 'norm':
     case 'tail':
-      // A larger radius is a relaxation, whichever side of the parameter that is.
+      // A larger radius relaxes the row, on either side of the parameter.
       return [{ limit: row.limit, side: 'upper' }];
     default:
       return [];
   }
 }
 
-/** Relative move beyond which a row is effectively removed, not relaxed. */
+/** Relative move above which a row is removed rather than relaxed. */
 const ROOM_MAX = 1e4;
 
-/** Returns the largest value that a row weights; one if it is a row on the weights themselves. */
+/** Returns the largest coefficient of a row; 1 for a row on the weights themselves. */
 function largestIn(row: ProgramRow): number {
   if (row.form !== 'linear') return 1;
   return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);

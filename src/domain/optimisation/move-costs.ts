@@ -8,7 +8,7 @@ import type { ConvexSolution } from './solve-convex.js';
 
 /** Lower bounds on the increase of a relaxation's value by a decision about a security, [N] each. */
 export interface Moves {
-  /** Not holding it. */
+  /** Cost of dropping each security. */
   readonly drop: Float64Array;
   /** Holding it with its minimum weight. */
   readonly hold: Float64Array;
@@ -34,8 +34,8 @@ const HALVINGS = 30;
 
 /**
  * Computes lower bounds of decisions about securities from the optimum x of a relaxation: every feasible move d from
- * there adds at least half the curvature times d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d
- * for a given d_i is d_i^2 over the i-th diagonal entry of the inverse. For several securities at once the variances
+ * there adds at least half the curvature times d' Sigma d and the slopes of the Lagrangian, where the least d' Sigma d
+ * for a given d_i is d_i^2 over the i-th diagonal entry of the inverse. For several securities together the variances
  * are split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is at least t times the sum of the
  * variances times d_i^2.
  * @cost n^3 once, n^2 for each relaxation.
@@ -62,7 +62,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
       };
       for (let i = 0; i < n; i++) {
         const fall = weights[i]! * weights[i]!;
-        // On a kink, or at its upper bound, a force holds a weight, which a decrease has to overcome.
+        // At a kink or its upper bound, a weight is held by a force that a decrease must overcome.
         const force = Math.abs(weights[i]!) * Math.max(weights[i]! < 0 ? right[i]! : -left[i]!, 0);
         moves.drop[i] = force + (half * fall) / entries[i]!;
         moves.dropPart[i] = force + half * share * variances[i]! * fall;
@@ -78,14 +78,14 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   };
 }
 
-/** There are no bounds for a ratio or a tail, which are not quadratic: their moves may cost nothing. */
+/** Returns zero bounds. A ratio or a tail is not quadratic, so its moves may cost nothing. */
 function noBounds(n: number): Moves {
   const none = new Float64Array(n);
   return { drop: none, hold: none, dropPart: none, holdPart: none };
 }
 
 /**
- * Lower bound on the cost of holding a number of securities among some, and its value if one of them is held or not.
+ * Lower bound on the cost of holding a number of securities of a group, and its value if one of them is held or not.
  */
 export interface ChoiceBound {
   readonly least: number;
@@ -95,8 +95,8 @@ export interface ChoiceBound {
 }
 
 /**
- * Returns the least sum of parts over all ways to hold between `minimum` and `maximum` of the securities: those whose
- * holding costs least relative to dropping. Infinity if there is no such way.
+ * Returns the least sum of parts over all choices of between `minimum` and `maximum` securities: those that cost least
+ * to hold relative to dropping them. Infinity if there is no such choice.
  */
 export function choiceBound(
   { dropPart, holdPart }: Pick<Moves, 'dropPart' | 'holdPart'>,
@@ -117,7 +117,8 @@ export function choiceBound(
   const dearest = held > 0 ? more[order[held - 1]!]! : Number.NEGATIVE_INFINITY;
   const next = held < count ? more[order[held]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
-    // One more replaces the most expensive, or is added; one less admits the next, or leaves its position empty.
+    // One more security replaces the most expensive one or is added. One less admits the next one or leaves its
+    // position empty.
     const extra = Math.min(held < to ? 0 : Number.POSITIVE_INFINITY, held > 0 ? -dearest : Number.POSITIVE_INFINITY);
     const spare = Math.min(held > from ? 0 : Number.POSITIVE_INFINITY, next);
     ifHeld[place] = rank < held ? least : least + more[place]! + extra;
@@ -165,8 +166,8 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
 }
 
 /**
- * Returns the largest share of the variances that leaves the rest positive definite, slightly reduced for rounding;
- * zero for a singular metric.
+ * Returns the largest share of the variances for which the remainder is positive definite, slightly reduced for
+ * rounding; zero for a singular metric.
  */
 export function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;

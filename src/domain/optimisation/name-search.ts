@@ -18,7 +18,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 /** Maximum number of restricted solves of one search. */
 const SOLVES_MAX = 2000;
 
-/** Share of securities dropped in one step while many are in excess; the last ones are dropped one at a time. */
+/** Share of excess securities dropped in one step. The last ones are dropped one at a time. */
 const DROP_SHARE = 0.1;
 const DROP_SINGLY = 20;
 
@@ -32,27 +32,27 @@ const WORTH_A_BOUND = 3;
 const GAIN_MIN = 1e-9;
 
 /**
- * Number of securities added to the held ones if the objective has no curvature, before as many are dropped again.
+ * Number of securities added to the held ones if the objective has no curvature, before the same number is dropped.
  * @source Angelelli, Mansini & Speranza (2012), Kernel search, Computational Optimization and Applications 51(1)
  */
 const GROWN = 10;
 
 /**
- * Number of multiplications after which no better choice is searched, about half a minute: tails of thousands of
- * scenarios are a hundred times as expensive as a variance. Counted, not timed, so that equal requests have equal
+ * Maximum number of multiplications in the search for a better choice, about half a minute: tails of thousands of
+ * scenarios are a hundred times as expensive as a variance. Counted instead of timed, so that equal requests have equal
  * results.
  */
 const WORK_MAX = 1e10;
 
-/** Share of that work if any choice is enough. */
+/** Share of that work if any choice suffices. */
 const ANY_SHARE = 0.1;
 
-/** Shares of that work after which all securities in excess are dropped at once, and after which the search fails. */
+/** Share of that work after which all excess securities are dropped at once, and share after which the search fails. */
 const HURRIED = 0.5;
 const GIVEN_UP = 4;
 
 interface Search {
-  /** Returns the best choice found from some starts, or the first one. */
+  /** Returns the best choice found from several starts, or the first one found. */
   from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
   iterations(): number;
 }
@@ -70,7 +70,7 @@ export interface SearchInput {
   readonly relaxed: ConvexSolution;
   /** Ends at the first choice that satisfies every row, and gives up early. */
   readonly isAnyEnough: boolean;
-  /** For minimising a row's measure: lower bound over all choices. */
+  /** Lower bound of a row's measure over all choices, if the measure is minimised. */
   readonly floor?: number | undefined;
 }
 
@@ -143,7 +143,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     return { held, short, large: concentrations.map(() => new Uint8Array(n).fill(1)), isFinal: false };
   }
 
-  /** Solves without concentration sums, which would bind every held security while nothing is chosen yet. */
+  /** Solves without concentration sums, which would bind for every held security as long as nothing is chosen. */
   function solveLoose(held: Uint8Array): ConvexSolution | undefined {
     return solveWithin({ ...restrictionOf(rows, loose(held)), sums: [] });
   }
@@ -174,7 +174,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
         continue;
       }
       if (solves >= SOLVES_MAX) return undefined;
-      // The others cannot replace one of them, so it stays.
+      // The others cannot replace one of them, so it is kept.
       for (const i of next.dropped) retained[i] = 1;
     }
   }
@@ -198,8 +198,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   }
 
   /**
-   * Returns choices of securities that can all reach the threshold: the held ones, with decreasing numbers of those
-   * below it, each with the value of its weights without the threshold.
+   * Returns choices of securities that can all reach the threshold: the held ones, with a decreasing number of those
+   * below it. Each has the value of its weights without the threshold.
    */
   function* raise(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
     let held = start;
@@ -274,8 +274,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   }
 
   function regrown({ choice: { held }, solution }: Found): Found | undefined {
-    // Adds the most promising securities to the held ones and drops those that cost least: one solve evaluates many
-    // swaps.
+    // Adds the most promising securities to the held ones and drops those that are cheapest to drop: one solve
+    // evaluates many swaps.
     const more = promisingNames(held, solution, { ...terms, most: GROWN });
     if (more.length === 0 || isSpent()) return undefined;
     const grown = held.slice();

@@ -36,9 +36,10 @@ export type NeighbourBound = (restriction: Restriction) => number;
 /**
  * Creates a bound on the gain of other choices of securities, from the multipliers of a solution and the curvature: a
  * convex function is above its tangent at the solution, and further above by the curvature along the securities that
- * must move. At most two of them are considered together, those that cannot stay first; the others follow freely.
- * @returns undefined for objectives that are not a fixed quadratic, and if prices of soft curves are searched
- * @cost a factor of the securities; h^2 for each security that moves first, h of them
+ * must move. At most two of them are considered together, first those that cannot keep their weight; the others are
+ * free.
+ * @returns undefined for objectives that are not a fixed quadratic, and if prices of soft curves must be found
+ * @cost a factorisation over the securities; h^2 for each of the h securities that move first
  * @source Boyd & Vandenberghe (2004), Convex Optimization, sections 3.1.3 and 5.1.3; the term in the curvature is that
  *   of Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5.
  */

@@ -39,12 +39,12 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
 
 /**
  * Computes portfolios with the least risk of the objective, without costs, from the overall minimum to the largest
- * expected return, equally spaced in it. Null for objectives of the volatility, whose frontier is the efficient one,
- * and if the rows have no frontier or it needs too much work.
+ * expected return, equally spaced in expected return. Null for objectives based on volatility, whose frontier is the
+ * efficient one, and if the rows have no frontier or it needs too much work.
  * @cost as many warm solves as points; for tails fewer points if a solve is expensive
  * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
  *   International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
- *   Portfolio Management 18(4), for that of the tracking error.
+ *   Portfolio Management 18(4), for the frontier of the tracking error.
  */
 export function objectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
   const { problem, means, most, solution } = input;
@@ -86,7 +86,7 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
  */
 const WORK_MAX = 2e9;
 
-/** Number after which a frontier is no longer traced again with further planes below the tails of rows. */
+/** Number of multiplications after which a frontier is no longer traced again with further planes of tail rows. */
 const TRACES_WORK_MAX = 2e10;
 
 /** Numbers of points of a frontier, as the work allows. */
@@ -97,7 +97,7 @@ interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | '
   readonly base: Program;
 }
 
-/** Returns the least tails at expected returns; undefined if there are none, or a single one takes too long. */
+/** Returns the smallest tails at expected returns; undefined if there are none, or if one takes too long. */
 function leastTails(inner: Solver, { problem, goal, base, means, most: known }: TailTrace): Float64Array[] | undefined {
   const solver = metered(inner);
   const alone = { ...problem, costs: null, robustness: null };
@@ -129,7 +129,10 @@ function withFloor(base: Program, means: Float64Array, least: number): Program {
   };
 }
 
-/** Returns the choice of a solution: the held securities, and those above triggers; undefined if no row chooses. */
+/**
+ * Returns the choice of a solution: the held securities, and those above triggers; undefined if no row restricts the
+ * choice.
+ */
 export function keptChoice(problem: Problem, weights: Float64Array): Restriction | undefined {
   const rows = nonConvexRows(problem).map(({ row }) => row);
   if (rows.length === 0) return undefined;

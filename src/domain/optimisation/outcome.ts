@@ -11,7 +11,7 @@ import type { Solution } from './search.js';
 
 /** Weights measured by their objective. */
 export interface Outcome {
-  /** Objective in its own terms, and its lower bound within the rows. */
+  /** Objective, and its lower bound within the rows. */
   readonly value: number;
   readonly bound: number;
   /** Annualised; null without expected returns. */
@@ -26,9 +26,9 @@ export interface Outcome {
   readonly worst: WorstCase | null;
 }
 
-/** Weights measured by the estimates and by their worst case. */
+/** Figures of the weights under the estimates and in their worst case. */
 export interface WorstCase {
-  /** Objective by the estimates, in its own terms. */
+  /** Objective under the estimates. */
   readonly nominal: number;
   /** Annualised; null without expected returns. */
   readonly expectedReturn: number | null;
@@ -60,9 +60,9 @@ export function outcomeOf(problem: Problem, { weights, objective, bound }: Solut
   };
 }
 
-/** Weights in the figures of their optimisation: those of the index before it, or those that it decided. */
+/** Figures of some weights in an optimisation: the index before it, or the optimised weights. */
 export interface WeightFigures {
-  /** Objective in its own terms, costs included; null where the weights have none. */
+  /** Objective including costs; null if these weights have none. */
   readonly objectiveValue: number | null;
   /** Annualised; null without expected returns. */
   readonly expectedReturn: number | null;

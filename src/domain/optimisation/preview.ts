@@ -62,13 +62,13 @@ export interface FirstPreview {
   readonly engine: Engine;
 }
 
-/** Days after the base date in which a first rebalance is searched; each further search covers four times as many. */
+/** Days after the base date in which the first rebalance is sought. Each further attempt covers four times as many. */
 const FIRST_SPAN = 14;
 
 /**
- * Optimises a derived index at the first rebalance of its parent, which is the first session with a price from the base
- * date on.
- * @throws Refusal NO_DATA_AT_DATE if the store has no such session, and those of any preview
+ * Optimises a derived index at the first rebalance of its parent, which is the first session with a price on or after
+ * the base date.
+ * @throws Refusal NO_DATA_AT_DATE if the store has no such session, and the refusals of any preview
  */
 export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): DerivedPreview {
   let composer = composerUntil(0);
@@ -94,7 +94,7 @@ function rebalancesOf(composer: Composer, indexId: string): readonly Composition
   return knownCompositions(composer, indexId)?.list ?? [];
 }
 
-/** Returns the refusal of a day before the first rebalance of a parent. */
+/** Returns the refusal for a day before the first rebalance of a parent. */
 function noneUntil(parent: IndexDocument, asOf: Day): Refusal {
   return noRebalanceUntil(`The parent ${parent.id}`, parent, asOf);
 }

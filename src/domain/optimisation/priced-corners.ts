@@ -15,16 +15,17 @@ export interface Between<C> {
 /** Maximum number of prices; five to fifteen are usual. */
 const PRICES_MAX = 40;
 
-/** Growth factor of a price as long as all tails are on one side of the limit. */
+/** Growth factor of the price while all tails are on one side of the limit. */
 const GROWTH = 4;
 
 /** Relative difference of two values of the objective with its priced tail at which both count as equal. */
 const SAME = 1e-8;
 
 /**
- * Finds the optimum of a linear objective within a limit on a tail. For each price it is a corner, and its tail jumps
- * over the limit at the price at which two corners are equally good: so are all weights between them, one of which has
- * the limit as its tail. The next price is that at which the two corners around the limit are equal.
+ * Finds the optimum of a linear objective within a limit on a tail. At each price the optimum is a corner. Its tail
+ * jumps across the limit at the price at which two corners are equally good. All weights between these corners are
+ * equally good, and the tail of one of them equals the limit. The next price tried is the one at which the two corners
+ * around the limit are equal.
  * @param first a price near the right one
  * @param most the limit
  * @returns undefined if no price has corners on both sides of the limit, or a corner was not found
@@ -56,7 +57,7 @@ export function betweenCorners<C extends Corner>(
   return undefined;
 }
 
-/** Returns the mean of two weights whose tail is the limit, if it is linear between them. */
+/** Returns the mean of two weights whose tail equals the limit, if the tail is linear between them. */
 function mean(over: Corner, under: Corner, most: number): Float64Array {
   const share = (most - under.tail) / (over.tail - under.tail);
   return over.weights.map((weight, i) => {

@@ -28,9 +28,9 @@ export interface ExceededTail {
 export interface PricedTail {
   /** New planes that enforce it. */
   readonly planes: readonly TailCut[];
-  /** Average at the right price, equal to the limit within rounding; null if no price attains it. */
+  /** Average at the right price, equal to the limit within rounding; null if no price attains the limit. */
   readonly attained: number | null;
-  /** Optimum at that price, as one with the last plane for its row; null if there is none. */
+  /** Optimum at that price, converted to a solution with the last plane as its row; null if there is none. */
   readonly optimum: Answered | null;
 }
 
@@ -49,27 +49,27 @@ const SETS_MAX = 12;
 /** Number of planes that touch a tail at single weights before others are used as well: usual limits need no more. */
 const TOUCHING = 30;
 
-/** Number of such planes between two searches for a price where the objective is linear. */
+/** Number of tangent planes between two searches for a price, if the objective is linear. */
 const TOUCHING_LINEAR = 6;
 
 /** Growth factor of a price that leaves the tail above its limit. */
 const GROWTH = 4;
 
-/** Number of successive prices without effect: then only the price grows. */
+/** Number of successive prices without effect, after which the price is only increased. */
 const IDLE_MAX = 2;
 
-/** Distance of an average from its limit at which both count as equal, relative to one and the limit. */
+/** Difference of an average and its limit that counts as zero, relative to 1 and the limit. */
 const MET = 1e-9;
 
 /** Ratio of the least sufficient price to an insufficient one at which the first is accepted. */
 const NARROW = 1.2;
 
 /**
- * Finds planes that hold a tail at its limit, near its least value, where planes that touch it at single weights would
- * approach it by hundreds. The weights that minimise the objective plus a price times the tail are those of a limit,
- * and the forces of their scenarios are one plane with this solution.
- * @param found Solution with the planes known so far, whose price for them is the start of the search.
- * @cost for each price about 20 factors of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
+ * Finds planes that keep a tail at its limit if the limit is near the minimum, where hundreds of tangent planes at
+ * single weights would be needed. Weights that minimise the objective plus a price times the tail are optimal for some
+ * limit, and the forces of their scenarios form one plane with the same solution.
+ * @param found Solution with the planes known so far, whose price for them starts the search.
+ * @cost for each price about 20 factorisations of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
  * @source Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69, for
  *   aggregated planes.
  */
@@ -89,7 +89,7 @@ export function pricedTail(
   let set = setAt(goal, x);
   let last: Optimum | undefined;
   const resting = restingAt(bare.program, x);
-  // Where two corners are equal rounding decides whether a solve ends: other units round otherwise.
+  // If two corners are equally good, rounding decides whether a solve converges. Other units round differently.
   const units = bare.program.curvature === 0 ? UNITS : UNITS.slice(0, 1);
   const optimumOf = (price: number): Optimum | undefined => {
     const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
@@ -194,7 +194,7 @@ function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows
   const answer = solver.solve(program, { effort: 'quick' });
   if (answer.status !== 'solved') return undefined;
   const multipliers = answer.point.rowMultipliers.subarray(rowsBefore);
-  // The price up to rounding, without which the forces would not be those of an average.
+  // Sum of the forces: the price up to rounding. Divided by it, the forces form an average.
   const total = multipliers.subarray(0, set.scenarios.length).reduce((sum, value) => sum + value, 0);
   const slopes = tailForces(goal, tailShares(goal, set, multipliers), n).map((force) => force / total);
   const own = firstVariables(program, answer, n, rowsBefore);
@@ -204,7 +204,7 @@ function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows
 /** Maximum number of rounds in which resting securities are released. */
 const LET_GO_MAX = 12;
 
-/** Same while securities rest at bounds without improving it; those that would are released. */
+/** Finds the optimum while securities are fixed at bounds where they do not improve it; releases those that would. */
 function optimumAmong(
   solver: Solver,
   terms: PricedTerms,
@@ -227,7 +227,7 @@ function optimumAmong(
   return undefined;
 }
 
-/** Returns the optimum as one whose row has its plane as a limit. */
+/** Converts the optimum to a solution whose row has its plane as a limit. */
 function withPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
   const { slopes } = plane;
   const program = withUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
@@ -250,13 +250,13 @@ interface PricedPoint {
   /** Average at the weights of a price. */
   readonly tail: number;
   /**
-   * True if the scenarios of the program were all the worst ones of these weights; otherwise others may have a smaller
-   * tail.
+   * True if the scenarios of the program were the worst ones of these weights; otherwise other weights may have a
+   * smaller tail.
    */
   readonly isWhole: boolean;
 }
 
-/** Tries prices, by secants and geometric means in turn, until the tail is at its limit. */
+/** Tries prices, alternating between secants and geometric means, until the tail is at its limit. */
 function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
   const met = MET * (1 + most);
   let [low, above] = [0, 0];
@@ -285,7 +285,7 @@ function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => Pr
   return attained;
 }
 
-/** Returns the rows without the planes below a tail, and the total price of those planes. */
+/** Returns the rows without the planes of a tail, and the total price of those planes. */
 function withoutTail(
   assembled: Assembled,
   goal: TailGoal,

@@ -60,9 +60,9 @@ export interface ProblemInput extends ContextInput {
   readonly scenarios?: (terms: ScenarioTerms) => Float64Array;
   /** Factors matrices for objectives that solve a preliminary problem. Default: plain loops. */
   readonly algebra?: DenseAlgebra;
-  /** Tails of rows, from a problem that differs in nothing else. Default: new ones. */
+  /** Tails of rows, taken from a problem that is otherwise equal. Default: new ones. */
   readonly tails?: TailCuts;
-  /** Positions of securities that may not be held, whatever the rows state. */
+  /** Positions of securities that may not be held, regardless of the rows. */
   readonly excluded?: readonly number[];
   /** Earlier warnings. */
   readonly warnings?: readonly ProblemWarning[];
@@ -80,7 +80,7 @@ export interface Problem {
   readonly costs: TradeCosts | null;
   readonly robustness: Robustness | null;
   readonly expectedReturns: Float64Array | null;
-  /** Client's rows in order, then the implicit ones; each row once per member to which it expands. */
+  /** Rows of the client in order, then the implicit rows. A row occurs once per member to which it expands. */
   readonly rows: readonly PlacedRow[];
   /** One origin per client's row and implicit row, in the same order. */
   readonly origins: readonly Origin[];
@@ -89,7 +89,7 @@ export interface Problem {
   readonly warnings: readonly ProblemWarning[];
   /** Returns the problem with other parameters in some rows, and others widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
-  /** Returns the problem with other rows, as many as before. */
+  /** Returns the problem with other rows. Their number must be the same. */
   withRows(rows: readonly ConstraintRow[]): Problem;
   /** Returns the problem with one of the rows removed. */
   without(origin: Origin): Problem;
@@ -97,7 +97,7 @@ export interface Problem {
 
 export interface ParameterChange {
   readonly origin: Origin;
-  /** Null to widen, by `to`, the limits of the row that no parameter moves. */
+  /** Parameter to change; null to widen by `to` the limits of the row, if no parameter determines them. */
   readonly parameter: string | null;
   readonly to: number;
 }
@@ -284,7 +284,7 @@ interface Default {
   readonly names: Uint8Array | null;
 }
 
-/** Returns the rows that apply unless a client's row replaces them. */
+/** Returns the rows that apply by default, unless a client's row replaces them. */
 function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   const has = (...types: string[]) => rows.some(({ type }) => types.includes(type));
   const defaults: Default[] = [];

@@ -44,8 +44,8 @@ export function promiseTerms(
 }
 
 /**
- * Returns securities that are not held, by expected gain. If no held security has a minimum weight, one whose weight
- * would not pay at once does not pay at all: the optimum with it equals the one without.
+ * Returns securities that are not held, by expected gain. If no held security has a minimum weight, a security that
+ * does not improve the objective at a small weight does not improve it at all.
  * @param held [N]
  * @cost a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.

@@ -11,7 +11,7 @@ import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js
 /** Proof that rows are infeasible: multipliers, or one security whose bounds contradict each other. */
 export interface Proof {
   readonly assembled: Assembled;
-  /** Returns true if a row took part. */
+  /** Returns true if a row is part of the proof. */
   readonly includes: (origin: Origin) => boolean;
   readonly certificate: Certificate | null;
   readonly crossed: number | null;
@@ -35,8 +35,8 @@ export interface ConflictRow {
 
 /**
  * Finds an irreducible set of conflicting rows; null if all are feasible.
- * @param includes Selects the rows that take part. Default: all.
- * @param trying Solver that tries rows individually once there is a proof; rows stay if it fails.
+ * @param includes Selects the rows to consider. Default: all.
+ * @param trying Solver that tries rows individually once there is a proof. A row remains in the set if it fails.
  * @cost a linear program per row, and the least average of each tail
  */
 export function findConflict(
@@ -70,7 +70,7 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
     if (crossed !== null) return { proof: { assembled, includes, certificate: null, crossed }, weights: null };
     const { certificate, x, isReliable } = leastViolation(solver, program);
     if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
-    // A program that is feasible with the known planes may be infeasible with those that touch the tails here.
+    // A program that is feasible with the known planes may be infeasible with the tangent planes at its solution.
     if (cutsAt(problem, assembly, x).length === 0)
       return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };
     if (tails === undefined) {
@@ -85,8 +85,8 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
 const PLANES_MAX = 200;
 
 /**
- * Returns how far a proof is from becoming invalid in another assembly of the same rows: zero or less if it proves
- * nothing there.
+ * Returns the distance by which a proof holds in another assembly of the same rows; zero or less if it proves nothing
+ * there.
  */
 export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
   if (crossed !== null)
@@ -118,7 +118,7 @@ export function proofsByName(proof: Proof): readonly Proof[] {
   );
 }
 
-/** As `gapOf`; for a proof about one security only for that security. */
+/** Returns the same distance as `gapOf`. A proof about one security considers only that security. */
 export function ownGapOf(proof: Proof, assembled: Assembled): number {
   const { crossed } = proof;
   return crossed === null
@@ -176,7 +176,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   });
   const { forces, size } = forcesOf(program, certificate!);
   for (let i = 0; i < program.n; i++) {
-    // Any remaining force on a security beyond its bound must be balanced by the bound.
+    // The bound of a security balances any remaining force on it beyond the bound.
     const down = slopeBeside(program, kinks, forces[i]!, i, 'lower');
     const up = slopeBeside(program, kinks, forces[i]!, i, 'upper');
     if (down > NEGLIGIBLE * size) add(boundOf(i, 'lower'), 'lower', down);
@@ -239,7 +239,7 @@ function slopeBeside(
   }, force);
 }
 
-/** Drops rows one at a time as long as the others remain in conflict. */
+/** Drops rows one at a time while the others still conflict. */
 function irreducible(solver: Solver, problem: Problem, start: Conflict): Conflict {
   let { origins, proof } = start;
   for (const origin of start.origins) {

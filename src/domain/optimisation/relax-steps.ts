@@ -33,8 +33,8 @@ export interface RelaxInput {
 }
 
 /**
- * Returns the problem after the first steps that make it feasible, or after all. Steps are applied in order, each in
- * addition to the earlier ones.
+ * Returns the problem after the first steps that make it feasible, or after all steps. Each step is applied in addition
+ * to the earlier ones.
  * @cost a solve for each step
  */
 export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: RelaxInput): RelaxedProblem | undefined {

@@ -21,7 +21,9 @@ export interface Relaxation {
   readonly from: number;
   readonly to: number;
   readonly change: number;
-  /** For a choice of securities, if a smaller change is not ruled out: the value up to which it is. */
+  /**
+   * Value up to which smaller changes are excluded, if the least change is not proven. Only for a choice of securities.
+   */
   readonly bound?: number;
   /** Share of the change that is not proven to be necessary. */
   readonly gap?: number;
@@ -47,7 +49,7 @@ function stepsPerUnit(value: number): number {
 /** Maximum number of certificates for one relaxation: each rules out an interval of the parameter. */
 const CERTIFICATES_MAX = 40;
 
-/** Outward steps to try if the least value itself is infeasible by rounding. */
+/** Outward steps to try if rounding makes the least value itself infeasible. */
 const OUTWARD = [0, 1, 2, 10, 100, 1000, 10_000];
 
 /** Gap that counts as rounding. */
@@ -57,8 +59,8 @@ const ROUNDING = 1e-15;
 const DOUBLINGS_MAX = 60;
 
 /**
- * Finds, for each parameter of the given rows, the least change that restores feasibility by itself, proven by solving
- * again, cheapest first. Rows of priority 0 never move.
+ * Finds, for each parameter of the given rows, the least change that restores feasibility by itself, cheapest first.
+ * Each change is verified by solving again. Rows of priority 0 never move.
  */
 export function singleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Moved[] {
   const tails = new Set(problem.rows.flatMap(({ origin, row }) => (row.form === 'tail' ? [origin] : [])));
@@ -79,7 +81,7 @@ function positionOf({ movable: { origin } }: Moved): number {
   return origin.index ?? Infinity;
 }
 
-/** Distance of a move to its proven bound, relative to one and the value, that counts as rounding. */
+/** Distance of a move from its proven bound that counts as rounding, relative to 1 and the value. */
 const OPEN_MIN = 2e-9;
 
 function withBound(move: Moved, bound: number | undefined): Moved {
@@ -89,8 +91,8 @@ function withBound(move: Moved, bound: number | undefined): Moved {
 }
 
 /**
- * Finds the least value of a parameter at which the rows are feasible; undefined if moving it does not help. For a
- * limit on a tail it is the least average within the other rows.
+ * Finds the smallest value of a parameter at which the rows are feasible; undefined if no value is. For a limit on a
+ * tail, this is the smallest average within the other rows.
  */
 function leastValue(solver: Solver, problem: Problem, movable: Movable): Omit<Least, 'weights'> | undefined {
   const { origin, from } = movable;
@@ -119,8 +121,8 @@ interface Least {
 }
 
 /**
- * Searches along certificates: each is valid up to some value of the parameter, where the next one is searched, until
- * there is none.
+ * Searches along certificates of infeasibility: each is valid up to some value of the parameter, where the next one is
+ * sought, until there is none.
  */
 function leastFrom(solver: Solver, problem: Problem, movable: Movable, views: AverageViews): Least | undefined {
   const { origin, parameter, from, direction, room } = movable;
@@ -145,7 +147,7 @@ function leastFrom(solver: Solver, problem: Problem, movable: Movable, views: Av
   return undefined;
 }
 
-/** Relative offsets beyond a just sufficient value at which feasibility is tested if rounding hides it. */
+/** Relative offsets beyond a barely sufficient value at which feasibility is tested if rounding hides it. */
 const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 
 type Standing =
@@ -153,14 +155,14 @@ type Standing =
   | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
   | { readonly kind: 'undecided'; readonly nudge: number };
 
-/** Returns the rows of a problem with an objective that is quick to solve, for feasibility only. */
+/** Returns the rows of a problem with an objective that is fast to solve, to test feasibility only. */
 export function rowsAlone(problem: Problem): Problem {
   return { ...problem, goal: trackingGoal(problem.index), costs: null, robustness: null };
 }
 
 /**
- * Determines whether the convex rows are feasible with changes, or proven infeasible; slightly further out if
- * undecided.
+ * Determines whether the convex rows are feasible with changes or proven infeasible. If undecided, tests slightly
+ * larger changes.
  */
 export function standingAt(
   solver: Solver,
@@ -181,7 +183,7 @@ export function standingAt(
   return { kind: 'undecided', nudge: 0 };
 }
 
-/** Returns the move at which a gap closes; undefined if there is none within the room. */
+/** Returns the move at which a gap becomes zero; undefined if there is none within reach. */
 function endOf(gap: (move: number) => number, reach: number, room: number): number | undefined {
   let near = 0;
   let far = Math.min(reach, room);
@@ -209,13 +211,13 @@ export interface Move {
   readonly to: number;
 }
 
-/** Rounds moves outward to whole steps, and a few more if needed, so that solving with all of them succeeds. */
+/** Rounds moves outward to whole steps, and adds steps if needed, so that solving with all of them succeeds. */
 export function roundedOutward(solvers: Solvers, problem: Problem, moves: readonly Move[]): Moved[] | undefined {
   for (const roundedBy of [plainly, ...OUTWARD.map((extra) => outwardBy(extra))]) {
     const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
-    // Solved as the client's request would be: if rows leave a single point, the last bit of a bound decides.
+    // Solves like the request of a client: if the rows leave a single point, the last bit of a bound decides.
     if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
       return rounded.map(toMoved);
   }

@@ -69,7 +69,7 @@ function forcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): st
 
 const round = (value: number): number => Number(value.toPrecision(6));
 
-/** Returns how far the bound of one side of a row was relaxed; null if it is unchanged. */
+/** Returns the amount by which the bound of one side of a row was relaxed; null if it is unchanged. */
 export function relaxedBy({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {
   const parameters = parametersOf(row, side);
   const own = relaxed.find(

@@ -16,7 +16,7 @@ export interface RowSide {
   /** Distance to the bound in the row's unit, at least 0. */
   readonly slack: number;
   readonly isBinding: boolean;
-  /** Change of the objective, in its own terms, per unit of the bound. */
+  /** Change of the objective per unit of the bound. */
   readonly shadowPrice: number;
 }
 
@@ -30,7 +30,7 @@ export function rowSides(problem: Problem, solution: ConvexSolution): RowSide[] 
   return problem.rows.flatMap((placed) => sidesOf(problem, placed, solution.weights, prices));
 }
 
-/** Prices of bounds by row: the price of a security's bound belongs to the first row that sets it. */
+/** Prices of bounds by row. The price of a security's bound belongs to the first row that sets the bound. */
 interface Prices {
   lower(placed: PlacedRow): number;
   upper(placed: PlacedRow): number;
@@ -40,7 +40,7 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
   const { point } = answer;
   const { program } = assembled;
   const { left, right } = lagrangianSlopes(program, point);
-  // Factor from the program's units to those of the reported objective.
+  // Factor from the units of the program to those of the reported objective.
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const taken = new Set<string>();
   const ofName = new Map<PlacedRow, { lower: number; upper: number }>();
@@ -49,7 +49,8 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
     if (row.form !== 'name' || origin.soft !== null) continue;
     const i = row.name;
     const price = { lower: 0, upper: 0 };
-    // A security held by the restriction, not by its own bound, has no price: moving only the bound has no effect.
+    // A security held by the restriction, not by its own bound, has no price, because moving only the bound has no
+    // effect.
     const sets = (bound: number | undefined, effective: number, side: string) => {
       if (
         bound === undefined ||

@@ -27,7 +27,7 @@ export interface ResampledPortfolio extends FrontierPoint {
 export interface ResampledFrontier {
   /** Number of draws with a frontier. */
   readonly draws: number;
-  /** By rank: from the least variance of each draw to its largest expected return. */
+  /** Points by rank, from the least variance of each draw to its largest expected return. */
   readonly points: readonly ResampledPortfolio[];
 }
 
@@ -41,10 +41,10 @@ export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
 }
 
 /**
- * Computes the frontier of portfolios averaged over draws: each draw is a history of normal returns with the estimated
- * moments, from which both are estimated again and a frontier is traced; portfolios of the same rank are averaged. Rows
- * are those of the problem, measured by its covariance: an average of portfolios that satisfy convex rows satisfies
- * them. Each draw has a separate random stream.
+ * Computes the frontier of portfolios averaged over draws. Each draw is a history of normal returns with the estimated
+ * moments. Means and covariance are estimated again from it and a frontier is traced. Portfolios of the same rank are
+ * averaged. The rows are those of the problem, measured by its covariance; an average of portfolios that satisfy convex
+ * rows satisfies them too. Each draw has a separate random stream.
  * @returns null if no draw has a frontier.
  * @cost a frontier for each draw, and T N^2 to estimate it.
  * @source Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
@@ -91,7 +91,7 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
   };
 }
 
-/** Mean and sum of squared distances from it so far. */
+/** Running mean, and sum of squared distances from it. */
 interface Sums {
   readonly mean: Float64Array;
   readonly squares: Float64Array;

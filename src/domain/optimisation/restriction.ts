@@ -7,9 +7,9 @@ export interface Choice {
   readonly held: Uint8Array;
   /** One set per concentration row, in order, [N] each. */
   readonly large: readonly Uint8Array[];
-  /** 1 for securities that are short when held: thresholds apply to the others, [N]. */
+  /** 1 for securities that are short if held, [N]. Thresholds apply to the others. */
   readonly short: Uint8Array;
-  /** True if every held security must reach its minimum weight: not while securities are still being dropped. */
+  /** True if every held security must reach its minimum weight. False while securities are still being dropped. */
   readonly isFinal: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface Choice {
 export const HELD_MIN = 1e-9;
 
 /**
- * Minimum weight of a security that is held to reach a minimum number of securities: well above the holding threshold.
+ * Minimum weight of a security that is held to reach a minimum number of securities, well above the holding threshold.
  */
 const PRESENCE = 1e-6;
 
@@ -92,7 +92,7 @@ export function holds(row: NonConvexRow, weights: Float64Array): boolean {
   }
 }
 
-/** Returns the least weight of a held security by all rows; 0 if there is none. */
+/** Returns the minimum weight of a held security over all rows; 0 if there is none. */
 export function thresholdIn(rows: readonly NonConvexRow[]): number {
   return rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
 }

@@ -14,7 +14,7 @@ export interface ContextInput {
   readonly index: Float64Array;
   /** Previous solved weights; null if there are none yet. */
   readonly previous: ReferencePortfolio | null;
-  /** Weights just before the trades; null if there are no holdings yet. Default: those of the index. */
+  /** Weights just before the trades; null if there are no holdings yet. Default: the weights of the index. */
   readonly held?: ReferencePortfolio | null;
   /** Annualised covariance. */
   readonly metric: Metric;
@@ -22,7 +22,7 @@ export interface ContextInput {
 }
 
 interface Asked extends Pick<RowContext, 'tail'> {
-  /** Called with values that a row lacks. */
+  /** Called with a message about values that a row lacks. */
   warn(message: string): void;
 }
 

@@ -143,7 +143,7 @@ function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestio
   );
 }
 
-/** Returns the sessions of the risk model: the requested ones, up to the decision. */
+/** Returns the requested sessions of the risk model up to the decision. */
 function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: ProblemQuestion): Window {
   const from = start === null ? 0 : firstAtLeast(sm.sessions, start);
   const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));

@@ -26,7 +26,7 @@ import { refusalOf } from './unsolved.js';
 
 export interface OptimisationInput extends ProblemQuestion {
   readonly riskFreeRate: number;
-  /** Frontier averaged over draws; the number of returns in each defaults to that of the window. */
+  /** Frontier averaged over draws. Default number of returns per draw: that of the window. */
   readonly resampling: { readonly draws: number; readonly seed: number; readonly sessions: number | null } | null;
   /** Called for each stage; throws to stop the work. */
   readonly report: (fraction: number, message: string) => void;

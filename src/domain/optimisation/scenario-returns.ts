@@ -10,7 +10,7 @@ export interface Scenarios {
 
 /**
  * Returns the returns of securities over the sessions up to the end of a window, computed on demand.
- * @param sessions Number of returns; null for that of the window.
+ * @param sessions Number of returns; null for the number in the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost T N
  */

@@ -15,8 +15,8 @@ export interface Solution extends ConvexSolution {
   /** Feasible, but not proven to be optimal. */
   readonly isHeuristic: boolean;
   /**
-   * Lower bound of the objective: that of the relaxation without the non-convex rows, or a certified one over all
-   * choices of securities; equals the objective if it is proven to be optimal.
+   * Lower bound of the objective, from the relaxation without non-convex rows or certified over all choices of
+   * securities. Equals the objective if the solution is proven optimal.
    */
   readonly bound: number;
 }
@@ -31,7 +31,7 @@ export interface SearchOptions {
    * matters.
    */
   readonly wanted?: 'best' | 'any';
-  /** For minimising a row's measure: lower bound over all choices. */
+  /** Lower bound of a row's measure over all choices, if the measure is minimised. */
   readonly floor?: number;
   /** True to bound the objective over all choices, and to search for the optimal one within a number of nodes. */
   readonly certifies?: boolean;
@@ -57,12 +57,12 @@ export const EXACT_NAMES_MAX = 40;
 const NODES_CERTIFIED_MAX = 400;
 const NODES_TIMES_NAMES_MAX = 80_000;
 
-/** Gap of the certified bound, as a share of the objective, from which a search would leave most of it. */
+/** Gap of the certified bound, as a share of the objective, above which a search would not close most of it. */
 const GAP_MAX = 0.04;
 
 /**
- * Solves a problem: the relaxation; then, if it violates a non-convex row, the best choice of securities found by
- * saliency and swaps; for few securities the optimal choice.
+ * Solves a problem. First solves the relaxation; if that violates a non-convex row, finds the best choice of securities
+ * by saliency and swaps, or, for few securities, the optimal choice.
  */
 export function solveProblem(solvers: Solvers, problem: Problem, options: SearchOptions = {}): SearchOutcome {
   const rows = nonConvexRows(problem)
@@ -162,9 +162,9 @@ function fromLeast(
 }
 
 /**
- * Returns a choice among the securities with the largest possible weights, and all uncounted ones, if others do not
- * reach the budget.
- * @cost a solve if these do not either
+ * Returns a choice among the securities with the largest possible weights, and all uncounted ones, if other choices do
+ * not reach the budget.
+ * @cost a solve if these do not reach it either
  */
 function fromRoomiest(
   search: ReturnType<typeof createSearch>,
@@ -196,7 +196,7 @@ export function leastChoice(
   return outcome.kind === 'solved' ? outcome.solution : undefined;
 }
 
-/** Returns the choice that a search finds from some securities. Default: those of the relaxation. */
+/** Returns the choice that a search finds from some securities. Default: the securities of the relaxation. */
 function chosen(
   { solver, algebra }: Solvers,
   input: Omit<SearchInput, 'relaxed' | 'options'> & { readonly options: Pick<SearchOptions, 'includes' | 'changes'> },

@@ -14,7 +14,7 @@ export const OPEN = 0;
 export const IN = 1;
 export const OUT = 2;
 
-/** Convex rows with the counts of securities, and the least weight of those that are held. */
+/** Convex rows with the counts of securities, and the minimum weight of held securities. */
 export interface CountedProgram {
   readonly problem: Problem;
   readonly program: Program;
@@ -22,7 +22,7 @@ export interface CountedProgram {
   readonly threshold: number;
 }
 
-/** Securities decided so far, and where turns begin. */
+/** Securities decided so far, and the initial shares of the iteration. */
 export interface ShareStart {
   /** [N] */
   readonly names: Uint8Array;
@@ -47,22 +47,28 @@ export interface ShareAnswer extends ShareBounds {
   readonly weights: Float64Array;
 }
 
-/** Least share of an open security: from less, those that the relaxation dropped would not return in a few turns. */
+/**
+ * Minimum share of an open security. With less, securities that the relaxation dropped would not return within a few
+ * iterations.
+ */
 const SHARE_MIN = 0.01;
 
-/** Turns before the first look at the rise of the bound, and the rise, as a share of it, below which they end. */
+/**
+ * Iterations before the increase of the bound is first tested, and the relative increase below which the iteration
+ * ends.
+ */
 const TURNS_MIN = 3;
 const RISE_MIN = 1e-4;
 
 /**
- * Bounds the objective over all choices of securities. Each pays a split-off part D_i of its variance by the share z_i
- * of it that is held, D_i w_i^2 / z_i, and at most as many shares as securities may be held. Turns between weights for
- * given shares and shares for given weights lead to the optimum. Every turn proves a bound by its multipliers, near the
- * optimum or not: the rest of the covariance is above its tangent, and what remains is a sum over securities, whose
- * least over all choices is exact.
+ * Bounds the objective over all choices of securities. Each security is charged D_i w_i^2 / z_i for a split-off part
+ * D_i of its variance, where z_i is its share; the shares sum to at most the number of securities. Alternating between
+ * optimal weights for given shares and optimal shares for given weights converges to the optimum. The multipliers of
+ * every iteration prove a bound, near the optimum or not: the remaining covariance is above its tangent, and the other
+ * terms are a sum over securities, whose minimum over all choices is computed exactly.
  * @param split D, [N], such that the covariance without it stays positive semi-definite
- * @returns undefined if a turn has no solution
- * @cost one to three factors a turn
+ * @returns undefined if an iteration has no solution
+ * @cost one to three factorisations an iteration
  * @source Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs, Mathematical
  *   Programming 106.
  */
@@ -90,7 +96,7 @@ export function relaxShares(
   return best;
 }
 
-/** Returns the shares of securities if all open ones of a row have the same. */
+/** Returns equal shares for all open securities of a row. */
 export function evenShares(counts: readonly CountRow[], names: Uint8Array): Float64Array {
   const even = new Float64Array(names.length).fill(1);
   return sharesAt(counts, { split: even, names }, even);
@@ -132,8 +138,8 @@ interface Decided {
 }
 
 /**
- * Returns the shares of least cost for some weights: in proportion to their own risk, at most one, and as many as each
- * row admits. Rows with common securities set their proportions in turns.
+ * Returns the cheapest shares for some weights: in proportion to the risk of each security, at most 1, with the sum
+ * that each row allows. Rows with common securities adjust their proportions alternately.
  */
 function sharesAt(counts: readonly CountRow[], { split, names }: Decided, weights: Float64Array): Float64Array {
   const sizes = weights.map((x, i) => Math.sqrt(split[i]!) * Math.abs(x));
@@ -160,7 +166,10 @@ function sharesAt(counts: readonly CountRow[], { split, names }: Decided, weight
   return shares;
 }
 
-/** Returns the scale at which the sizes, each at most its limit, sum to the room; Infinity if the limits do not exceed it. */
+/**
+ * Returns the scale at which the sizes, each cut at its limit, sum to the room; Infinity if the limits do not exceed
+ * it.
+ */
 function scaleWithin(
   count: number,
   room: number,
@@ -174,7 +183,7 @@ function scaleWithin(
     .toSorted((a, b) => limits[a]! / sizes[a]! - limits[b]! / sizes[b]! || a - b);
   let rest = order.reduce((sum, place) => sum + sizes[place]!, 0);
   let left = room;
-  // Sizes that reach their limits first take them whole.
+  // Sizes that reach their limits first use all of them.
   for (const place of order) {
     if (limits[place]! * rest > left * sizes[place]!) return Math.max(0, left) / rest;
     left -= limits[place]!;
@@ -213,8 +222,8 @@ type Costs = Pick<ShareAnswer, 'held' | 'dropped'>;
 const PRICE_ROUNDS = 4;
 
 /**
- * Returns the least sums over all choices, and over those that hold a security or not. Each row charges what one more
- * security would save it, so that the others see its limit.
+ * Returns the minimum sums over all choices, over those that hold a security, and over those that do not. Each row
+ * charges the saving of one more security, so that the other rows respect its limit.
  */
 function overChoices(counts: readonly CountRow[], costs: Costs, value: number): ShareBounds {
   const prices = new Float64Array(counts.length);
@@ -245,7 +254,7 @@ function chargedBy(counts: readonly CountRow[], prices: Float64Array, except: nu
   return { held, dropped: costs.dropped };
 }
 
-/** Returns a price at which as many securities pay as the row admits. */
+/** Returns a price at which the number of securities worth holding equals the limit of the row. */
 function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): number {
   const savings = Float64Array.from(members, (i) => dropped[i]! - held[i]!)
     .toSorted()
@@ -255,7 +264,7 @@ function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): numb
   return Number.isFinite(between) ? Math.max(0, between) : Math.max(0, savings[maximum]!);
 }
 
-/** Returns the least sum within one row, and if a security is held or not. */
+/** Returns the minimum sum within one row, and the minimum if a given security is held or not held. */
 function leastOf({ members, minimum, maximum }: CountRow, costs: Costs): ShareBounds {
   const least = costs.held.map((cost, i) => Math.min(cost, costs.dropped[i]!));
   const open = members.filter((i) => Number.isFinite(costs.held[i]!) && Number.isFinite(costs.dropped[i]!));

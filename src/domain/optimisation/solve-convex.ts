@@ -22,7 +22,7 @@ export interface ConvexSolution {
   readonly bound: number;
   /** Objective plus the price of every violated soft row, by which choices of securities are compared. */
   readonly value: number;
-  /** The rows; the program is the one whose optimality conditions the solution meets. */
+  /** Rows, with the program whose optimality conditions the solution satisfies. */
   readonly assembled: Assembled;
   /** Change of the objective per unit of the program's objective. */
   readonly priceScale: number;
@@ -30,7 +30,7 @@ export interface ConvexSolution {
   readonly penaltyScale: number;
   readonly answer: ProgramAnswer;
   readonly iterations: number;
-  /** For the average of a tail: start of the search for similar weights. */
+  /** Start of the search from similar weights; only for the average of a tail. */
   readonly tail: TailStart | undefined;
   /** Binding planes below tails of rows. */
   readonly planes: readonly TailCut[];
@@ -52,8 +52,8 @@ const PLANES_MAX = 400;
 const LIMIT_STEPS = 60;
 
 /**
- * Solves the convex rows of a problem: first without its curves (lengths and tails), since most never bind, then with
- * those that were exceeded.
+ * Solves the convex rows of a problem: first without its curved rows (lengths and tails), because most never bind, then
+ * with the violated ones.
  * @returns undefined if no solution was found: the rows are infeasible, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
@@ -63,7 +63,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
     return result === undefined || exceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
   const free = attempt(solver, problem, { ...options, withCurves: false });
-  // If nothing else bounds the weights, a linear objective has a solution only with its curves.
+  // If nothing else bounds the weights, a linear objective has a solution only with the curved rows.
   if (free === undefined)
     return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
   const exceeded = exceededCurves(problem, free.weights, options);
@@ -73,14 +73,14 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const soft = exceeded.filter(({ origin }) => origin.soft !== null);
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
   if (solution === undefined) return undefined;
-  // Every hard curve is measured on the weights themselves, whatever rows the program had.
+  // Every hard curve is measured on the weights themselves, whether or not the program contained it.
   const isBroken = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
   return exceededCurves(problem, solution.weights, options).some(isBroken) ? undefined : solution;
 }
 
 /**
- * Returns true if every curve takes part from the start: if one bound before, and no prices of soft ones must be
- * searched.
+ * Returns true if every curve is in the program from the start: one was binding before, and no prices of soft curves
+ * must be found.
  */
 function beginsBeside(problem: Problem, options: ConvexOptions): boolean {
   return (
@@ -89,7 +89,7 @@ function beginsBeside(problem: Problem, options: ConvexOptions): boolean {
   );
 }
 
-/** Returns the program of all rows, including limits on the tracking error unless only that is minimised. */
+/** Returns the program of all rows. Limits on the tracking error are excluded if it is the only objective. */
 export function wholeProgram(problem: Problem, options: Assembly): Assembled {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
@@ -100,7 +100,7 @@ function isLinear({ goal }: Problem): boolean {
   return goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0);
 }
 
-/** Returns rows that are only checked: limits on the tracking error while nothing else is minimised. */
+/** Returns rows that are only checked: limits on the tracking error while it is the only objective. */
 function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
   return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
@@ -110,7 +110,7 @@ interface Attempt extends ConvexOptions {
   readonly iterations?: number;
 }
 
-/** Solves with the known planes below tails, and again with those that the solution adds. */
+/** Solves with the known planes below tails, and again with the planes that the solution adds. */
 function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
   let { warm, planes, radii } = options;
   let iterations = options.iterations ?? 0;
@@ -138,7 +138,7 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
 /** The row itself, not a copy: its identity attributes multipliers to it. */
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
-/** Returns rows that take part and whose tails are above their limits. */
+/** Returns rows of the program whose tails exceed their limits. */
 function exceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
   return curvesIn(problem, options).flatMap((placed) => {
     const { origin } = placed;
@@ -162,7 +162,7 @@ function solutionAt(
   return toSolution(problem, assembled, result, { ...options, iterations });
 }
 
-/** Extends the active set of a solution to a program with further rows at its end. */
+/** Extends the active set of a solution to a program with additional rows at its end. */
 function withIdleRows({ answer: { state } }: ConvexSolution, count: number): ActiveState {
   const rows = new Int8Array(count).fill(IDLE);
   rows.set(state.rows);
@@ -272,7 +272,7 @@ export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'in
 /** Weight below which a weight counts as zero. */
 const DUST = 1e-9;
 
-/** Sets weights that are zero up to rounding to zero and rescales the rest to the same sum. */
+/** Sets weights that are zero up to rounding to zero and rescales the others to the same sum. */
 export function withoutDust(x: Float64Array): Float64Array {
   let sum = 0;
   let rest = 0;
@@ -300,7 +300,7 @@ function exceededCurves(problem: Problem, weights: Float64Array, { includes, cha
   );
 }
 
-/** Widens each exceeded soft curve until the saving of a further unit equals the cost of its violation. */
+/** Widens each exceeded soft curve until the saving of a further unit equals the price of its violation. */
 function widenSoft(
   solver: Solver,
   problem: Problem,

@@ -36,7 +36,7 @@ export interface StatedInput {
   readonly index: Float64Array;
   /** Previous solved weights; null if there are none yet. */
   readonly previous: ReferencePortfolio | null;
-  /** Weights just before the trades; null if there are no holdings yet: costs are then measured from the index. */
+  /** Weights just before the trades; null if there are no holdings yet. Costs are then measured from the index. */
   readonly held: HeldWeights | null;
   readonly risk: RiskEstimate;
   readonly cross: CrossSection;
@@ -47,8 +47,8 @@ export interface StatedInput {
 
 /**
  * Returns the problem of an objective at a decision, with its expected returns and costs.
- * @throws Refusal VALIDATION_FAILED if views contradict each other or draws do not fit, RISK_INSUFFICIENT_DATA if there
- *   are too few scenarios
+ * @throws Refusal VALIDATION_FAILED if views contradict each other or draws are invalid, RISK_INSUFFICIENT_DATA if
+ *   there are too few scenarios
  */
 export function statedProblem(input: StatedInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
@@ -88,7 +88,7 @@ export function statedProblem(input: StatedInput): Problem {
     algebra,
     scenarios: createDrawnScenarios({ algebra, risk, expectedReturns }),
     warnings,
-    // Without an estimate a security gets the mean variance: enough to keep it at its index weight, but not to choose
+    // A security without an estimate gets the mean variance: enough to keep it at its index weight, but not to select
     // it.
     excluded:
       objective.entry.type === TRACKING.entry.type || risk.isIdentity
@@ -143,8 +143,8 @@ function tailOf({ type, params }: ConstraintRow): Readonly<Record<string, unknow
 }
 
 /**
- * Returns the number of historical returns that valid parameters request, null for that of the window; none for draws
- * from the risk model.
+ * Returns the number of historical returns that valid parameters request; null for the number in the window; none for
+ * draws from the risk model.
  */
 export function sessionsOf({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
   if (source === 'normal' || source === 'student') return [];

@@ -10,9 +10,9 @@ export interface TailCut {
 
 /** Tails that the rows of a problem limit, with the planes that searches found: they are valid for all limits. */
 export interface TailCuts {
-  /** Returns the tail of these terms, the same object each time. */
+  /** Returns the tail with these terms. Always returns the same object. */
   goal(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
-  /** In the order of discovery. */
+  /** Known planes, in the order in which they were found. */
   readonly known: readonly TailCut[];
   /** Adds the plane that touches a tail at some weights. @cost T N */
   add(goal: TailGoal, weights: Float64Array): TailCut;

@@ -9,7 +9,7 @@ export function tangencyRate(spec: OptimisationSpec, asked: number): number {
   return isAboveCash(spec) ? cashOf(spec) : asked;
 }
 
-/** Reports rates without effect, or a tangency rate that differs from that of the objective. */
+/** Reports rates without effect, or a tangency rate that differs from the rate of the objective. */
 export function rateFindings(spec: OptimisationSpec, asked: number): Finding[] {
   const cash = cashOf(spec);
   const report = { path: 'risk_free_rate', value: asked };

@@ -1,4 +1,4 @@
-/** Least variance at an expected return, and its increase per unit of expected return. */
+/** Least variance at an expected return, and its slope with respect to expected return. */
 export interface Borne {
   readonly at: number;
   readonly variance: number;
@@ -19,15 +19,15 @@ const GAINED = 1e-12;
 /** Maximum number of probes; three to eight are usual. */
 const PROBES_MAX = 40;
 
-/** Returns a value above zero if the Sharpe ratio rises with the expected return, below if it falls. */
+/** Returns a positive value if the Sharpe ratio rises with expected return, a negative one if it falls. */
 export function riseOf({ at, variance, slope }: Borne, riskFreeRate: number): number {
   return 2 * variance - (at - riskFreeRate) * slope;
 }
 
 /**
- * Searches the largest Sharpe ratio between two expected returns; it rises at the lower and falls at the higher.
- * Alternates between the zero of its condition on a line through the ends, which is exact while no constraint joins or
- * leaves, and the intersection of the tangents of the variance, which is exact at a kink.
+ * Finds the largest Sharpe ratio between two expected returns; the ratio rises at the lower and falls at the higher
+ * one. Alternates between the zero of its condition on a line through the ends, which is exact while no constraint
+ * joins or leaves, and the intersection of the tangents of the variance, which is exact at a kink.
  */
 export function tangentBetween({ low, high, riskFreeRate, probe }: TangentInput): void {
   const rise = (place: Borne) => riseOf(place, riskFreeRate);

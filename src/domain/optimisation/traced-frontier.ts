@@ -25,7 +25,7 @@ export interface TracedFrontier {
   readonly trace: Trace;
 }
 
-/** Results of a trace, from which a trace of the same program with further rows starts. */
+/** Results of a trace, from which a trace of the same program with additional rows can start. */
 export interface Trace {
   readonly least: Optimum;
   /** The largest expected return. */
@@ -48,8 +48,8 @@ export interface TraceOptions {
 
 /**
  * Traces the portfolios of least variance of a program from the overall minimum to the largest expected return, equally
- * spaced in it; null if there is none.
- * @param base Its rows; the objective is the variance by its metric.
+ * spaced in expected return; null if there is none.
+ * @param base Program with the rows and the metric of the variance.
  * @param means [N]
  * @cost as many warm solves as points; fewer if an earlier trace had them
  */
@@ -91,7 +91,10 @@ function atCorner(variance: Program, most: ProgramAnswer, means: Float64Array): 
   return rise === undefined ? undefined : { x: most.point.x, slope: -rise };
 }
 
-/** Returns the largest expected return: that of a program with fewer rows if it satisfies the further ones. */
+/**
+ * Returns the largest expected return. Reuses the solution of a program with fewer rows if it satisfies the additional
+ * ones.
+ */
 export function ofMost(solver: Solver, base: Program, means: Float64Array, known?: ProgramAnswer): ProgramAnswer {
   return stillHolds(base, known) ?? solver.solve(ofLargestReturn(base, means));
 }
@@ -104,10 +107,12 @@ export function ofLargestReturn(base: Program, means: Float64Array): Program {
   return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
 }
 
-/** Tolerance for exceeding a row, relative to one and its bound. */
+/** Tolerance for exceeding a row, relative to 1 and its bound. */
 const HELD = 1e-10;
 
-/** Returns a solution of a program with fewer rows if it also satisfies the further ones (upper bounds at the end). */
+/**
+ * Returns a solution of a program with fewer rows if it also satisfies the additional ones (upper bounds at the end).
+ */
 function stillHolds({ n, rows }: Program, answer: ProgramAnswer | undefined): ProgramAnswer | undefined {
   if (answer === undefined) return undefined;
   const { x, rowMultipliers } = answer.point;
@@ -115,7 +120,7 @@ function stillHolds({ n, rows }: Program, answer: ProgramAnswer | undefined): Pr
   return { ...answer, ...withIdleRows(answer, rows.count) };
 }
 
-/** Returns point and state of an optimum of a program with fewer rows, if the further ones exert no force. */
+/** Returns point and state of an optimum of a program with fewer rows, if the additional ones exert no force. */
 function withIdleRows(
   { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
   count: number,
@@ -133,8 +138,8 @@ export interface Optimum {
 }
 
 /**
- * Returns the start of the path to a program: an optimum with fewer rows, and possibly another objective, is an optimum
- * of it if the further rows (upper bounds at the end) are wide enough.
+ * Returns the start of the path to a program. An optimum with fewer rows, and possibly another objective, is an optimum
+ * of the program if the additional rows (upper bounds at the end) are wide enough.
  */
 export function startAt(program: Program, { program: before, answer }: Optimum): PathStart {
   const { n, rows } = program;
@@ -147,8 +152,8 @@ export function startAt(program: Program, { program: before, answer }: Optimum):
 }
 
 /**
- * Returns upper bounds of rows that leave room where weights exceed them: each by another share of the largest excess,
- * because rows that become active all at once would make the path degenerate.
+ * Returns upper bounds of rows that admit weights that exceed them: each is widened by another share of the largest
+ * excess, because rows that become active simultaneously would make the path degenerate.
  * @param from first row that may be exceeded
  */
 function wideEnough({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count) {
@@ -186,7 +191,8 @@ export interface Traced {
 }
 
 /**
- * Returns the portfolio of least variance as that at its own expected return: the row for that return exerts no force.
+ * Returns the portfolio of least variance as a solution for its own expected return: the row for that return exerts no
+ * force.
  */
 function targetedFrom(program: Program, target: number, { point, state }: ProgramAnswer): Traced {
   const rows = new Int8Array(program.rows.count).fill(EQUAL);
@@ -201,12 +207,12 @@ function targetedFrom(program: Program, target: number, { point, state }: Progra
 /** Number of block pivoting steps from one optimum to the next: two to four are usual. */
 export const PIVOTS = 6;
 
-/** Number of successive expected returns that those steps did not reach before the path is followed directly. */
+/** Number of successive expected returns that these steps may miss before the path is followed directly. */
 const LOST_MAX = 2;
 
 /**
- * Solves for successive expected returns: results with fewer rows are kept if they satisfy the further ones; others
- * start from the nearest known optimum.
+ * Solves for successive expected returns. Results with fewer rows are kept if they satisfy the additional ones; other
+ * solves start from the nearest known optimum.
  */
 function tracer(
   solver: Solver,
@@ -247,12 +253,12 @@ function tracer(
 interface Resumed {
   readonly target: number;
   readonly traced: Traced;
-  /** True if its weights satisfy the further rows: then it is the solution with them. */
+  /** True if its weights satisfy the additional rows, so that it is the solution with them. */
   readonly isKept: boolean;
 }
 
 /**
- * Returns an optimum of a program with fewer rows, whose last row is that of the target, as one where the others are
+ * Converts an optimum of a program with fewer rows, whose last row is the target, to an optimum with the other rows
  * wide enough.
  */
 function resume(program: Program, { target, program: { rows: before }, answer: { point, state } }: Traced): Resumed {

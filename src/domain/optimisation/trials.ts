@@ -4,8 +4,8 @@ import { solveProblem, type SearchOptions, type SearchOutcome } from './search.j
 import { metered } from './work-meter.js';
 
 /**
- * Maximum number of multiplications of all trials of one problem together: about a minute if tails make a solve a
- * hundred times as expensive as a variance. Counted, not timed, so that equal requests have equal explanations.
+ * Maximum number of multiplications of all trials of one problem together, about a minute if tails make a solve a
+ * hundred times as expensive as a variance. Counted instead of timed, so that equal requests have equal explanations.
  */
 export const WORK_MAX = 2e10;
 
@@ -13,7 +13,7 @@ export const WORK_MAX = 2e10;
 export interface Trials {
   /** Solvers whose work counts. */
   readonly solvers: Solvers;
-  /** Returns true if any weights are found; false without a search once the work limit is reached. */
+  /** Returns true if weights are found; false without a search once the work limit is reached. */
   succeeds(options: Pick<SearchOptions, 'includes' | 'changes'>): boolean;
   /** Same, distinguished from proven infeasibility. */
   standingWith(options: Pick<SearchOptions, 'includes' | 'changes'>): 'solved' | 'ruled-out' | 'open';

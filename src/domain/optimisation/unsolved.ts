@@ -53,7 +53,7 @@ function largestNumerator({ goal }: Problem): Problem['goal'] | null {
   };
 }
 
-/** Explains why there are no weights: the conflicting rows if they can be proven, with resolutions on request. */
+/** Explains why there is no solution: the conflicting rows if they can be proven, and, on request, resolutions. */
 export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const { problem, outcome } = solve;
   const explain = () => refusalOf(solvers, solve);

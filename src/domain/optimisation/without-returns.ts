@@ -4,8 +4,8 @@ import { TRACKING } from '../objectives/objective.js';
 import { sessionsOf } from './stated-problem.js';
 
 /**
- * Returns the optimisation of a decision with too few returns, with the identity as covariance. An objective that reads
- * the returns themselves, as scenarios or as their means, is replaced by the weights nearest to the parent.
+ * Returns the optimisation to use for a decision with too few returns, with the identity as covariance. An objective
+ * that reads the returns themselves, as scenarios or as means, is replaced by the weights nearest to the parent.
  */
 export function withoutReturns(spec: OptimisationSpec): OptimisationSpec {
   return readsReturns(spec)
@@ -18,7 +18,7 @@ function readsReturns({ objective, expected_returns: returns }: OptimisationSpec
   return ('scenarios' in params && sessionsOf(params).length > 0) || returns?.type === historicalReturns.type;
 }
 
-/** Returns true if the nearest weights replace an objective. */
+/** Returns true if an objective was replaced by the nearest weights. */
 export function isReplaced(asked: OptimisationSpec, used: OptimisationSpec): boolean {
   return objectiveType(asked.objective) !== objectiveType(used.objective);
 }

@@ -17,7 +17,7 @@ const STATED = 2e6;
 /** Number of iterations of a rough solve. */
 const ROUGH_ITERATIONS = 8;
 
-/** Returns true if scenarios, of the objective or of a row, dominate the work of a problem. */
+/** Returns true if scenarios of the objective or of a row dominate the work of a problem. */
 export function hasTails({ goal, rows }: Pick<Problem, 'goal' | 'rows'>): boolean {
   return goal.form === 'tail' || rows.some(({ row }) => row.form === 'tail');
 }
@@ -41,7 +41,7 @@ export function metered(solver: Solver): MeteredSolver {
 
 /** Solver with a work limit. */
 export interface LimitedSolver extends MeteredSolver {
-  /** Returns true if it refused a program. */
+  /** Returns true if the solver refused a program. */
   hasEnded(): boolean;
 }
 
@@ -61,7 +61,7 @@ export function withLimit(solver: Solver, workMax: number): LimitedSolver {
   };
 }
 
-/** Returns the result of a solver that did nothing. */
+/** Returns the answer of a solver that did not run. */
 function unsolvedAnswer(program: Program): ProgramAnswer {
   const point = {
     x: betweenBounds(program),
@@ -91,8 +91,8 @@ function pivotOf({ n, rows }: Program): number {
 }
 
 /**
- * Returns the multiplications of one iteration: a factor of the free securities, into which soft rows are folded, and
- * the Schur complement of the other rows.
+ * Returns the number of multiplications of one iteration: a factorisation over the free securities, including soft
+ * rows, and the Schur complement of the other rows.
  */
 function workOf({ n, lower, upper, rows }: Program): number {
   let free = 0;

@@ -11,7 +11,7 @@ import { leverage } from './types/leverage.js';
 import { quanto } from './types/quanto.js';
 import { riskControl } from './types/risk-control.js';
 
-/** Every kind of overlay, in the order of forms. */
+/** All kinds of overlay, in the order in which forms list them. */
 const ENTRIES = [currency, currencyHedged, quanto, riskControl, leverage, decrement, excessReturn, blend, fee] as const;
 
 export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // Each is called only with its own spec.
@@ -46,7 +46,7 @@ export function blendParts(
   return spec.type === 'blend' ? spec.parts : undefined;
 }
 
-/** Served form of an entry. */
+/** Entry as the API returns it. */
 export interface OverlayTypeSpec extends Pick<
   OverlayType,
   'type' | 'label' | 'help' | 'formula' | 'reference' | 'example'

@@ -5,7 +5,7 @@ import { idle, idleMembers, type Remark } from './remarks.js';
 /** Size of a change of exposure. */
 const changeOfExposure = z.number().gt(0).max(10).optional();
 
-/** Dates and limits of changes of exposure. Optional, so that documents stored without them stay unchanged. */
+/** Dates and limits of changes of exposure. Optional, so that stored documents without them are unchanged. */
 export const reviewFields = {
   tolerance: changeOfExposure.meta({
     description:
@@ -35,7 +35,10 @@ export interface ReviewedExposures {
   readonly reasons: readonly ExposureStep['reason'][];
 }
 
-/** Returns exposures that follow their targets on reviews, beyond the tolerance, by at most the maximum change. */
+/**
+ * Returns exposures that follow their targets on reviews if the difference exceeds the tolerance, changing by at most
+ * the maximum.
+ */
 export function reviewedExposures(
   targets: Float64Array,
   { tolerance, max_change: most, review }: Review,

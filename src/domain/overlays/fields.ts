@@ -8,13 +8,13 @@ export const basis = (usual: 360 | 365) =>
     .default(usual)
     .meta({ description: 'Days of a year.' });
 
-/** Optional, so that documents stored without it stay unchanged. */
+/** Optional, so that stored documents without it are unchanged. */
 export const annualisation = z.int().min(1).max(366).optional().meta({
   description:
     'Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.',
 });
 
-/** Less than 100 %, which would remove everything. */
+/** Less than 100 %, because that would remove the whole value. */
 export const percent = z.number().min(0).lt(100).meta({ description: 'Percent per year: 5 is 5 %.' });
 
 export const series = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });
@@ -22,7 +22,7 @@ export const series = (description: string) => z.string().min(1).max(64).meta({ 
 /** Interest rate: series of the data, percent per year. */
 export const rateSeries = (of: string) => series(`Series of the data with the ${of}, percent per year.`);
 
-/** Optional, so that documents stored without it stay unchanged. */
+/** Optional, so that stored documents without it are unchanged. */
 export const costBps = z.number().min(0).max(10_000).optional().meta({
   description: 'Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.',
 });

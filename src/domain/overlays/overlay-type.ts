@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import type { Beneath, Remark } from './remarks.js';
 
-/** Underlying index of an overlay, in its own currency. */
+/** Underlying index of an overlay, in the index's own currency. */
 export interface OverlaySource {
   /** Growth over each session, 1 on the first, [T]. */
   readonly growth: Float64Array;
@@ -10,7 +10,7 @@ export interface OverlaySource {
   readonly before: Float64Array;
 }
 
-/** Data available to an overlay. T sessions; values of a session do not depend on later ones. */
+/** Data available to an overlay over T sessions. Values of a session do not depend on later sessions. */
 export interface OverlayContext {
   /** Id of the overlay, for refusals. */
   readonly indexId: string;
@@ -26,13 +26,13 @@ export interface OverlayContext {
    */
   rate(series: string): Float64Array;
   /**
-   * Returns the price of a currency (default: that of the underlying) in that of the overlay, [T]. @throws Refusal
-   * FX_MISSING
+   * Returns the price of a currency (default: that of the underlying index) in the overlay's currency, [T]. @throws
+   * Refusal FX_MISSING
    */
   exchange(of?: string): Float64Array;
   /**
-   * Returns the weight in the underlying index of the securities quoted in one of `weighed`, after each close, in its
-   * own variant, [T].
+   * Returns the weight of securities quoted in a currency of `weighed` in the underlying index, after each close, in
+   * the index's own return variant, [T].
    */
   weightIn(currency: string): Float64Array;
   /** Returns the day of the next last session of a month after each session, [T]. */
@@ -55,7 +55,7 @@ export interface OverlayPath {
   readonly parts: readonly OverlayPart[];
   /** 1 if a schedule resets exposures at the close, [T]; null without a schedule. */
   readonly resets: Uint8Array | null;
-  /** Explains the exposure after a close; absent for a type whose exposure follows no target. */
+  /** Explains the exposure after a close; absent for a type whose exposure has no target. */
   readonly explain?: (t: number) => ExposureStep;
 }
 
@@ -103,7 +103,8 @@ export interface SeriesUse {
   readonly path: string;
   readonly series: string;
   /**
-   * Currency of the rate, null for that of the underlying index; absent if a rate of another currency may be intended.
+   * Currency of the rate, null for the currency of the underlying index; absent if a rate of another currency may be
+   * intended.
    */
   readonly currency?: string | null;
 }
@@ -121,7 +122,7 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly example: Readonly<Record<string, unknown>>;
   /** Series of rates. */
   readonly series: (spec: z.output<S>) => readonly SeriesUse[];
-  /** Currency into which it converts, null if it keeps that of the underlying index. */
+  /** Currency into which it converts; null if it keeps the currency of the underlying index. */
   readonly currency: (spec: z.output<S>) => string | null;
   /** True if it needs the exchange rate into that currency. */
   readonly converts: boolean;

@@ -20,7 +20,7 @@ export const idle = (path: string, value: unknown, why: string): Remark => ({
   value,
 });
 
-/** Reports members without effect for one reason, of those with a value other than their default. */
+/** Reports members that have a non-default value but no effect, with one common reason. */
 export function idleMembers<S extends z.ZodObject>(
   schema: S,
   spec: z.output<S>,

@@ -19,7 +19,7 @@ export function accruals(context: OverlayContext, series: string | null, basis: 
   return fractions.map((fraction, t) => (t === 0 ? 0 : rate[t - 1]! * fraction));
 }
 
-/** Returns an overlay on one index that holds all of it, with its own growth. */
+/** Returns an overlay that holds all of one index, with the growth of that index. */
 export function heldWhole(
   context: OverlayContext,
   part: PartName,
@@ -37,8 +37,8 @@ export function heldWhole(
 }
 
 /**
- * Subtracts the costs of changing exposures from a path: at each close the distance of the exposures from the previous
- * ones after growth. The first purchase costs nothing.
+ * Subtracts the costs of changing exposures from a path: at each close, costs are charged on the difference from the
+ * previous exposures after growth. The first purchase is free.
  * @param bps undefined to leave the path unchanged
  */
 export function lessCosts(

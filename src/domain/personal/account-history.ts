@@ -42,7 +42,7 @@ export interface AccountHistory {
   readonly cash: number;
   readonly entries: readonly CashEntry[];
   readonly years: readonly TaxYear[];
-  /** Tax of the year so far that is not yet paid. */
+  /** Accrued tax of the current year that is not yet paid. */
   accrued(): number;
   /** Account of the solver on a day. */
   accountOn(account: Account, day: Day): Account;
@@ -202,7 +202,7 @@ function replaced(lots: readonly HeldLot[], moved: readonly Disallowed[], window
   return out;
 }
 
-/** Takes the shares that replaced others off the purchases within the window: each replaces once. */
+/** Counts replacement shares against the purchases within the window: each share replaces only once. */
 function unused(recent: readonly RecentTrade[], moved: readonly Disallowed[], window: Window): readonly RecentTrade[] {
   let out = recent;
   for (const { identifier, shares } of moved) {

@@ -17,7 +17,7 @@ export interface SaleLot {
 /** Lots of one security for an account. */
 export interface SecurityLots {
   readonly lots: readonly SaleLot[];
-  /** True if they are sold in this order; otherwise the cheapest in tax first. */
+  /** True if lots are sold in this order; false if the lot with the lowest tax is sold first. */
   readonly isOrdered: boolean;
   /** Shares of loss lots that may not be sold. */
   readonly blocked: number;
@@ -30,7 +30,7 @@ export interface LotsQuestion {
   readonly isExcluded: boolean;
 }
 
-/** Returns the lots of a security in the order of sale. @param own positions in the lots of the account */
+/** Returns the lots of a security in the order of sale. @param own positions of its lots in the account */
 export function securityLots(account: Account, own: readonly number[], question: LotsQuestion): SecurityLots {
   const { price, asOf, wash, isExcluded } = question;
   const { lot_method: method, wash_sales: rule } = account.tax;
@@ -43,7 +43,7 @@ export function securityLots(account: Account, own: readonly number[], question:
   const isExposed = replaced > 0 && order.some(isLoss);
   const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
   const sold = isForbidden ? order.filter((lot) => !isLoss(lot)) : order;
-  // A security whose losses are partly disallowed sells its loss lots first, in the order of purchase.
+  // If losses of a security are partly disallowed, its loss lots are sold first, in the order of purchase.
   const isSplit = isExposed && !isForbidden;
   if (isSplit && method === 'specific') sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || byDate(a, b));
   const lots: SaleLot[] = [];

@@ -151,13 +151,13 @@ export interface AccountTrade {
   readonly term?: 'short' | 'long';
 }
 
-/** Whole shares lose the rounding of their weight. */
+/** Removes the rounding error of weights from whole shares. */
 function sharesOf(shares: number, { terms }: BatchCommon): number {
   const whole = Math.round(shares);
   return terms.whole_shares && Math.abs(shares - whole) < 1e-6 * Math.max(1, whole) ? whole : shares;
 }
 
-/** Tax of the same trades if every security sold its oldest lots first. */
+/** Computes the tax of the same trades if every security sold its oldest lots first. */
 function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount, { answer }: SolvedAccount): number {
   let [short, long] = [program.fixedShort, program.fixedLong];
   const firstFirst = { ...program, isOrdered: new Uint8Array(program.n).fill(1) };
@@ -243,7 +243,7 @@ function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substi
   return { tilts: tilt, variance_by_reason: byReason, largest };
 }
 
-/** True if a security still has lots whose sale realises a gain. */
+/** Returns true if a security still has lots whose sale realises a gain. */
 function gainsLeft({ program: { lotStart, lotShort, lotLong } }: BuiltAccount, i: number): boolean {
   for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) if (lotShort[l]! > 0 || lotLong[l]! > 0) return true;
   return false;

@@ -5,7 +5,9 @@ import type { BatchTerms } from './account-request.js';
 export interface BatchCommon {
   readonly terms: Omit<BatchTerms, 'batch_id'>;
   readonly asOf: Day;
-  /** Securities that an account may hold: those of the parent first, then others of the risk model with a price. */
+  /**
+   * Securities that an account may hold: first those of the parent, then others of the risk model that have a price.
+   */
   readonly identifiers: readonly string[];
   /** Price per share in the currency of the index, [N]. */
   readonly prices: Float64Array;
@@ -29,7 +31,7 @@ export interface GroupOfRow {
   readonly members: readonly number[];
 }
 
-/** Returns positions by identifier; the map is made once for each batch. */
+/** Returns positions by identifier. The map is created once per batch. */
 export function placesIn(common: BatchCommon): ReadonlyMap<string, number> {
   const known = places.get(common) ?? new Map(common.identifiers.map((name, at) => [name, at]));
   places.set(common, known);

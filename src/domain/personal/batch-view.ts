@@ -1,11 +1,11 @@
 import type { Finding } from '../refusals/findings.js';
 import type { AccountOutcome } from './solve-accounts.js';
 
-/** Refused accounts whose findings the summary lists. */
+/** Maximum number of refused accounts whose findings the summary lists. */
 const REFUSED_SHOWN = 100;
 const PERCENTILES = [0, 5, 25, 50, 75, 95, 100] as const;
 
-/** Figures of a batch that do not grow with its accounts. */
+/** Figures of a batch whose size does not depend on its number of accounts. */
 export interface BatchSummary {
   readonly accounts: number;
   readonly by_status: Readonly<Record<string, number>>;
@@ -26,7 +26,7 @@ export interface BatchSummary {
   }[];
 }
 
-/** Collects the figures of a batch from its outcomes in order. */
+/** Collects the figures of a batch from its outcomes, which must arrive in order. */
 export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(): BatchSummary } {
   const byStatus: Record<string, number> = {};
   const conflicts: Record<string, number> = {};

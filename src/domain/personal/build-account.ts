@@ -8,7 +8,7 @@ import { washStates, type WashState } from './wash-sales.js';
 /** Purchases raise a security to at most this weight above its target. */
 const ABOVE_TARGET_MAX = 0.05;
 
-/** Account as a program, with what its numbers stand for. */
+/** Program of an account, with the meaning of its numbers. */
 export interface BuiltAccount {
   readonly account: Account;
   readonly program: AccountProgram;
@@ -18,7 +18,7 @@ export interface BuiltAccount {
   readonly names: readonly number[];
   /** Lots of the program. */
   readonly lots: readonly SaleLot[];
-  /** Sales of excluded securities, which are made in any case. */
+  /** Sales of excluded securities, which are always made. */
   readonly forced: readonly { readonly name: number; readonly lot: SaleLot }[];
   /** Weight and cost of forced sales. */
   readonly forcedCost: number;

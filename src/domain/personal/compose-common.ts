@@ -30,7 +30,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const asOf = sm.sessions[session]!;
   const document = composer.document(parent);
   const treatment = composer.treatment(parent);
-  // As if a rebalance were effective after this close: its book is held as it is.
+  // Treats the close as if a rebalance took effect after it, so that the book is read unchanged.
   const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
   const held = weightsBefore(input);
   const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
@@ -65,7 +65,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
 interface ModelQuestion {
   readonly modelId: string;
   readonly sm: SessionMarket;
-  /** Columns of the parent. */
+  /** Columns of the parent's securities. */
   readonly columns: readonly number[];
   readonly asOf: Day;
 }

@@ -30,11 +30,12 @@ export interface ActedLots {
 export type PriceOf = (identifier: string) => number;
 
 /**
- * Passes the lots of an account through a corporate action of a security.
+ * Applies a corporate action of a security to the lots of an account.
  *
- * Splits and stock dividends spread the basis over the new shares. A spin-off allocates it by the values of both securities at
- * the close. A merger for shares keeps it; with cash in addition, a gain is realised up to the cash, and no loss. Returns of
- * capital reduce it, and are gains below zero. Holding periods continue in every new share.
+ * Splits and stock dividends spread the basis over the new shares. A spin-off allocates it by the values of both
+ * securities at the close. A merger for shares keeps the basis; if it also pays cash, a gain is realised up to the
+ * cash, and no loss. Returns of capital reduce the basis; amounts beyond it are gains. Holding periods continue in all
+ * new shares.
  *
  * @source 26 U.S.C. 301(c), 305, 307, 354-358, 1223
  */

@@ -10,7 +10,7 @@ export interface ReadAccount {
   readonly findings: readonly Finding[];
 }
 
-/** Findings of one account that are listed; the rest is counted. */
+/** Maximum number of findings listed for one account. Further findings are counted. */
 const FINDINGS_MAX = 50;
 
 /** Reads one account of a batch. @param path path of the account in the request */

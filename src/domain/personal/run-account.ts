@@ -25,7 +25,7 @@ export interface AccountSession {
   readonly date: string;
   readonly value: number;
   readonly cash: number;
-  /** Tax of the year so far that is not yet paid. */
+  /** Accrued tax of the current year that is not yet paid. */
   readonly accrued_tax: number;
 }
 
@@ -56,8 +56,8 @@ export interface AccountRunInput {
 }
 
 /**
- * Runs an account over the history of its parent, after tax. Every decision uses data up to the close at which it trades.
- * Taxes of a year are paid before the first session of the next one trades.
+ * Runs an account over the history of its parent, after tax. Every decision uses data up to the close at which it
+ * trades. Taxes of a year are paid before the first trades of the next year.
  * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED
  */
 export function runAccount({ composer, parent, request, report }: AccountRunInput): AccountBacktest {
@@ -232,7 +232,7 @@ function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf
   if (trades.length > 0) history.trade(day, trades, costRate);
 }
 
-/** Leaves out names that the risk model does not cover on a day. @returns also the positions of the lots that stay */
+/** Removes securities that the risk model does not cover on a day. @returns also the positions of the remaining lots */
 function knownTo(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
   const places = placesIn(common);
   const positions = account.lots.flatMap(({ identifier }, at) => (places.has(identifier) ? [at] : []));

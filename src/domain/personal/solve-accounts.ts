@@ -15,7 +15,7 @@ export interface RefusedAccount {
 
 export type AccountOutcome = AccountResult | RefusedAccount;
 
-/** Solves one account, or reports why it cannot be. Nothing that an account contains stops the batch. */
+/** Solves one account, or reports why that is impossible. Invalid accounts never stop the batch. */
 export function solveOutcome(common: BatchCommon, value: unknown, path: string): AccountOutcome {
   const { account, findings } = readAccount(common, value, path);
   if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };

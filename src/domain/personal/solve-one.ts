@@ -8,13 +8,14 @@ const ROUNDS_MAX = 3;
 
 export interface SolvedAccount {
   readonly answer: AccountAnswer;
-  /** Securities of the program whose purchase a loss sale of a substitute forbids. */
+  /** Securities of the program that may not be bought if a substitute is sold at a loss. */
   readonly substitutes: ReadonlySet<number>;
 }
 
 /**
  * Solves an account. A security whose substitute is sold at a loss is not bought: purchases that would break this are
- * excluded and the account is solved again. The certificates are those of the account without this exclusion, which hold for both.
+ * excluded and the account is solved again. The certificates come from the account without the exclusion and are valid
+ * for both.
  */
 export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccount {
   const { program, account, names, forced } = built;
@@ -43,7 +44,10 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
   return { answer: answer === first ? first : { ...answer, certificates, bound, own }, substitutes: kept };
 }
 
-/** Returns securities of a group that are bought while another is sold at a loss. @param lostBefore excluded ones sold at a loss */
+/**
+ * Returns securities of a group that are bought while another one is sold at a loss. @param lostBefore excluded
+ * securities sold at a loss
+ */
 function brokenIn(
   { lotStart, lotShort, lotLong }: AccountProgram,
   { trades }: AccountAnswer,

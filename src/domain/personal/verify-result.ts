@@ -8,14 +8,14 @@ import { GAP_OPTIMAL, type AccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
 
-/** Differences up to which recomputed figures agree, in shares of the value. */
+/** Tolerance for recomputed figures, as a fraction of the account's value. */
 const TOLERANCE = 1e-9;
 /** Violation of hard rows that counts as rounding. */
 const FEASIBLE = 1e-7;
 
 /**
- * Verifies a result without the solver: trades come from lots of the account and keep its rules, figures follow from
- * the trades, and no permitted trades are better than the bound that the multipliers give.
+ * Verifies a result without the solver: trades use lots of the account and obey its rules, figures follow from the
+ * trades, and no permitted trades are better than the bound from the multipliers.
  * @returns faults as sentences; empty if the result is verified
  */
 export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
@@ -80,7 +80,7 @@ function tradesIn(common: BatchCommon, { program, value, names, lots, forced }: 
   return { trades: { bought, sold }, wrong };
 }
 
-/** Reports purchases beyond their limit, purchases of what is sold, and lots out of their order. */
+/** Reports purchases beyond their limit, purchases of securities that are sold, and lots sold out of order. */
 function brokenRules(common: BatchCommon, { program, names }: BuiltAccount, { bought, sold }: AccountTrades): string[] {
   const wrong: string[] = [];
   for (let i = 0; i < program.n; i++) {
@@ -115,7 +115,7 @@ function provedBound(
     };
     const bound = dualBound(program, program.sides[side.side]!, multipliers).bound + forcedCost;
     least = Math.min(least, bound);
-    // Branches raise a bound beyond what one set of multipliers proves.
+    // Branches may prove a higher bound than one set of multipliers does.
     if (side.bound > bound + TOLERANCE && nodes === 0)
       wrong.push(`side ${side.side}: the multipliers prove ${bound}, not ${side.bound}`);
   }
@@ -125,7 +125,7 @@ function provedBound(
   return least;
 }
 
-/** True if no permitted trades have long-term gains of this sign, except none. */
+/** Returns true if no permitted trades have long-term gains of this sign, ignoring zero gains. */
 function isImpossible({ fixedLong, lotSize, lotLong }: AccountProgram, longSign: number): boolean {
   let [lowest, highest] = [fixedLong, fixedLong];
   lotSize.forEach((size, l) => {

@@ -3,15 +3,15 @@ import type { Account } from './account-request.js';
 
 /** Wash sale rule for one security. */
 export interface WashState {
-  /** Shares bought within the window: as many sold at a loss lose the deduction. */
+  /** Shares bought within the window. Losses on the same number of shares cannot be deducted. */
   readonly replaced: number;
-  /** Set if a sale at a loss in the window forbids purchases: the day on which the window ends. */
+  /** Last day of the window in which a sale at a loss forbids purchases; null if there is none. */
   readonly noPurchaseUntil: Day | null;
 }
 
 /**
- * Returns the state of each security that the wash sale rule concerns. Trades of substitutes count like those of the
- * security. Lots bought within the window count as recent purchases of the other lots.
+ * Returns the state of each security that the wash sale rule affects. Trades of substitutes count like those of the
+ * security. Lots bought within the window count as recent purchases with respect to the other lots.
  */
 export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Day): ReadonlyMap<string, WashState> {
   const days = tax.wash_sale_days;
@@ -49,7 +49,9 @@ export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Da
   return states;
 }
 
-/** True for a lot held for more than one year: sold on the anniversary of its purchase it is still short-term. */
+/**
+ * Returns true for a lot held for more than one year. A sale on the anniversary of the purchase is still short-term.
+ */
 export function isLongTerm(acquired: string, asOf: Day): boolean {
   const year = Number(acquired.slice(0, 4)) + 1;
   const anniversary = `${year}${acquired.slice(4)}`;

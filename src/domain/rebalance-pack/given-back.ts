@@ -3,13 +3,15 @@ import { giveUp, payment, paidWithout, type Order } from './order.js';
 import { queueOf } from './order-queue.js';
 import type { Funds } from './lowered.js';
 
-/** Average number of lots per security that are bought individually before the number that fits at once is computed. */
+/**
+ * Average number of lots per security that are bought one at a time before the affordable number is computed directly.
+ */
 const LOTS_IN_TURN = 8;
 
 /**
- * Buys lots that were given up again, one at a time, as long as the remaining cash pays for them and their cost: always
- * a lot of the security with the largest missing value, ties by identifier. A security whose next lot is too expensive
- * is skipped afterwards: cash only falls, and a later lot of the same security costs no less.
+ * Buys back lots that were given up, one at a time, while the remaining cash pays for them and their cost. Always
+ * chooses the security with the largest missing value, ties by identifier. A security whose next lot is too expensive
+ * is skipped afterwards, because cash only falls and a later lot of the same security costs no less.
  * @returns the remaining cash, less than the price of any lot still given up
  * @cost O(n log n) per round; more than one round only if many lots are smaller than one that was too expensive
  */
@@ -48,12 +50,12 @@ function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
   return rest;
 }
 
-/** Number of halvings of the missing value, after which it has no further digits. */
+/** Number of bisections of the missing value, after which its digits are exhausted. */
 const HALVINGS = 60;
 
 /**
- * Buys the lots of all orders whose missing value exceeds a threshold, the least that cash pays for: the result of
- * buying single lots as long as each fits.
+ * Buys the lots of all orders whose missing value exceeds a threshold, which is the smallest that the cash can pay for.
+ * The result equals buying single lots as long as each is affordable.
  * @returns the change of cash, less than 0
  */
 function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
@@ -61,7 +63,7 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
   const lotsAt = (order: Order, value: number): number => {
     const { name, wanted, givenUp } = order;
     if (lack(order, net) <= value) return givenUp;
-    // Counted from the target shares, which are whole lots; held shares need not be.
+    // Counted from the target shares, which are whole lots. Held shares may not be.
     const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
     return Math.min(Math.max(most, 0), givenUp - 1);
   };

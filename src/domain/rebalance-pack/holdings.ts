@@ -10,7 +10,7 @@ import type { RebalancePackRequest } from './pack-request.js';
 interface HeldOn {
   readonly sm: SessionMarket;
   readonly session: number;
-  /** Number of sessions for which a price stays valid. */
+  /** Maximum age of a price, in sessions. */
   readonly maxStaleSessions: number;
 }
 
@@ -143,9 +143,7 @@ export function leftSince({ sm, session, decision }: Since, { announced, weights
   ];
 }
 
-/**
- * Finds securities that are traded without a price bar on the session, apart from those that cannot be traded at all.
- */
+/** Finds securities that are traded without a price bar on the session. Excludes those that cannot be traded at all. */
 export function carriedPrices({ sm, session, maxStaleSessions }: HeldOn, accounts: readonly PackAccount[]): Finding[] {
   const traded = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));
   const carried = [...traded].filter((identifier) => {

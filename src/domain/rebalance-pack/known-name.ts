@@ -24,8 +24,8 @@ export function knownName(known: KnownOn, column: number, weight: number): Known
 }
 
 /**
- * Returns the same at an earlier close, on the share basis of a later session: splits between the two are undone. A
- * security without a price at that time keeps its later data.
+ * Returns the data of a security at an earlier close, on the share basis of a later session: splits between the two are
+ * undone. A security without a price at that time keeps its later data.
  * @param later data on the later session
  */
 export function knownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
@@ -77,7 +77,9 @@ function splitsBetween(
   return ratio;
 }
 
-/** Returns the mean VOLUME of the last sessions that have one, in shares of the session; null if there is none. */
+/**
+ * Returns the mean VOLUME over the latest sessions that have a value, in shares of the session; null if there is none.
+ */
 function meanVolume({ sm, session, sessions }: KnownOn, column: number): number | null {
   const volumes = sm.market.fields.get('VOLUME');
   if (volumes === undefined) return null;

@@ -6,7 +6,7 @@ export interface Position {
   readonly adv: number | null;
 }
 
-/** Returns the days that an order takes at a share of the daily volume; null without a volume. */
+/** Returns the days needed for an order at a share of the daily volume; null without a volume. */
 export function daysToTrade({ shares, adv }: Pick<Position, 'shares' | 'adv'>, participation: number): number | null {
   return adv === null || adv === 0 ? null : Math.abs(shares) / (participation * adv);
 }
@@ -15,7 +15,7 @@ export function daysToTrade({ shares, adv }: Pick<Position, 'shares' | 'adv'>, p
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 
 /**
- * Returns the share of the value of positions that is sold after some days; empty without positions; positions without
+ * Returns the share of the value of positions that is sold after some days; empty without positions. Positions without
  * volume are not sold.
  */
 export function liquidationOf(positions: readonly Position[], participation: number) {
@@ -33,8 +33,8 @@ export function liquidationOf(positions: readonly Position[], participation: num
 const CAPACITY_DAYS = [1, 5, 10] as const;
 
 /**
- * Returns the value whose purchase at the weights takes at most some days for every security; null if a security has no
- * volume.
+ * Returns the largest value that can be bought at the weights within some days for every security; null if a security
+ * has no volume.
  */
 export function capacityOf(
   names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],

@@ -9,10 +9,10 @@ export interface Funds {
 }
 
 /**
- * Reduces purchases lot by lot until cash is no longer negative: first by one lot those that were rounded up, smallest
- * relative change first; then any, smallest total change first.
+ * Reduces purchases lot by lot until cash is no longer negative. First removes one lot each from those that were
+ * rounded up, smallest relative change first; then removes any lots, smallest total change first.
  * @returns the resulting cash
- * @cost O((n + lots given up) log n), of those given up beyond the rounding the last n
+ * @cost O((n + lots given up) log n); beyond the rounding, only the last n lots count
  */
 export function lower(orders: readonly Order[], { net, cash }: Funds): number {
   const left = orders.reduce((sum, order) => sum - payment(order), cash);
@@ -43,13 +43,13 @@ function shareOf({ name, before, wanted, after }: Order): number {
   return (whole - (after - before) + name.lot) / whole;
 }
 
-/** Number of halvings of a share, after which it has no further digits. */
+/** Number of bisections of a share, after which its digits are exhausted. */
 const HALVINGS = 60;
 
 /**
- * Reduces all purchases by the largest share that is certainly not too much, in whole lots: the result of giving up
- * single lots, without a queue of millions.
- * @returns the recovered cash, not sufficient alone
+ * Reduces all purchases by the largest share that is certainly not too large, in whole lots. The result equals giving
+ * up single lots, without a queue of millions.
+ * @returns the recovered cash, which alone is not sufficient
  */
 function giveUpAlike(purchases: readonly Order[], cash: number): number {
   if (cash >= 0) return 0;

@@ -3,7 +3,7 @@ import { costOf, type TradeTerms } from './trade-costs.js';
 /** Security in an order. */
 export interface PackName extends TradeTerms {
   readonly identifier: string;
-  /** Target weight; 0 for one that leaves. */
+  /** Target weight; 0 for a security that leaves. */
   readonly weight: number;
   /** Lot size: orders are multiples of it. */
   readonly lot: number;

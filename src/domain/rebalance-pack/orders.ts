@@ -13,14 +13,14 @@ export interface FilledAccount {
   readonly turnover: number;
   /** Orders of the securities whose shares change. */
   readonly orders: readonly Order[];
-  /** True if sales alone leave negative cash: no order can be reduced any more. */
+  /** True if cash is negative after sales only, so that no order can be reduced further. */
   readonly isShort: boolean;
 }
 
 /**
  * Returns the orders that bring an account to its target weights, relative to the value after costs: lots times the
  * half-even rounding of weight * net value / (price * lot). If cash is not sufficient, purchases are reduced lot by
- * lot: first those that were rounded up. Given-up lots that the remaining cash pays for are bought again.
+ * lot, first those that were rounded up. Lots given up are bought again if the remaining cash pays for them.
  * @param held shares by position of the securities, [n]
  */
 export function ordersOf(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {
@@ -44,7 +44,7 @@ export function ordersOf(names: readonly PackName[], held: Float64Array, cash: n
   };
 }
 
-/** Number of halvings of the value, after which it has no further digits. */
+/** Number of bisections of the value, after which its digits are exhausted. */
 const HALVINGS = 60;
 
 /**

@@ -25,7 +25,7 @@ export interface PackedNames {
   readonly names: readonly KnownName[];
 }
 
-/** Compares the orders of the announcement with those of a later close, by account and identifier. */
+/** Compares the announced orders with the orders at a later close, by account and identifier. */
 export function reconcile(announced: PackedNames, now: PackedNames): ReconciledAccount[] {
   const priceThen = pricesOf(announced.names);
   const priceNow = pricesOf(now.names);

@@ -2,15 +2,15 @@
 export interface TradeTerms {
   /** Price in the currency of the account. */
   readonly price: number;
-  /** Mean daily volume in shares, null if unknown: there is then no impact. */
+  /** Mean daily volume in shares; null if unknown, which means no impact. */
   readonly adv: number | null;
   readonly spreadBps: number;
   readonly impactBps: number;
 }
 
 /**
- * Returns half the spread, plus an impact that grows with the square root of the share of a day's volume: both of the
- * traded value.
+ * Returns half the spread plus the impact, both as fractions of the traded value. The impact grows with the square root
+ * of the share of a day's volume.
  */
 export function costOf({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
   if (shares === 0) return 0;

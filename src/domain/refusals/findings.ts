@@ -5,7 +5,7 @@ import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 export interface Finding {
   readonly severity: Severity;
   readonly code: FindingCode;
-  /** One sentence: the offending value and the accepted ones, both numbers if numbers are compared. */
+  /** One sentence with the offending value and the accepted ones; both are numbers if numbers are compared. */
   readonly message: string;
   /** Path as the client wrote it: `pipeline.selection[0].params.count`; empty for the whole document. */
   readonly path: string;
@@ -19,10 +19,10 @@ export interface Finding {
   readonly count?: number;
   /** First places of them. */
   readonly places?: readonly string[];
-  /** For a run, the first and the last affected rebalance, YYYY-MM-DD. */
+  /** First and last affected rebalance of a run, YYYY-MM-DD. */
   readonly first_date?: string;
   readonly last_date?: string;
-  /** For an expression sent as text, the affected characters: from the first to before the last. */
+  /** Affected characters of an expression sent as text; `end` is exclusive. */
   readonly position?: { readonly start: number; readonly end: number };
   /** Name of the file, sheet or archive member that contains it. */
   readonly file?: string;
@@ -134,7 +134,8 @@ export type FindingCode = (typeof FINDING_CODES)[number];
 const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
 /**
- * Sorts findings in served order: severity, then path, then code; one that counts the rest follows those it continues.
+ * Sorts findings into the order of responses: severity, then path, then code. A finding that counts further ones
+ * follows those that it continues.
  */
 export function orderFindings(findings: readonly Finding[]): Finding[] {
   const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
@@ -158,8 +159,8 @@ export function hasErrors(findings: readonly Finding[]): boolean {
 }
 
 /**
- * Returns the refused value for a finding: the value itself if its JSON has at most 200 characters and no password of a
- * URL, otherwise absent.
+ * Returns the refused value for a finding, if its JSON has at most 200 characters and contains no password of a URL;
+ * otherwise absent.
  */
 export function smallValue(value: unknown): { readonly value?: unknown } {
   const text = JSON.stringify(value);

@@ -5,8 +5,8 @@ interface Limit {
 }
 
 /**
- * Every limit that a client can meet, by its name in `GET /health`. Sizes are bytes, durations have their unit in the
- * name.
+ * All limits that affect clients, by their name in `GET /health`. Sizes are in bytes; names of durations end in their
+ * unit.
  */
 export const LIMIT_SPECS = {
   MAX_REBALANCES: { value: 400, help: 'Rebalance snapshots served per book; 33 years of monthly rebalances.' },

@@ -1,8 +1,8 @@
 import { hasErrors, orderFindings, type Finding } from './findings.js';
 
 /**
- * Every error code of the service, declared once: its HTTP status and its meaning to a client. A failed job has the
- * same codes; `status: null` marks those that only jobs can have.
+ * All error codes of the service, each with its HTTP status and its meaning for a client. Failed jobs have the same
+ * codes; `status: null` marks codes that only jobs have.
  */
 export const ERRORS = {
   MALFORMED_REQUEST: {
@@ -242,7 +242,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns true if a failure is a temporary unavailability. */
+/** Returns true if an error means temporary unavailability. */
 export const isUnavailable = (thrown: unknown): thrown is Refusal =>
   thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
 

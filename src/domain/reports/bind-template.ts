@@ -10,7 +10,7 @@ export interface AskedIndices {
 }
 
 /**
- * Returns the template with every block bound if necessary: blocks without an index use those of the request.
+ * Returns the template with an index for every block: other blocks use the indices of the request.
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
 export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndices): ReportTemplateDocument {
@@ -26,8 +26,8 @@ export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndic
 }
 
 /**
- * Repeats the template for several indices, each starting on a new page: blocks without an index occur once for each,
- * the others once; those after the last of the former come at the end.
+ * Repeats the template for several indices, each beginning on a new page. Blocks without an index are repeated for each
+ * index. Blocks with an index occur once; those after the last repeated block are placed at the end.
  */
 export function boundTo(
   template: ReportTemplateDocument,

@@ -7,7 +7,7 @@ import { statGrid } from './blocks/stat-grid.js';
 import { MARKET_SOURCES, table } from './blocks/table.js';
 import { text } from './blocks/text.js';
 
-/** Every kind of block by its name in templates. */
+/** All kinds of block by their name in templates. */
 export const BLOCK_KINDS = {
   bar_chart: barChart,
   chart,
@@ -40,7 +40,7 @@ export const ReportBlock = z
 export type ReportBlock = z.infer<typeof ReportBlock>;
 
 export function runUseOf(block: ReportBlock): RunUse {
-  // The entry found by a block's kind reads blocks of that kind.
+  // The entry was looked up by the kind of the block, so it accepts the block.
   const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind;
   return entry.runUse(block);
 }
@@ -79,7 +79,7 @@ export function needsMarket({ blocks }: { readonly blocks: readonly ReportBlock[
   );
 }
 
-/** Returns true if a report shows the risk of index holdings, which is estimated when it is drawn. */
+/** Returns true if a report shows the risk of index holdings, which is estimated when the report is rendered. */
 export function needsRisk({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
   return blocks.some((block) => block.kind === 'table' && block.source === 'risk' && block.index_id === indexId);
 }

@@ -27,7 +27,7 @@ export interface BlockKind<S extends z.ZodObject = z.ZodObject> {
   readonly readers?: Readonly<Record<string, Readers>>;
 }
 
-/** Values of another member with which a member is used. */
+/** Values of another member for which a member has an effect. */
 export interface Readers {
   readonly member: string;
   readonly of: readonly string[];

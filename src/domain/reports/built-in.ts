@@ -52,8 +52,8 @@ interface FactsheetSizes {
 }
 
 /**
- * Two pages: description and performance of the index, then its risk and its history. Heights leave space for a third
- * row of figures and a long name. Sections of only some indices (parts of an overlay, breaches) may need a third page.
+ * Two pages: description and performance of the index, then its risk and history. There is space for a third row of
+ * figures and a long name. Sections that only some indices have (parts of an overlay, breaches) may need a third page.
  */
 const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },

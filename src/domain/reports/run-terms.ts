@@ -7,7 +7,7 @@ import { overlaySentences } from '../rules/methodology.js';
 
 /** Terms of a run, as shown in a report. */
 export interface RunTerms {
-  /** For an overlay, its own term: nothing else is charged for it. */
+  /** Transaction costs; for an overlay, its own setting, because it has no others. */
   readonly transactionCostBps: number;
   /** Price basis of its store; null for a run of a version that did not store it. */
   readonly adjustment: Adjustment | null;

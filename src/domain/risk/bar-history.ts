@@ -17,7 +17,7 @@ const known = new WeakMap<Float64Array, BarHistory>();
 
 /**
  * Builds the history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on
- * the previous one, and a growth factor: an exchange rate may be missing where prices are not.
+ * the previous one, and a growth factor, because an exchange rate may be missing where prices exist.
  * @param growth [S x N] from `growthOf`
  * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
@@ -34,7 +34,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   const first = new Int32Array(names).fill(sessions.length);
   const last = new Int32Array(names).fill(-1);
   if (sm.first > 0) {
-    // For a bar before the start of the market only its existence matters.
+    // Before the start of the market, only the existence of a bar matters.
     for (let column = 0; column < names; column++)
       if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
   }
@@ -64,7 +64,8 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
 }
 
 /**
- * First and last bar of each column, and between them the sessions without a bar and those without a return, ascending.
+ * First and last bar of each column, and, between them, the sessions without a bar and the sessions without a return,
+ * ascending.
  */
 export interface BarGaps {
   /** [N]; after the last session if there is no bar. */

@@ -30,9 +30,9 @@ interface Closes {
 }
 
 /**
- * Computes returns of securities on a separate axis, the days on which any of them has a bar, each in the currency of
- * its prices: directly from the closes, with the same bits as growth over the aligned market. The columns of the source
- * are positions among the requested securities.
+ * Computes returns of securities on the days on which any of them has a bar, each in the currency of its prices. Reads
+ * the closes directly, with the same bits as growth over the aligned market. The columns of the source are positions
+ * among the requested securities.
  * @cost one pass over the closes of the window for the gaps, one for the returns, and the actions of the securities
  */
 export function dailyReturns(market: MarketData, names: DailyNames, terms: GrowthTerms): ReturnSource {
@@ -57,7 +57,7 @@ export function dailyReturns(market: MarketData, names: DailyNames, terms: Growt
   };
 }
 
-/** Returns rows on which any of the securities has a bar, and the missing ones of each. */
+/** Returns rows on which any of the securities has a bar, and the rows that each security lacks. */
 function barsOf(
   market: MarketData,
   { columns, from, to }: DailyNames & Pick<Closes, 'columns'>,
@@ -91,7 +91,7 @@ function gapsOf(missing: readonly Int32Array[], count: number): BarGaps {
   return { first, last, barless, returnless: barless.map(withNext) };
 }
 
-/** A session without a bar loses its return and that of the next one. */
+/** A session without a bar has no return, and neither has the next session. */
 function withNext(barless: Int32Array): Int32Array {
   const lost: number[] = [];
   for (const session of barless) {

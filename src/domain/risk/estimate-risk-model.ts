@@ -36,7 +36,7 @@ export type RiskSettings = Pick<
 
 export interface RiskModelEstimate {
   readonly coverage: Coverage;
-  /** Without an intensity if the estimator has no target. */
+  /** Diagnostics without an intensity if the estimator has no target. */
   readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'> & { readonly intensity: number | null };
   /** Annualised, [n x n]; in the memory of the engine. */
   readonly covariance: Float64Array;
@@ -65,7 +65,7 @@ export function estimateRiskModel(
 
 /**
  * Estimates from returns. Factors need the returns of a window.
- * @param report also receives the matrix: from the stage of its eigenvalues on it is final unless it is repaired
+ * @param report also receives the matrix, which is final from the stage of its eigenvalues unless it is repaired
  * @throws as `estimateRiskModel`
  */
 export function estimateFrom(
@@ -122,7 +122,7 @@ function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverag
   return estimated === null ? coverage : { ...coverage, sessions: coverage.sessions.subarray(estimated.from) };
 }
 
-/** The product is complete and nothing has been solved with it. @param covariance [n x n], exactly symmetric */
+/** Checks the complete product before anything is solved with it. @param covariance [n x n], exactly symmetric */
 function assertFinite(covariance: Float64Array, n: number): void {
   for (let i = 0; i < n; i++)
     for (let at = i * (n + 1); at < (i + 1) * n; at++) {

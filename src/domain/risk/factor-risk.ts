@@ -52,7 +52,7 @@ const keepParts = createMeasureCache<PrincipalParts>();
  * those known at the window's last session.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations). A
- *   model of the same securities and sessions is cached: other weights cost nothing more.
+ *   model of the same securities and sessions is cached, so other weights need no new estimate.
  */
 export function factorRiskOf(
   engine: Engine,

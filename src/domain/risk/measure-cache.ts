@@ -12,11 +12,11 @@ export interface Terms {
   readonly sessions: Int32Array;
 }
 
-/** Returns the cached measurement of a panel under some terms, or measures it. It has the same bits either way. */
+/** Returns the cached measurement of a panel under some terms, or measures it. Both have the same bits. */
 export type MeasureCache<T> = (growth: Float64Array, terms: Terms, measure: () => T) => T;
 
 /**
- * Maximum number of measurements cached per panel: an index between two rebalances, or indices with the same
+ * Maximum number of measurements cached per panel, for an index between two rebalances, or indices with the same
  * securities. Each has less than 0.5 MB.
  */
 const ENTRIES_MAX = 8;

@@ -15,7 +15,9 @@ export interface MeasuringModel {
 /** Settings of an estimate by their names in the API. */
 export type SettingsRead = Readonly<Record<string, string | number | null>>;
 
-/** Returns the settings that the estimator of a request reads: requested or default values; unset ones are absent. */
+/**
+ * Returns the settings that the estimator of a request reads, with requested or default values. Unset ones are absent.
+ */
 export function settingsRead(
   request: { readonly estimator: string } & Readonly<Record<string, unknown>>,
 ): SettingsRead {

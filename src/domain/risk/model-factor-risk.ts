@@ -13,7 +13,7 @@ export interface ModelFactorRisk extends FactorSplit {
 /**
  * Decomposes the active variance of weights by a factor model; securities outside it are excluded.
  * @param names securities of the model, [n]
- * @param active weights minus those of the benchmark
+ * @param active weights minus benchmark weights
  */
 export function modelFactorRisk(
   model: FactorModel,

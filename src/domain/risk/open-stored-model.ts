@@ -5,7 +5,7 @@ import { packedFactors } from './packed-factors.js';
 import { packedMatrix, type PackedMatrix } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
 
-/** A stored model whose numbers are read when they are first needed: models with factors may not need the matrix. */
+/** Stored model whose numbers are read when they are first needed. Models with factors may not need the matrix. */
 export interface ModelContent {
   readonly names: readonly string[];
   readonly observedEnd: string;
@@ -33,7 +33,7 @@ export function openStoredModel(modelId: string, content: ModelContent): StoredM
 
 type DatedContent = ModelContent & { readonly dates: readonly ModelDate[] };
 
-/** The newest model of an imported one, with those of earlier dates. */
+/** Latest model of an imported one, with the models of earlier dates. */
 function importedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
   const K = factors?.names.length ?? 0;
   const numbers = once(content.numbers);

@@ -1,4 +1,4 @@
-/** Symmetric matrix stored as its upper triangle, row by row: half the bytes of the whole. */
+/** Symmetric matrix stored as its upper triangle, row by row, in half the bytes. */
 export interface PackedMatrix {
   readonly order: number;
   /** [order (order + 1) / 2] */
@@ -16,7 +16,7 @@ export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBu
   return upper;
 }
 
-/** @throws Error if the length is not that of a triangle of the order */
+/** @throws Error if the length does not match a triangle of the order */
 export function packedMatrix(upper: Float64Array, order: number): PackedMatrix {
   if (upper.length !== (order * (order + 1)) / 2)
     throw new Error(`${upper.length} entries for a matrix of order ${order}`);
@@ -41,7 +41,8 @@ export function volatilitiesOf({ order, upper }: PackedMatrix): Float64Array {
 }
 
 /**
- * Writes row i of the correlation matrix: exactly 1 on the diagonal, 0 for a security without variance, never beyond 1.
+ * Writes row i of the correlation matrix: exactly 1 on the diagonal, 0 for a security without variance, otherwise from
+ * -1 to 1.
  * @param out [order], overwritten
  */
 export function correlationRow(matrix: PackedMatrix, volatilities: Float64Array, i: number, out: Float64Array): void {

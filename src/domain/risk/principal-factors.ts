@@ -31,7 +31,7 @@ export function principalParts(engine: Engine, panel: Float64Array, n: number, c
 
 /**
  * Returns the first principal components of the annualised sample covariance as factors: unit eigenvectors are
- * exposures, eigenvalues the factor variances, and the rest of each variance is specific.
+ * exposures, eigenvalues the factor variances, and the remainder of each variance is specific.
  * @param factors number of components; at most the number of securities.
  * @param periods sessions of a year.
  */

@@ -39,16 +39,20 @@ export interface Coverage {
 
 /**
  * Applies the coverage rule. A return needs a bar on its session and on the previous one, both inside the window;
- * securities with too few returns or prices are excluded first, then sessions on which one of the others has none.
+ * securities with too few returns or prices are excluded first, then sessions on which a remaining security has no
+ * return.
  * @param asked columns of the market, each once.
- * @cost O(sessions + securities log sessions) in addition to the missing ones, once `barHistory` has read the panel
+ * @cost O(sessions + securities log sessions) in addition to the missing sessions, once `barHistory` has read the panel
  */
 export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
   assertThere(sm, from);
   return coverageBy(barHistory(sm, growth), asked, { from, to });
 }
 
-/** Same from a history of bars. @cost O(sessions + securities log sessions) in addition to the missing ones */
+/**
+ * Applies the coverage rule to a history of bars. @cost O(sessions + securities log sessions) in addition to the
+ * missing sessions
+ */
 export function coverageBy(
   history: BarHistory,
   asked: ArrayLike<number>,
@@ -74,7 +78,7 @@ export function coverageBy(
   };
 }
 
-/** Returns true if there is anything to estimate, and enough data for it. */
+/** Returns true if there are securities to estimate, and enough data for them. */
 export function isEstimable({ columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>): boolean {
   return columns.length >= 1 && sessions.length >= LIMITS.MIN_MODEL_OBSERVATIONS;
 }
@@ -124,7 +128,10 @@ export function returnsOf(window: ReturnWindow, asked: ArrayLike<number>): Retur
   return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };
 }
 
-/** Number of sessions whose returns are selected at a time: those of 1,000 securities fit into a second-level cache. */
+/**
+ * Number of sessions whose returns are selected at a time: the returns of 1,000 securities fit into a second-level
+ * cache.
+ */
 const BAND = 64;
 
 /** Part of an engine that reads returns. Default: plain loops. */

@@ -27,8 +27,7 @@ export interface RiskShares {
 
 /**
  * Computes the volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance
- * of the window (constant correlation, intensity by shape, total returns). Allocates nothing of order securities^2.
- * Cash has no risk.
+ * of the window (constant correlation, intensity by shape, total returns). Allocates no n x n matrix. Cash has no risk.
  * @param weights of the holdings; securities of weight 0 are excluded.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n]; three for securities whose returns on the same sessions were measured
@@ -40,10 +39,10 @@ export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions)
 }
 
 /**
- * Same, with the tracking error of the holdings against a benchmark and its decomposition over the union of both, by
- * active weights. A benchmark without other holdings costs nothing more.
+ * Computes the same figures, and the tracking error of the holdings against a benchmark and its decomposition over the
+ * union of both, by active weights. A benchmark without other holdings costs nothing more.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns, [T x n], and as many again if the union is larger
+ * @cost four passes over the returns, [T x n], and four more if the union is larger
  */
 export function risksOf(
   engine: Engine,
@@ -63,7 +62,7 @@ export function risksOf(
   };
 }
 
-/** Returns the share of some columns in the sum of the magnitudes of active weights; 1 if nothing is active. */
+/** Returns the covered share of the total absolute active weight; 1 if no weight is active. */
 export function coveredShare(active: Positions, covered: Iterable<number>): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
   const total = sumOver(gross.keys(), gross);
@@ -152,7 +151,7 @@ function contributionsOf(
     shares[i]! *= weights[i]!;
     variance += shares[i]!;
   }
-  // Rounding may make a variance of 0 slightly negative: there is then no risk to decompose.
+  // Rounding may make a variance of 0 slightly negative. There is then no risk to decompose.
   const volatility = Math.sqrt(Math.max(variance, 0));
   if (volatility === 0) return { volatility: 0, shares: shares.fill(0) };
   for (let i = 0; i < weights.length; i++) shares[i]! /= volatility;

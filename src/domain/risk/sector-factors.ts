@@ -12,8 +12,8 @@ const MARKET = 'MARKET';
 
 /**
  * Computes market and sectors as factors. Each session's returns are regressed on a constant and sector dummies, with
- * equal weights and sector returns that average zero: a sector's fitted return is the mean of its securities, the
- * market's is the mean of the sectors.
+ * equal weights and sector returns that average zero: a sector's fitted return is the mean over its securities, and the
+ * market return is the mean over sectors.
  * @param panel [T x n] returns; overwritten by the residuals.
  * @param sectors sector of each security, [n].
  * @param periods sessions of a year.

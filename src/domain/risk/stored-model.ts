@@ -21,8 +21,8 @@ export interface StoredModel {
 }
 
 /**
- * Returns the model of a day: for an imported one the newest dated on or before it; the oldest if there is none, which
- * decisions of that day refuse.
+ * Returns the model of a day. For an imported model, this is the latest one dated on or before the day; if there is
+ * none, the oldest one, which decisions of that day refuse.
  */
 export function modelInForce(model: StoredModel, day: Day): StoredModel {
   const { earlier = [] } = model;

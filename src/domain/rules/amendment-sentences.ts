@@ -3,7 +3,7 @@ import type { Amendment } from '../documents/amendment.js';
 import type { IndexDocument } from '../documents/index-document.js';
 
 /**
- * Describes which version applies when: the sentences that each amendment adds, and those that no longer apply.
+ * Describes when each version applies: the sentences that each amendment adds and removes.
  * @param sentencesOf methodology of one version
  */
 export function amendmentSentences(

@@ -35,14 +35,14 @@ export interface Capped {
   readonly cap: number | null;
   /** Positions reduced to the cap, ascending. */
   readonly capped: Int32Array;
-  /** Weight moved: the sum of the reductions; 0 if only rounding moved any. */
+  /** Weight moved, the sum of the reductions; 0 if weights moved only by rounding. */
   readonly redistributed: number;
-  /** Rounds that led to the single cap; replaying them gives the weights. Empty if a floor or groups apply. */
+  /** Rounds that led to the single cap. Replaying them gives the weights. Empty if a floor or group caps apply. */
   readonly rounds: readonly CapRound[];
 }
 
 /**
- * Round of redistribution: every uncapped security is multiplied by `scale`; those then above the cap become capped.
+ * Round of redistribution: every uncapped weight is multiplied by `scale`, and weights then above the cap are capped.
  */
 export interface CapRound {
   readonly scale: number;
@@ -111,7 +111,7 @@ function sumFree(raw: Float64Array, isCapped: Uint8Array): number {
   return sum;
 }
 
-/** Returns positions of those that exceed `most` after scaling. */
+/** Returns positions that exceed `most` after scaling. */
 function freeAbove(
   raw: Float64Array,
   isCapped: Uint8Array,
@@ -175,7 +175,7 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
 
 const ascending = (a: number, b: number): number => a - b;
 
-/** Returns positions whose weights the caps of constituents, or of groups, reduce. */
+/** Returns positions whose weights are reduced by constituent or group caps. */
 function heldToCaps(
   { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],

@@ -41,7 +41,7 @@ import { priceWeight } from './weighting/price-weight.js';
 import { rankWeight } from './weighting/rank-weight.js';
 import { tiltWeight } from './weighting/tilt-weight.js';
 
-/** Every selection class, in the order it is served: a new one needs its file and its entry in this list. */
+/** All selection classes, in the order of responses. A new class needs its file and its entry in this list. */
 export const SELECTION_CLASSES: readonly SelectionClass[] = [
   expressionFilter,
   fieldFilter,
@@ -70,7 +70,7 @@ export const SELECTION_CLASSES: readonly SelectionClass[] = [
   pluginFilter,
 ];
 
-/** Every weighting class, in the order it is served. */
+/** All weighting classes, in the order of responses. */
 export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
   equalWeight,
   marketCapWeight,

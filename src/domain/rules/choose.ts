@@ -23,7 +23,7 @@ export interface WaterfallStep {
 export interface AskedDecision {
   readonly session: number;
   readonly universe: Int32Array;
-  /** Also null if no rule reads them. */
+  /** Null as well if no rule reads the incumbents. */
   readonly incumbents: ArrayLike<number> | null;
 }
 
@@ -31,7 +31,7 @@ export interface AskedDecision {
 export interface Choice {
   readonly cross: CrossSection;
   readonly waterfall: readonly WaterfallStep[];
-  /** Scope and verdict of each rule, as long as securities remained. */
+  /** Scope and verdict of each rule that was applied; rules after an empty selection are not. */
   readonly verdicts: readonly { readonly scope: SelectionScope; readonly verdict: Verdict }[];
   readonly survivors: Int32Array;
   /** Absent if no security remains. */
@@ -39,7 +39,7 @@ export interface Choice {
   /** Securities with a weight; empty without a weighting. */
   readonly columns: Int32Array;
   readonly unweighted: Int32Array;
-  /** Weights of those, with sum 1. */
+  /** Weights of these securities, with sum 1. */
   readonly uncapped: Float64Array;
 }
 
@@ -110,7 +110,7 @@ function withPhaseIn(
   );
 }
 
-/** Applies the selection rules in order, each to the securities that the earlier ones kept. */
+/** Applies the selection rules in order, each to the securities that earlier rules kept. */
 function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumbents: Uint8Array | null) {
   const { identifiers } = market;
   const { universe } = cross;
@@ -133,7 +133,7 @@ function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumb
 const NOTHING = new Int32Array(0);
 const NO_WEIGHTS = new Float64Array(0);
 
-/** Returns the columns whose flag is `flag`. */
+/** Returns the columns whose flag equals `flag`. */
 function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
   let count = 0;
   for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;

@@ -40,7 +40,7 @@ export interface RuleUndecided extends Undecided {
 
 /** Decider that uses the rules of a document. */
 export interface RuleDecider extends Decider {
-  /** True if the previous composition affects a decision: otherwise incumbents need not be known. */
+  /** True if the previous composition affects a decision. Otherwise incumbents need not be known. */
   readonly remembers: boolean;
   decide(
     session: number,
@@ -48,7 +48,7 @@ export interface RuleDecider extends Decider {
     outgoing?: Outgoing | null,
     among?: Int32Array | null,
   ): RuleDecided | RuleUndecided;
-  /** Returns the same decision with its complete derivation, for an explanation. */
+  /** Returns the same decision with its full derivation, for an explanation. */
   trace(session: number, incumbents: ArrayLike<number> | null, among?: Int32Array | null): Trace;
 }
 
@@ -73,8 +73,8 @@ export interface CreateDeciderInput {
   /** Returns the columns of the universe that have a price on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
   /**
-   * Returns 1 for the members of the universe on a session, by column, with or without a price; without it no suspended
-   * constituent stays.
+   * Returns 1 for the members of the universe on a session, by column, with or without a price. If absent, no suspended
+   * constituent is kept.
    */
   readonly members?: (session: number) => Uint8Array;
   /** Returns another index as last decided on or before a session; null before its first composition. */
@@ -87,7 +87,7 @@ export interface CreateDeciderInput {
   readonly sharing?: DecisionSharing | undefined;
 }
 
-/** Shared results of deciders whose definitions have terms in common. */
+/** Results shared between deciders whose definitions have terms in common. */
 export interface DecisionSharing {
   /** Returns cross-sections of a market. @param reads datapoints to be read */
   sectionsOf(terms: CrossSectionTerms, reads: readonly PlacedUse[]): CrossSections;
@@ -260,7 +260,7 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
       ...(unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)]),
       ...(uncappedNames.length === 0 ? [] : [withoutCap(uncappedNames, market.identifiers)]),
     ],
-    // Fixed numbers of shares stay as long as no limit changes them.
+    // Fixed numbers of shares are kept if no limit changes them.
     ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
       ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
       : {}),

@@ -17,7 +17,7 @@ export interface EvaluateInput {
   readonly universe: Int32Array;
   readonly expression: ExpressionNode;
   readonly expects: Expected;
-  /** Requested securities; empty for the first that have a value. */
+  /** Requested securities; empty for the first securities that have a value. */
   readonly identifiers: readonly string[];
   /** Maximum number of values returned. */
   readonly most: number;
@@ -25,7 +25,7 @@ export interface EvaluateInput {
 
 export interface SecurityValue {
   readonly identifier: string;
-  /** Null where missing. */
+  /** Null if the value is missing. */
   readonly value: ReferenceValue;
 }
 

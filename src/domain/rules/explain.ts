@@ -42,8 +42,8 @@ export interface Holding extends Presence {
   /** Reviews that decided it, in order. */
   readonly reviews: readonly string[];
   /**
-   * Share of the decided weights that remained on the effective date: with an effective lag securities may leave
-   * earlier, and the applied weight is the decided one divided by this.
+   * Share of the decided weights that remained on the effective date. With an effective lag, securities may leave
+   * before it; the applied weight is the decided weight divided by this.
    */
   readonly stayed: number;
   /** Decided weight, if it became index shares before the effective close; the applied weight is their value. */
@@ -146,7 +146,7 @@ function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InF
   }
 }
 
-/** Explains the first rebalance if it produced no composition, as far as the security got. */
+/** Explains the first rebalance if it produced no composition, up to the rule that excluded the security. */
 function explainEmpty(composer: Composer, indexId: string, { column, asOf }: NameQuestion): Explanation {
   const sm = composer.market(indexId);
   const { date, decision } = firstRebalance(composer, { indexId, until: asOf });
@@ -193,7 +193,7 @@ export function compositionOn(composer: Composer, indexId: string, asOf: Day): I
 }
 
 /**
- * Returns the weight of a security in the composition in force, and since.
+ * Returns the weight of a security in the composition in force, and since then.
  * @param decided Decided weights, before any security left.
  */
 export function holdingOf(
@@ -227,7 +227,7 @@ export function holdingOf(
   };
 }
 
-/** Securities of a side take over the weight of those of that side that leave. */
+/** Securities take over the weight of securities of the same side that leave. */
 function shareStayed(
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
   composition: Composition,
@@ -307,7 +307,7 @@ function chainOf(
   };
 }
 
-/** Returns true if the row of a path was evaluated for the security: not after the rule that removed it. */
+/** Returns true if the row of a path was evaluated for the security, that is, if no earlier rule removed it. */
 function isReached(path: string, rules: number, excludedBy: string | null): boolean {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? excludedBy === null : Number(row[1]) < rules;
@@ -325,7 +325,7 @@ interface AskedValue {
   readonly among: Int32Array;
 }
 
-/** Returns the value of one security for a datapoint without its transform, which the rule itself reports. */
+/** Returns the value of one security for a datapoint without its transform. The rule reports the transform itself. */
 function valueFor(cross: Trace['cross'], field: DatapointExpression, { column, among }: AskedValue): ReferenceValue {
   if (isField(field)) return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
   return cross.values(field, among)[among.indexOf(column)] ?? null;

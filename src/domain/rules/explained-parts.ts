@@ -3,7 +3,7 @@ export interface ExplainedWeighting {
   readonly parts: Readonly<Record<string, number | string | null>>;
   /** Raw weight before normalisation. */
   readonly raw: number;
-  /** Sum of the raw weights of all names. */
+  /** Sum of the raw weights of all securities. */
   readonly rawTotal: number;
   /** raw / rawTotal. */
   readonly uncapped: number;
@@ -20,7 +20,7 @@ export interface ExplainedCapping {
 }
 
 export interface ExplainedDrift {
-  /** Weight held at the close of the session, null when it is no longer held. */
+  /** Weight held at the close of the session; null if it is no longer held. */
   readonly held: number | null;
   /** held - applied. */
   readonly change: number;

@@ -50,7 +50,8 @@ export function fieldFindings(
 }
 
 /**
- * Returns columns that a market lacks for the datapoints of a document, sorted, including those behind derived ones.
+ * Returns columns that a market lacks for the datapoints of a document, sorted, including columns behind derived
+ * datapoints.
  */
 export function columnsMissing(uses: readonly PlacedUse[], market: Columns, definitions = NO_DEFINITIONS): string[] {
   const missing = uses.flatMap(({ use }) =>
@@ -62,7 +63,7 @@ export function columnsMissing(uses: readonly PlacedUse[], market: Columns, defi
   return [...new Set(missing)].sort();
 }
 
-/** No store can provide such an expression. */
+/** No store can provide the data of such an expression. */
 function overTimeFinding({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
   const message = `${name} is read with a lag or over a window, but ${called} in it is known only at decisions.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };

@@ -13,7 +13,8 @@ export interface LadderInput {
 /**
  * Computes weights after caps in stages. First, if any weight is above `single.above`, weights are limited to
  * `single.to`. Then, if the weights above `group.each_above` exceed `group.together_above` in total, they are scaled to
- * a total of `group.to`, and the others take the rest in proportion, each at most `group.each_above`.
+ * a total of `group.to`, and the remaining weight is distributed over the others in proportion, each at most
+ * `group.each_above`.
  * @cost O(n log n)
  */
 export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | CapInfeasible {

@@ -67,7 +67,7 @@ function ownGroups(cross: CrossSection, field: Field, columns: Int32Array): Int3
   });
 }
 
-/** Returns caps of each grouping over the constituents; those without a group form one group. */
+/** Returns the caps of each grouping over the constituents. Constituents without a group form one group. */
 function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
   return groupCaps.map(({ use, cap, groups }) => {
     const wanted = groups === null ? null : new Set<string | null>(groups);
@@ -84,13 +84,13 @@ function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, c
 }
 
 interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'> {
-  /** As in `LimitInput`. */
+  /** Caps by expression, as in `LimitInput`. */
   readonly capOf: Float64Array | null;
-  /** Constituents whose cap has no value. */
+  /** Constituents whose cap expression has no value. */
   readonly uncappedNames: Int32Array;
 }
 
-/** Keeps constituents of a choice with their caps by expression; those with a cap of 0 or less are not held. */
+/** Keeps constituents of a choice with their caps by expression. Those with a cap of 0 or less are not held. */
 export function withoutZeroCaps(
   { cross, columns, unweighted, uncapped }: Choice,
   { cap }: Pick<BoundPipeline, 'cap'>,

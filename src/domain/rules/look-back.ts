@@ -60,7 +60,7 @@ function phaseSessions({ pipeline, rebalance }: RuleDocument): number {
   return phaseIn === undefined ? 0 : (phaseIn.steps - 1) * (REVIEW_SESSIONS[rebalance.frequency] ?? 0);
 }
 
-/** Returns datapoints of the market behind some expressions, and the calendar years whose dividends they read. */
+/** Returns the market datapoints that some expressions read, and the calendar years whose dividends they read. */
 export function readsBehind(
   expressions: readonly DatapointExpression[],
   definitions: Definitions,
@@ -94,7 +94,10 @@ export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions
   return { session, paidAfter: Math.min(...days) };
 }
 
-/** Sessions for which the exchange of a security may be closed longer than that of the index: a golden week. */
+/**
+ * Maximum number of sessions for which the exchange of a security is closed while that of the index is open, such as a
+ * golden week.
+ */
 const CLOSED_SESSIONS = 8;
 
 /** Returns the number of earlier sessions whose bars or growth a datapoint reads. */

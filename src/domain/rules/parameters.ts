@@ -26,7 +26,7 @@ export const pluginName = z.string().min(1).max(64).meta({
   help: 'Name of the plug-in among the `plugins` of the document.',
 });
 
-/** Datapoint by its name, or with window, lag, aggregate and transform; or an expression of datapoints. */
+/** Datapoint as a name, as an object with window, lag, aggregate and transform, or as an expression of datapoints. */
 export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]).meta({
   label: 'Field',
   help: 'Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.',

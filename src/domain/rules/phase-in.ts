@@ -27,11 +27,11 @@ export function latestReviews(
 }
 
 /**
- * Returns values whose changes are phased in: the mean over the latest reviews. A review without a value uses the next
- * one after it, so that a security enters with its full value.
+ * Returns values whose changes are phased in: the mean over the latest reviews. A review without a value uses the value
+ * of the next review, so that a security enters with its full value.
  * @param atReviews Values at the latest reviews, latest first, [n] each.
  * @param today Values at the decision, [n].
- * @param steps Number of reviews in a phase; those before the first use its value.
+ * @param steps Number of reviews in a phase. Reviews before the first one use its value.
  */
 export function phasedIn(atReviews: readonly Float64Array[], today: Float64Array, steps: number): Float64Array {
   return today.map((now, i) => {

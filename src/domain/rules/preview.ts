@@ -29,7 +29,8 @@ export interface ResolvedPreview {
 
 /**
  * Decides an index on the latest session with data on or before a day. Incumbents are those of the latest rebalance
- * effective before it, run from the definition, so that the preview of a decision date equals the decision of the run.
+ * effective before it, computed from the definition, so that the preview of a decision date equals the decision of the
+ * run.
  * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint or the weights cannot be computed, EMPTY_INDEX if
  *   no selected security has a weight, FX_MISSING
  */
@@ -51,8 +52,8 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
 }
 
 /**
- * Returns the position of the version that a review decided on a session follows; otherwise of the one in force on a
- * day.
+ * Returns the position of the version that a review decided on a session follows; otherwise of the version in force on
+ * a day.
  */
 function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: { asOf: Day; session: number }): number {
   const document = composer.document(indexId);
@@ -60,7 +61,7 @@ function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: {
   return due?.amendment ?? textOn(document, asOf).position;
 }
 
-/** Returns the decision of the first further review whose reference date is a session; undefined if there is none. */
+/** Returns the decision of the first further review whose reference date is the session; undefined if there is none. */
 function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
   const [due] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;

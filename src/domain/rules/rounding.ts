@@ -1,5 +1,5 @@
 /**
- * Returns the smallest integer at least `x`; a product that misses an integer by rounding counts as that integer: 0.07
+ * Returns the smallest integer at least `x`. A product that misses an integer by rounding counts as that integer: 0.07
  * of 100 is 7.
  */
 export function wholeCeiling(x: number): number {

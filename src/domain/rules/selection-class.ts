@@ -5,7 +5,7 @@ import type { CrossSection } from '../datapoints/cross-section.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { Threshold } from './thresholds.js';
 
-/** Input of a rule: the securities that the earlier rules kept, and the market as known at the decision. */
+/** Input of a rule: the securities that earlier rules kept, and the market as known at the decision. */
 export interface SelectionScope {
   readonly cross: CrossSection;
   /** Remaining securities, columns ascending, [n]. */
@@ -29,18 +29,21 @@ export interface Reason {
   readonly test: string;
   /** Tested value; null if it is missing or there is none. */
   readonly value: ReferenceValue;
-  /** All thresholds of the security, the decisive one first: threshold, cutoff and distance belong to that. */
+  /**
+   * All thresholds of the security, the decisive one first. `threshold`, `cutoff` and `distance` belong to the decisive
+   * one.
+   */
   readonly thresholds: readonly Threshold[];
   /** Bound with which the value was compared. */
   readonly threshold: number | null;
-  /** Position by the ranking of the rule, 1 the best; null without a ranking or a value. */
+  /** Position in the ranking of the rule, 1 for the best; null without a ranking or a value. */
   readonly rank: number | null;
-  /** Last rank that reaches the threshold. */
+  /** Last rank that meets the threshold. */
   readonly cutoff: number | null;
   /** True if the security was kept because it was already a constituent. */
   readonly incumbent: boolean;
   /**
-   * Change of the value of an excluded security that would reach the threshold; 0 if kept, null for non-numeric values.
+   * Change of the value of an excluded security that would meet the threshold; 0 if kept, null for non-numeric values.
    */
   readonly distance: number | null;
   /** For expressions: each comparison with its value. */
@@ -60,7 +63,7 @@ export interface Selection {
   readonly reads: readonly FieldUse[];
   /** True if the previous composition affects the decision. */
   readonly remembers: boolean;
-  /** Set if it keeps the best of a ranking: the others may replace a constituent. */
+  /** True if it keeps the best of a ranking. The others may then replace a constituent. */
   readonly ranks?: true;
   /** Number of full calendar years before the decision whose dividends it reads. Default: none. */
   readonly dividendYears?: number;

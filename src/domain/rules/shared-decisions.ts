@@ -11,9 +11,9 @@ import { expressionWords } from '../datapoints/expressions/sentences.js';
  * datapoints.
  */
 const NAMES_MAX = 1 << 20;
-/** Maximum number of securities in sections, and in choices, that are kept between tasks. */
+/** Maximum number of securities in sections and choices that are kept between tasks. */
 const KEPT_NAMES_MAX = 1 << 18;
-/** Maximum number of datapoints read in sections that are kept for the next task: 64 MB with all of them. */
+/** Maximum number of datapoints read in sections that are kept for the next task, up to 64 MB. */
 const KEPT_FIELDS_MAX = 32;
 
 /** Kinds of universes that are cached by session. */
@@ -27,15 +27,15 @@ interface Room {
 /** Results shared by successive tasks. */
 export interface KeptDecisions extends DecisionSharing {
   /**
-   * Between two tasks, drops sections or choices of more than a quarter million securities, and all of them after 32
-   * datapoints have been read. Returned objects stay valid.
+   * Between two tasks, drops sections or choices with more than a quarter of a million securities, and all of them
+   * after 32 datapoints have been read. Objects already returned remain valid.
    */
   makeRoom(): void;
 }
 
 /**
- * Shares results between decisions of several definitions: the universe of a session, its cross-section, ranked once,
- * and, for definitions that differ only by caps and floors, everything before these. The first sessions are kept,
+ * Shares results between decisions of several definitions: the universe of a session and its ranked cross-section. For
+ * definitions that differ only by caps and floors, it shares everything before these. The first sessions are kept,
  * because every definition starts with them.
  * @param chosenMax maximum number of securities in all cached choices; 0 to cache none
  */
@@ -58,7 +58,7 @@ export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): Kep
       return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
     },
     universeOf(document, market, ask) {
-      // The key of a list is long, and that of an index depends on the composition of its parent.
+      // The key of a list is long, and the key of an index depends on the composition of its parent.
       if (!SHARED_UNIVERSES.has(document.universe?.kind ?? 'all')) return ask;
       const key = JSON.stringify([document.universe, document.currency, document.pipeline.treatment]);
       const { room, universes } = sections;
@@ -95,7 +95,7 @@ const choiceStore = (chosenMax: number) => ({
 const termsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): string =>
   JSON.stringify([treatment, currency, [...(datapoints ?? [])]]);
 
-/** Returns the terms of a choice in addition to those of its cross-section. */
+/** Returns the terms of a choice that its cross-section does not contain. */
 function choiceTerms({ pipeline: { selection, weighting }, rebalance, base_date, calendar }: RuleDocument): unknown {
   const { type, params, phase_in: phaseIn } = weighting;
   return [selection, type, params, ...(phaseIn === undefined ? [] : [phaseIn, rebalance, base_date, calendar])];
@@ -145,8 +145,8 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
 }
 
 /**
- * Removes the parts of raw weights, which keep a covariance in memory: they are only for an explanation, which shares
- * nothing.
+ * Removes the parts of raw weights, which keep a covariance in memory. Only explanations need them, and explanations
+ * share nothing.
  */
 function withoutParts(choice: Choice): Choice {
   if (choice.raw?.kind !== 'weighed') return choice;

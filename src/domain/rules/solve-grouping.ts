@@ -1,4 +1,4 @@
-/** Tolerance of a cap: a weight this much above it counts as at it. */
+/** Tolerance of a cap. A weight that exceeds it by less counts as capped. */
 export const TOLERANCE = 1e-12;
 
 /** Caps on one grouping of the securities. */

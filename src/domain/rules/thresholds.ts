@@ -37,12 +37,12 @@ export type ThresholdType = keyof typeof THRESHOLDS;
 /** Threshold of a security under a rule. */
 export interface Threshold {
   readonly type: ThresholdType;
-  /** Last rank that reaches it; null without a ranking. */
+  /** Last rank that meets it; null without a ranking. */
   readonly rank: number | null;
   /** The bound; for a ranking the value of the security at that rank, null if it has none. */
   readonly value: number | null;
   readonly met: boolean;
-  /** Change of the security's value that reaches it: 0 if reached, null for non-numeric values. */
+  /** Change of the security's value that meets it: 0 if met, null for non-numeric values. */
   readonly distance: number | null;
 }
 
@@ -54,7 +54,7 @@ export interface RankThreshold {
   readonly bound?: number;
 }
 
-/** Returns the thresholds with the decisive one first: the first that was not met, otherwise the first. */
+/** Returns the thresholds with the decisive one first: the first that is not met, or else the first. */
 export function decisiveFirst(thresholds: readonly Threshold[]): Threshold[] {
   return [...thresholds.filter(({ met }) => !met), ...thresholds.filter(({ met }) => met)];
 }

@@ -7,7 +7,7 @@ import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import type { Adjustment } from '../market/market-data.js';
 import { shareText } from '../catalogue/sentence-numbers.js';
 
-/** Returns true if prices are already on one share basis. */
+/** Returns true if prices are already adjusted for splits. */
 function isSplitFree(adjustment: Adjustment | null): boolean {
   return adjustment === 'splits' || adjustment === 'total';
 }

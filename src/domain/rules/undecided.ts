@@ -28,7 +28,7 @@ export function nothingWeighs({ cross, pipeline, survivors }: Selected): Undecid
   return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
 }
 
-/** @param said the event, and details if there is no earlier composition */
+/** @param said the event, with details if there is no earlier composition */
 function undecided(
   kind: Undecided['kind'],
   path: string,

@@ -19,7 +19,7 @@ const REASON: Reason = {
   distance: null,
 };
 
-/** Creates a reason with defaults; threshold, cutoff and distance default to those of the decisive threshold. */
+/** Creates a reason with defaults. Threshold, cutoff and distance default to those of the decisive threshold. */
 export function reason(
   test: string,
   { thresholds = [], ...said }: Partial<Omit<Reason, 'test' | 'threshold' | 'cutoff'>> = {},
@@ -65,7 +65,7 @@ export function keepWithin(
     const value = values[i]!;
     kept[i] = (Number.isNaN(value) ? missing === 'include' : passes(value, lowerOf(i))) ? 1 : 0;
   }
-  /** Returns a bound, if there is one, with the distance of the value. */
+  /** Returns a bound with the distance of the value; undefined if there is no bound. */
   const boundOf = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
     if (bound === null) return [];
     const met = inclusive ? spare >= 0 : spare > 0;
@@ -135,27 +135,27 @@ export interface Ranking {
   readonly missing: MissingPolicy;
   /** Ranked quantity, in words. */
   readonly what: string;
-  /** Returns the kept members of one group that take part in the ranking, best first. */
+  /** Returns the kept members of one group in the ranking, best first. */
   choose(members: Int32Array): Chosen;
 }
 
 export interface Chosen {
   /** Kept positions. */
   readonly kept: Int32Array;
-  /** Last rank kept by rank only, for a rule that keeps constituents beyond it. */
+  /** Last rank kept by ranking only, for a rule that keeps constituents beyond it. */
   readonly alone?: number;
-  /** Returns all thresholds of a security; the first missed one decides, otherwise the first. */
+  /** Returns all thresholds of a security. The first that is missed decides; if all are met, the first. */
   faced(name: RankedName): readonly RankThreshold[];
 }
 
 export interface RankedName {
   /** Position among the columns of the scope. */
   readonly position: number;
-  /** 1 for the best; 0 for a security outside the ranking. */
+  /** Rank from 1 for the best; 0 for a security outside the ranking. */
   readonly rank: number;
 }
 
-/** Keeps a number of the best. */
+/** Keeps a number of the best securities. */
 export function best(order: Int32Array, count: number, type: ThresholdType = 'count'): Chosen {
   return { kept: order.slice(0, count), faced: () => [{ type, rank: count }] };
 }

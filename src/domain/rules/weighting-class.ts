@@ -63,7 +63,7 @@ export function weightingClass<S extends z.ZodObject>({ behaviour, ...entry }: W
   return { ...entry, category: 'weighting', bind: (params) => behaviour(entry.params.parse(params)) };
 }
 
-/** Returns raw weights; only finite positive values are held. */
+/** Returns raw weights. Only securities with finite positive values are held. */
 export function weighed(values: Float64Array, parts?: Weighed['parts']): Weighed {
   let areHeld = true;
   for (let i = 0; i < values.length; i++) areHeld &&= isHeld(values[i]!);

@@ -4,7 +4,7 @@ import type { ResolvedPreview } from './preview.js';
 export interface Difference {
   readonly added: readonly Change[];
   readonly removed: readonly Change[];
-  /** Securities in both whose weight differs by more than rounding. */
+  /** Securities in both compositions whose weights differ by more than rounding. */
   readonly changed: readonly Change[];
   /** Half the sum of the absolute changes: one-way. */
   readonly turnover: number;
@@ -22,8 +22,8 @@ const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
 const SAME_WEIGHT = 1e-15;
 
 /**
- * Compares two previews of one market by identifier, each list in the order of identifiers. A day before the store has
- * no securities.
+ * Compares two previews of one market by identifier. Each list is ordered by identifier. A day before the store has no
+ * securities.
  */
 export function differenceOf(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
   const from = before === null ? NO_WEIGHTS : weightsOf(before);

@@ -24,11 +24,11 @@ export type RunViewNeed = keyof typeof RUN_VIEW_NEEDS;
 export interface RunViewTerms {
   /** Name of the view in `workers/views/catalogue.ts`. */
   readonly name: string;
-  /** In the order of preparation: the first that fails is the error of the request. */
+  /** Inputs in the order of preparation. The first one that fails determines the error of the request. */
   readonly needs: readonly RunViewNeed[];
   /**
-   * The view reads the stored files in their current state: no cached response serves it, and damage does not refuse
-   * it.
+   * True if the view reads the stored files in their current state: it is never served from a cache, and damaged files
+   * are no reason to refuse it.
    */
   readonly isMadeAnew?: true;
 }

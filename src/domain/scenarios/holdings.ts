@@ -29,7 +29,7 @@ export interface ScenarioResult {
   readonly return: number | null;
   readonly by_name: readonly NameResult[];
   readonly by_group: readonly { readonly group: string; readonly weight: number; readonly contribution: number }[];
-  /** Absolute weight with an own return, over the total absolute weight. */
+  /** Absolute weight of securities that have returns, over the total absolute weight. */
   readonly covered_weight: number;
   /** Securities that use the return of others. */
   readonly proxied: readonly { readonly identifier: string; readonly proxy: string }[];
@@ -37,7 +37,7 @@ export interface ScenarioResult {
   readonly worst_session: SessionReturn | null;
   /** Worst sessions of a window, worst first; empty for shocks. */
   readonly worst_sessions: readonly SessionReturn[];
-  /** R-squared of the portfolio's own regression; null without factors or complete sessions. */
+  /** R-squared of the regression of the portfolio itself; null without factors or complete sessions. */
   readonly r_squared: number | null;
   readonly observations: number | null;
   /** Standard error of the return from the estimate of the responses; null without factors or complete sessions. */
@@ -64,7 +64,7 @@ export interface FoundScenario {
   readonly findings: readonly Finding[];
 }
 
-/** Return of a security, and its proxy: null for its own return. */
+/** Return of a security, and the proxy that it comes from: null for its own return. */
 export interface AssignedReturn {
   readonly value: number;
   readonly proxy: string | null;

@@ -70,7 +70,7 @@ function completeRows(responses: Float64Array, factors: readonly Float64Array[])
 /** Share of its diagonal below which a pivot marks a collinear factor. */
 const DEPENDENT = 1e-10;
 
-/** Returns the lower factor of a symmetric matrix, [K x K]; undefined if a row depends on earlier ones. */
+/** Returns the lower Cholesky factor of a symmetric matrix, [K x K]; undefined if a row depends on earlier ones. */
 function cholesky(matrix: Float64Array, K: number): Float64Array | undefined {
   const lower = new Float64Array(K * K);
   for (let i = 0; i < K; i++)

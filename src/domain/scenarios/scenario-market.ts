@@ -14,7 +14,7 @@ import { windowScenario } from './window-scenario.js';
 /** Holdings of a run on a date. */
 export interface HeldOnDate {
   readonly day: Day;
-  /** Securities of the run and their weights, 0 for those not held. */
+  /** Securities of the run and their weights, 0 if not held. */
   readonly names: readonly string[];
   readonly held: Float64Array;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isReversed } from '../schema/assert-order.js';
 import { IsoDate } from '../schema/shape.js';
 
-/** Maximum number of scenarios of a request, and of shocks of one. */
+/** Maximum number of scenarios of a request, and of shocks of one scenario. */
 const SCENARIOS_MAX = 50;
 const SHOCKS_MAX = 100;
 

@@ -27,15 +27,15 @@ interface SortedShocks {
   readonly names: ReadonlyMap<string, number>;
   readonly groups: ReadonlyMap<string, number>;
   readonly factors: readonly string[];
-  /** By factor, [K]. */
+  /** Moves by factor, [K]. */
   readonly moves: Float64Array;
 }
 
 /**
- * Computes the effect of shocks on the composition. Shocks of holdings and of groups apply directly, that of a security
- * before that of its group; the other securities respond to series and to identifiers that are not held by the
- * regression of simple session returns with an intercept. A security with too few returns uses the equally weighted
- * response of its group, otherwise of all.
+ * Computes the effect of shocks on the composition. Shocks of holdings and groups apply directly; the shock of a
+ * security takes precedence over that of its group. The other securities respond to series and to identifiers that are
+ * not held, by a regression of simple session returns with an intercept. A security with too few returns uses the
+ * equally weighted response of its group, or of all securities.
  * @throws Refusal VALIDATION_FAILED for a shock of an unknown subject, or collinear factors
  * @cost O(sessions x (securities + K^2 securities))
  */
@@ -80,7 +80,7 @@ export function shockScenario(market: ScenarioMarket, terms: ShockTerms): Scenar
   };
 }
 
-/** Returns true if shocks apply only to holdings and their groups: nothing is then estimated. */
+/** Returns true if shocks apply only to holdings and their groups, so that nothing is estimated. */
 export function strikesDirectly(market: ScenarioMarket, terms: ShockTerms): boolean {
   return sortedShocks(market, terms).factors.length === 0;
 }
@@ -89,8 +89,8 @@ const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as c
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
 /**
- * Returns the weight of each response in the return: the security's own weight without a shock, plus its share of the
- * securities that use the mean of their group.
+ * Returns the weight of each response in the return: the security's own weight if it has no shock, plus its share of
+ * the securities that use the mean of their group.
  */
 function respondingWeights(
   held: readonly HeldName[],
@@ -140,7 +140,7 @@ function assertApart(
   const complete = columns[0]!.filter((_, t) => columns.every((column) => !Number.isNaN(column[t]!))).length;
   const least = Math.max(LIMITS.MIN_NAME_OBSERVATIONS, factors.length + 2);
   const isEnough = complete >= least;
-  // For a response without missing values only the factors decide whether they are collinear.
+  // If a response has no missing values, only the factors decide whether they are collinear.
   if (isEnough && regress(new Float64Array(columns[0]!.length), columns, 1) !== undefined) return;
   const message = isEnough
     ? `The returns of ${factors.join(', ')} are collinear over ${complete} sessions.`
@@ -149,7 +149,8 @@ function assertApart(
 }
 
 /**
- * Returns simple returns of a series or identifier from a session to that of the composition, NaN if one is missing.
+ * Returns simple returns of a series or identifier from a session to the session of the composition, NaN if one is
+ * missing.
  */
 function returnsOf(market: ScenarioMarket, identifier: string, from: number): Float64Array {
   const { sm, session } = market;
@@ -182,7 +183,7 @@ function portfolioReturns(weights: readonly number[], own: readonly (Float64Arra
   return total;
 }
 
-/** Returns equally weighted means by group, and of all. */
+/** Returns equally weighted means by group and over all securities. */
 function meansByGroup(
   held: readonly HeldName[],
   valueOf: (name: HeldName, position: number) => number | undefined,

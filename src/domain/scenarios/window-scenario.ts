@@ -24,8 +24,8 @@ export interface WindowTerms {
 
 /**
  * Computes the return of the composition bought at the close before a window and held to its end. A security without
- * prices uses the equally weighted value of its group, otherwise of all securities with prices. Without a session
- * before the window or in it, or without any prices, there is no return: NO_DATA_IN_RANGE states the range of the data;
+ * prices uses the equally weighted value of its group, or else of all securities with prices. There is no return
+ * without a session before the window, a session in it, and prices: NO_DATA_IN_RANGE then states the range of the data.
  * WINDOW_CUT reports an end after the data.
  * @cost O(sessions of the window x N)
  */

@@ -66,7 +66,7 @@ function after(
 
 /**
  * Reports dates by rule that are out of order on the calendar, each with the first affected rebalance. The base
- * rebalance is excluded, because its dates are at the latest its session.
+ * rebalance is excluded, because its dates are never after its session.
  */
 export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;

@@ -86,7 +86,7 @@ export const RULE_PARAMETERS: Readonly<
   weekday_before: ['weekday', 'weeks'],
 };
 
-/** Maximum number of closes of one rebalance: a month of sessions, and more than providers publish. */
+/** Maximum number of closes of one rebalance: a month of sessions, which exceeds published practice. */
 const PHASE_CLOSES_MAX = 60;
 
 /** Closes over which a rebalance is spread, from the effective date on. */

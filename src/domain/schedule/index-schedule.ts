@@ -11,7 +11,7 @@ import { rebalanceDates } from './schedule.js';
 export interface CalledRebalance {
   /** Session of the breach: the composition is decided at its close. */
   readonly decision: Day;
-  /** Session at whose close it takes effect; beyond the data of the run, the one of the calendar. */
+  /** Session at whose close it takes effect; after the data of the run, the session of the calendar. */
   readonly effective: Day;
   /** Broken rule, if known. */
   readonly rule?: LimitRuleName;
@@ -47,7 +47,7 @@ export interface IndexSchedule {
 export interface IndexDate {
   readonly date: Day;
   readonly announcement: Day;
-  /** True if it is announced: not on its own session, if it joins an earlier date, or if it continues a phase. */
+  /** True if it is announced. False on its own session, if it joins an earlier date, or if it continues a phase. */
   readonly isAnnounced: boolean;
   readonly cause: RebalanceCause;
   /** Rule of the breach; null for others. */

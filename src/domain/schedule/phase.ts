@@ -13,7 +13,7 @@ export function phaseFractions({ sessions, fractions }: PhaseSpec): readonly num
   return fractions.map((fraction, k) => (k === fractions.length - 1 ? 1 : (done += fraction)));
 }
 
-/** Returns the number of closes of a rebalance: 1 if it takes effect at once. */
+/** Returns the number of closes of a rebalance; 1 if it takes effect at one close. */
 export function closesOf(phase: PhaseSpec | undefined): number {
   return phase === undefined ? 1 : (phase.fractions?.length ?? phase.sessions ?? 1);
 }

@@ -14,7 +14,7 @@ export interface RebalanceDate {
    * before it.
    */
   readonly session: Day;
-  /** Reference date: the session whose data the decision uses, at the latest `session`. */
+  /** Reference date: the session whose data the decision uses, not after `session`. */
   readonly decision: Day;
   /** Session of the announcement; absent if it is the decision session. */
   readonly announcement?: Day;
@@ -37,8 +37,8 @@ export interface ScheduleQuery {
 
 /**
  * Returns the rebalances of an index whose sessions are in the window, ascending and at most one per session. The first
- * is the base rebalance, on the first session on or after the base day; none is before it, and no date joins it. A date
- * whose anchor period the calendar covers only partly is omitted, not moved.
+ * is the base rebalance, on the first session on or after the base day; none is before it, and no other date maps to
+ * its session. A date is omitted if the calendar covers its anchor period only partly.
  * @cost O(periods of the coverage x log sessions), once for a schedule on a calendar
  */
 export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
@@ -77,7 +77,7 @@ export function reviewDays(
   };
 }
 
-/** Returns effective dates of a cadence on the whole calendar with their positions, the base rebalance first. */
+/** Returns effective dates of a cadence over the whole calendar with their positions, the base rebalance first. */
 export function effectiveDates({
   rebalance,
   calendar,
@@ -87,10 +87,10 @@ export function effectiveDates({
   return base === calendar.sessions.length ? [] : landingsOf(rebalance, calendar, base);
 }
 
-/** Maximum number of cached schedules of a calendar: a weekly one takes half a megabyte. */
+/** Maximum number of cached schedules per calendar. A weekly schedule takes half a megabyte. */
 const KEPT_MAX = 16;
 
-/** Frequencies whose schedules are as fast to compute as to look up, or large. */
+/** Frequencies whose schedules are not cached, because computing them is as fast as a look-up or they are large. */
 const NOT_KEPT: ReadonlySet<RebalanceSpec['frequency']> = new Set(['none', 'daily', 'custom']);
 
 const kept = new WeakMap<Calendar, Map<string, readonly Landing[]>>();
@@ -130,7 +130,9 @@ interface Landing {
   readonly also: readonly Day[];
 }
 
-/** Returns the final date of a scheduled day and the position of its session; undefined beyond the covered sessions. */
+/**
+ * Returns the final date of a scheduled day and the position of its session; undefined outside the covered sessions.
+ */
 function land(
   day: Day,
   roll: RebalanceSpec['roll'],

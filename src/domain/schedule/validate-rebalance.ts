@@ -17,7 +17,7 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
 };
 
 /**
- * Reports missing parameters of a cadence of valid shape, and parameters without effect.
+ * Reports missing parameters, and parameters without effect, of a cadence of valid shape.
  * @param path path of the cadence in the document
  */
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isMoment, MOMENT } from '../time/moment.js';
 
-/** A moment, or the number of a version. */
+/** Point in time, or the number of a version. */
 const MOMENT_OR_VERSION = /^([1-9]\d{0,8}|\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?)$/;
 const message = 'must be a version, a date or a time, such as 12, 2024-01-31 or 2024-01-31T17:30:00Z';
 const description =

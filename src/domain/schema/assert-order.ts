@@ -1,7 +1,7 @@
 import { formatDay, parseDay } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Dates of a request, and their names in it. */
+/** Dates of a request, with the names of their fields. */
 interface DateRange {
   readonly start?: string | null | undefined;
   readonly end?: string | null | undefined;
@@ -53,8 +53,8 @@ export function assertHeld({ datasetId, dates }: DatedStore, range: DateRange): 
 }
 
 /**
- * Returns true if two values of a request are real days, the first after the second: other checks report values that
- * are not days.
+ * Returns true if two values of a request are valid days and the first is after the second. Other checks report invalid
+ * days.
  */
 export function isReversed({ start, end }: { readonly start?: unknown; readonly end?: unknown }): boolean {
   return isDay(start) && isDay(end) && start > end;

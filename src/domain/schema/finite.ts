@@ -2,7 +2,7 @@ import type { Finding } from '../refusals/findings.js';
 import { pathText } from './shape.js';
 
 /**
- * Returns one finding per number of a JSON value that is not finite: `1e999` in a text parses to infinity.
+ * Returns one finding for each number of a JSON value that is not finite, such as `1e999`, which parses to infinity.
  * @cost a walk over the whole value
  */
 export function nonFiniteFindings(value: unknown, path: readonly PropertyKey[] = []): Finding[] {

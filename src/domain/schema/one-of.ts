@@ -20,7 +20,7 @@ export const oneOfEach =
   };
 
 interface Choice {
-  /** Subject that needs one of them, such as `a decrement`. */
+  /** Subject that requires one of them, such as `a decrement`. */
   readonly by: string;
   /** Members, or paths of members, of which exactly one is required. */
   readonly of: readonly [string, string];

@@ -42,7 +42,7 @@ export const IsoDate = z
   })
   .meta({ format: 'date', example: '2024-01-02' });
 
-/** Currency by its ISO 4217 code, or a minor unit such as GBX. */
+/** Currency as an ISO 4217 code, or a minor unit such as GBX. */
 export const CurrencyCode = z
   .string()
   .regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, such as EUR' });
@@ -97,14 +97,14 @@ const acceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
   return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
 };
 
-/** Drops relations of values that have a problem themselves. */
+/** Drops issues about relations between values that have an issue themselves. */
 function withoutConsequences(issues: readonly Issue[]): Issue[] {
   const own = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
   const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
   return issues.filter((issue) => issue.code !== 'custom' || issue.path.length === 0 || !own.some(isWithin(issue)));
 }
 
-/** Returns the issues of the closest branch of a union: the one whose discriminator or shape fits best. */
+/** Returns the issues of the best-matching branch of a union, by discriminator or shape. */
 function flatten(issues: readonly Issue[]): Issue[] {
   return issues.flatMap((issue) => {
     if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
@@ -196,7 +196,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
   return [{ severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...smallValue(value) }];
 }
 
-/** Returns true if an unknown field belongs to the whole value, which lacks it. */
+/** Returns true if an unknown field of a nested object is a field of the whole value that is absent there. */
 function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
   return path.length > 0 && outermost.includes(key) && at(root, [key]) === undefined;
 }

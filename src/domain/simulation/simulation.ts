@@ -56,7 +56,7 @@ export const SimulationRequest = z
   .meta({ id: 'SimulationRequest' });
 export type SimulationRequest = z.infer<typeof SimulationRequest>;
 
-/** Number of level bins per session: over twelve deviations a bin is 0.6 % of one. */
+/** Number of level bins per session. Over twelve standard deviations, a bin is 0.6 % of one. */
 const BINS = 2_048;
 
 /** Maximum size of the counts of all parts, which are stored until the simulation ends. */
@@ -65,7 +65,7 @@ const COUNT_BYTES_MAX = 512 * 2 ** 20;
 /** Sessions of all paths of a part: some tenths of a second of work. */
 const PART_SESSIONS = 20_000_000;
 
-/** Plan of a simulation: the same for any number of workers. */
+/** Plan of a simulation, which does not depend on the number of workers. */
 export interface SimulationPlan {
   readonly model: PathModel;
   readonly bins: LevelBins;

@@ -8,7 +8,7 @@ export interface Distribution {
   readonly deviation: number;
   readonly minimum: number;
   readonly maximum: number;
-  /** By requested percentile. */
+  /** Values by requested percentile. */
   readonly percentiles: Readonly<Record<string, number>>;
 }
 
@@ -16,7 +16,7 @@ export interface SimulationSummary {
   /** Level at each percentile after each session, 100 at the start, [horizon + 1][percentiles]. */
   readonly levels: readonly (readonly number[])[];
   readonly totalReturn: Distribution;
-  /** At most 0. */
+  /** Maximum drawdown, at most 0. */
   readonly maxDrawdown: Distribution;
   /** Number of sessions of the longest period below a previous high. */
   readonly timeUnderWater: Distribution;

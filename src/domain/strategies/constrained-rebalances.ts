@@ -24,10 +24,10 @@ export interface ConstrainInput {
 }
 
 export interface Constrained {
-  /** Rebalances with the nearest weights that satisfy the rows; infeasible ones are absent. */
+  /** Rebalances with the nearest weights that satisfy the rows. Infeasible rebalances are absent. */
   readonly rebalances: readonly Composition[];
   readonly findings: readonly Finding[];
-  /** State on which later ones depend. */
+  /** State on which later rebalances depend. */
   readonly memory: DecisionMemory;
 }
 

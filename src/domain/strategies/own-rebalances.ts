@@ -43,8 +43,8 @@ export interface LaterSpan {
 }
 
 /**
- * Returns those after a session, for a book that begins with it; undefined if one of them uses prices of that session
- * or an earlier one, because its earlier result would change.
+ * Returns the rebalances after a session, for a book that begins with it; undefined if one of them uses prices of that
+ * session or an earlier one, because its earlier result would change.
  */
 export function laterRebalances(
   { book }: Pick<IndexRun, 'book'>,
@@ -81,7 +81,7 @@ function onSessions(
   );
 }
 
-/** Returns the initial holdings of a strategy: those of its index at that close. */
+/** Returns the initial holdings of a strategy: the holdings of its index at that close. */
 export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
   return heldComposition(book, [book.sm.sessions[from]!], from);
 }

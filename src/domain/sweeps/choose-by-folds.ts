@@ -25,7 +25,7 @@ export interface FoldChoice {
   readonly trial: number;
   readonly inSample: number;
   readonly outOfSample: number;
-  /** Rank of the trial among all on the test, 1 for the best; equal trials share the better rank. */
+  /** Rank of the trial among all trials on the test, 1 for the best. Equal trials share the better rank. */
   readonly rank: number;
 }
 
@@ -47,7 +47,7 @@ export interface ChoiceByFolds {
   /** Metric of the choice, over the choices. */
   readonly inSample: Distribution;
   readonly outOfSample: Distribution;
-  /** Each metric over the paths. */
+  /** Distribution of each metric over the paths. */
   readonly overPaths: Readonly<Record<keyof PathMetrics, Distribution>>;
   /** Share of the paths with a loss. */
   readonly probabilityOfLoss: number;
@@ -67,10 +67,10 @@ const PATH_METRICS = ['annualised_return', 'max_drawdown', 'sharpe_ratio', 'tota
 const KEPT_MIN = 2;
 
 /**
- * Measures the out-of-sample value of choosing the best of several trials. Time is cut into groups of equal length (the
- * oldest returns that do not fill one are excluded). For every split the trial with the best metric on the sample is
- * tested on the other groups; the tests join to paths over all of time. Paths do not include the cost of switching
- * between trials.
+ * Measures the out-of-sample value of choosing the best of several trials. Time is divided into groups of equal length
+ * (the oldest returns that do not fill a group are excluded). For every split, the trial with the best metric on the
+ * sample is tested on the other groups. The tests are joined to paths over the whole period. Paths do not include the
+ * cost of switching between trials.
  * @cost O(N T) for figures by group, then splits x N x groups
  * @source López de Prado (2018), Advances in Financial Machine Learning, chapters 7 and 12.
  */
@@ -83,7 +83,7 @@ export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput
   return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, rowOf(trial)])), tick });
 }
 
-/** Study of trials whose returns arrive one trial at a time: only figures by group are kept. */
+/** Study of trials whose returns arrive one trial at a time. Only figures by group are kept. */
 export interface FoldStudy {
   readonly kind: 'study';
   /** @param returns [T] of a trial, each trial once */

@@ -5,7 +5,7 @@ export const FAN_SHARES = [0, 0.25, 0.5, 0.75, 1] as const;
 
 /** Dates of a fan: about one for each eight pixels of a chart. */
 export const FAN_DATES_MAX = 120;
-/** Variants behind a fan: their levels are kept, 1 MB for a thousand. */
+/** Maximum number of variants behind a fan. The levels of a thousand take 1 MB. */
 export const FAN_VARIANTS_MAX = 1000;
 
 /** Levels of the variants of a sweep through time, 100 at the first common date. */
@@ -21,7 +21,7 @@ export interface Fan {
 }
 
 export interface FanCollector {
-  /** Variants that it takes, evenly spread over all, with the one ranked first. */
+  /** Variants in the fan, evenly spread over all, including the one ranked first. */
   readonly wanted: ReadonlySet<number>;
   /** @param returns returns between the common days */
   add(variant: number, returns: Float64Array): void;

@@ -92,7 +92,7 @@ export const SweepFolds = z.discriminatedUnion('method', [CombinatorialFolds, Wa
 });
 export type SweepFolds = z.infer<typeof SweepFolds>;
 
-/** Returns the number of choices of k out of n. */
+/** Returns the number of ways to choose k of n. */
 export function binomial(n: number, k: number): number {
   let count = 1;
   for (let i = 1; i <= k; i++) count = (count * (n - k + i)) / i;

@@ -20,7 +20,7 @@ export interface Unreachable {
 /**
  * Sets a value at a pointer, in place: replaces a member or an element, adds a member to an object, or an element at
  * the end of a list (by its position or `-`).
- * @returns the part of the pointer that leads nowhere; undefined if the value is set
+ * @returns the part of the pointer that does not exist; undefined if the value was set
  */
 export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreachable | undefined {
   let holder = target;

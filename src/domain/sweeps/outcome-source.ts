@@ -21,7 +21,7 @@ export function outcomesInMemory(outcomes: readonly VariantOutcome[]): OutcomeSo
       outcomes.forEach((outcome, variant) => {
         if (wanted?.has(variant) ?? true) call(variant, outcome);
       }),
-    // A number is formatted so that it parses to the same double.
+    // A number is formatted such that it parses to the same double.
     keyOf: ({ days, level }) => `${days.join()} ${level.join()}`,
   };
 }

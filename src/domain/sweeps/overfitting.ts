@@ -4,7 +4,7 @@ import { FIGURES_OF_CHOICE, halvesOf, type BlockSums } from '#kernels/sums/halvi
 import { VARIANCE_MIN } from './stretch.js';
 import { median } from '../numbers/order-statistics.js';
 
-/** Result of symmetric cross-validation of choosing the best of several variants by their Sharpe ratio. */
+/** Result of combinatorially symmetric cross-validation of choosing the best of several variants by Sharpe ratio. */
 export interface Overfitting {
   /** Share of the selections whose choice is at or below the median out of sample. */
   readonly probability: number;
@@ -24,18 +24,19 @@ export interface OverfittingInput {
   readonly returns: Float64Array;
   readonly variants: number;
   readonly observations: number;
-  /** Even, at least 2. */
+  /** Number of blocks; even and at least 2. */
   readonly partitions: number;
   /** Engine of the choices. Default: plain loops. */
   readonly engine?: Engine;
 }
 
 /**
- * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation: time is cut into S
- * blocks of equal length (the oldest returns that do not fill one are excluded), every S/2 of them choose the variant
- * with the highest Sharpe ratio, and its rank among all variants is determined on the others. Ranks of equal ratios are
- * averaged; the first of several best is chosen. Undefined with fewer than two variants or two returns per block.
- * @cost O(N T) for sums by block, then some 4 C(S, S/2) N
+ * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation. Time is divided into
+ * S blocks of equal length (the oldest returns that do not fill a block are excluded). Every selection of S/2 blocks
+ * chooses the variant with the highest Sharpe ratio, and its rank among all variants is determined on the other blocks.
+ * Ranks of equal ratios are averaged; of several best variants, the first is chosen. Undefined with fewer than two
+ * variants or two returns per block.
+ * @cost O(N T) for sums by block, then about 4 C(S, S/2) N
  * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
  *   Computational Finance 20(4), section 3.
  */
@@ -52,7 +53,7 @@ export function overfitting({
   return estimate.end(engine);
 }
 
-/** Estimate for variants whose returns arrive one variant at a time: only sums by block are kept. */
+/** Estimate for variants whose returns arrive one variant at a time. Only sums by block are kept. */
 export interface OverfittingEstimate {
   /** @param returns [T] of a variant, each variant once */
   add(variant: number, returns: Float64Array): void;

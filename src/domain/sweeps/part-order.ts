@@ -10,7 +10,9 @@ export interface SweepParts {
   variants(part: number): readonly number[];
 }
 
-/** Divides variants into parts: variants with the same definition are adjacent, so that it is decided once. */
+/**
+ * Divides variants into parts. Variants with the same definition are adjacent, so that the definition is decided once.
+ */
 export function sweepParts(variation: Variation): SweepParts {
   const { count, positions } = evenParts(variantCount(variation));
   const at = variation.patches === null ? gridOrder(variation.grid ?? {}) : listOrder(variation.patches);

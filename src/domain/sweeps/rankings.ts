@@ -1,4 +1,4 @@
-/** Metrics for ranking a table, with their better direction. */
+/** Metrics by which a table can be ranked, each with its better direction. */
 const RANKINGS = {
   sharpe_ratio: 'descending',
   total_return: 'descending',

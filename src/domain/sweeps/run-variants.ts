@@ -44,9 +44,9 @@ export interface VariantsInput {
 }
 
 /**
- * Runs variants one after the other, each bit for bit as a single run: they share the aligned market and its growth,
- * and memory for weights; variants with the same definition and end share its compositions, and those of them with the
- * same sessions share the index. Refused variants have a reason.
+ * Runs variants one after the other, each with the bits of a single run. They share the aligned market, its growth, and
+ * memory for weights. Variants with the same definition and end share its compositions; if their sessions are equal
+ * too, they share the index. Refused variants have a reason.
  */
 export function runVariants(input: VariantsInput): VariantOutcome[] {
   const { variants, report, room = createSparseRoom() } = input;

@@ -7,9 +7,9 @@ export interface Split {
 }
 
 export interface Splits {
-  /** In the order of their tests. */
+  /** Splits, in the order of their tests. */
   readonly splits: readonly Split[];
-  /** For each path the split that tests each group, by group; -1 if no group of the path is tested. */
+  /** For each path, the split that tests each group; -1 for a group that the path does not test. */
   readonly paths: readonly (readonly number[])[];
 }
 
@@ -32,7 +32,7 @@ function combinatorial({ groups, test_groups: count }: Extract<SweepFolds, { met
   return { splits, paths: tests[0]!.map((_, path) => tests.map((ofGroup) => ofGroup[path]!)) };
 }
 
-/** Returns splits that test each group with the earlier ones as sample. */
+/** Returns splits that test each group, with earlier groups as sample. */
 function walkForward({ groups, train_groups: first, window }: Extract<SweepFolds, { method: 'walk_forward' }>): Splits {
   const splits = groupsBelow(groups - first).map((i) => {
     const test = first + i;

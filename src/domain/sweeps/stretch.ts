@@ -1,10 +1,10 @@
 import { powerOf } from '#kernels/power.js';
 import type { FoldRanking } from './rankings.js';
 
-/** Figures of consecutive returns that can be joined with those of later returns. */
+/** Figures of consecutive returns, which can be joined with figures of later returns. */
 export interface Stretch {
   count: number;
-  /** Sum of returns minus a common mean, so that the sum of squares loses nothing by subtraction. */
+  /** Sum of returns minus a common mean, which avoids cancellation in the sum of squares. */
   sum: number;
   squares: number;
   /** Level at the end, for 1 at the start. */
@@ -43,7 +43,7 @@ export interface StretchRange {
   readonly mean: number;
 }
 
-/** Joins later figures to a stretch, in place: returns between them are excluded. */
+/** Joins later figures to a stretch, in place. Returns between them are excluded. */
 export function join(stretch: Stretch, later: Stretch): void {
   stretch.count += later.count;
   stretch.sum += later.sum;

@@ -15,7 +15,7 @@ export const SweepStrategy = StrategyDocument.pick({ rebalance: true, drift_tole
   id: 'SweepStrategy',
 });
 
-/** Terms of the backtests of a sweep: those of a single one without an external benchmark. */
+/** Terms of the backtests of a sweep: those of a single backtest without an external benchmark. */
 export const SweepTerms = BacktestFields.omit({ benchmark: true }).meta({ id: 'SweepTerms' });
 
 /** Request of a sweep: a base, and the differences of its variants. */

@@ -25,7 +25,7 @@ export interface RunSummary {
 
 /** Variant in the table. */
 export interface SweepRow {
-  /** From 1 for the best; null for a refused variant. */
+  /** Rank from 1 for the best; null for a refused variant. */
   readonly rank: number | null;
   /** Position among the variants. */
   readonly variant: number;
@@ -37,7 +37,7 @@ export interface SweepRow {
 
 /** Effect of choosing one of several variants on its Sharpe ratio. Ratios are per session, not annualised. */
 export interface Selection {
-  /** Number of variants that ran: those with equal levels are one trial. */
+  /** Number of distinct variants that ran. Variants with equal levels count as one trial. */
   readonly trials: number;
   readonly sharpeVariance: number;
   readonly expectedMaximumSharpe: number;
@@ -47,7 +47,7 @@ export interface Selection {
 }
 
 export interface SweepTable {
-  /** By rank, then refused ones. */
+  /** Rows by rank, followed by refused variants. */
   readonly rows: readonly SweepRow[];
   /** Null if no variant ran. */
   readonly selection: Selection | null;
@@ -55,7 +55,10 @@ export interface SweepTable {
   readonly overfitting: Overfitting | null;
   /** Out-of-sample value of the choice, with trials as variants by position; null unless requested. */
   readonly folds: ChoiceByFolds | FoldsTooShort | null;
-  /** Variants whose levels are equal bit for bit, by position: one group for each that several have. */
+  /**
+   * Variants whose levels are equal bit for bit, by position: one group for each set of levels that several variants
+   * have.
+   */
   readonly identical: readonly (readonly number[])[];
   /** Levels of the variants through time; null with fewer than two common dates. */
   readonly fan: Fan | null;
@@ -77,8 +80,8 @@ const WEIGHED = 0.7;
 
 /**
  * Ranks variants and estimates the value of the choice.
- * @cost two visits of the outcomes, a third of some with folds; that of `overfitting` and `chooseByFolds`; memory for
- *   some hundred bytes per variant, with folds also `trialFigureBytes`
+ * @cost two visits of the outcomes, and a third of some with folds; the cost of `overfitting` and `chooseByFolds`;
+ *   memory for some hundred bytes per variant, with folds also `trialFigureBytes`
  */
 export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }: SweepTableInput): SweepTable {
   const { ran, refused, identical, days } = summarise(outcomes, tick);
@@ -230,7 +233,7 @@ function returnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Arra
   for (let i = 0; i < wanted.length; i++) {
     while (days[at] !== wanted[i]) at++;
     const value = level[at]!;
-    // A value of zero stays zero.
+    // A level of zero remains zero.
     if (i > 0) returns[i - 1] = before === 0 ? 0 : value / before - 1;
     before = value;
   }

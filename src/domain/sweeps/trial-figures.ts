@@ -4,13 +4,16 @@ import { emptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch
 
 /** Number of sessions that a sample excludes next to a test. */
 export interface Trim {
-  /** At the end of a sample, before a test. */
+  /** Figure of the end of a sample, before a test. */
   readonly before: number;
-  /** At its start, after a test. */
+  /** Figure of the start of a sample, after a test. */
   readonly after: number;
 }
 
-/** Figures of trials by time group, each whole and without the sessions next to a test, in one block of memory. */
+/**
+ * Figures of trials by time group in one block of memory, each for the whole group and without the sessions next to a
+ * test.
+ */
 export interface TrialFigures {
   /** @param returns returns of all groups */
   add(trial: number, returns: Float64Array): void;
@@ -41,7 +44,7 @@ const TRIMS = [0, TRIMMED_HEAD, TRIMMED_TAIL, TRIMMED_HEAD | TRIMMED_TAIL] as co
 const FIGURES = ['count', 'sum', 'squares', 'growth', 'high', 'low', 'drawdown'] as const satisfies (keyof Stretch)[];
 const STRIDE = FIGURES.length;
 
-/** Returns the bytes of the figures of a trial. */
+/** Returns the number of bytes of a trial's figures. */
 export const trialFigureBytes = (groups: number): number => 8 * (1 + groups * TRIMS.length * STRIDE);
 
 export function createTrialFigures(trials: number, { groups, length, left }: FigureTerms): TrialFigures {
@@ -82,7 +85,7 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
   };
 }
 
-/** In the order of `FIGURES`. */
+/** Reads values in the order of `FIGURES`. */
 function readInto(stretch: Stretch, values: Float64Array, at: number): void {
   stretch.count = values[at]!;
   stretch.sum = values[at + 1]!;

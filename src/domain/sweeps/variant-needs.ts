@@ -22,15 +22,15 @@ export interface VariantGround {
 }
 
 /**
- * Maximum number of variants whose documents are checked before a sweep is queued: those of a sweep that runs within
+ * Maximum number of variants whose documents are checked before a sweep is queued. A sweep of this size runs within
  * minutes.
  */
 const CHECKED_FIRST_MAX = 2000;
 
 /**
- * Returns the variants that are checked before the sweep is queued: all, or for a large sweep each value of a grid once
- * (a sample, if there are too many), with the others at their first value. The remaining ones are checked when they
- * run.
+ * Returns the variants that are checked before the sweep is queued: all, or, for a large sweep, each value of a grid
+ * once (a sample if there are too many), with all other axes at their first value. The remaining variants are checked
+ * when they run.
  */
 export function checkedFirst(variation: Variation): readonly number[] {
   const count = variantCount(variation);
@@ -53,7 +53,10 @@ function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
   return [0, ...changes].toSorted((a, b) => a - b);
 }
 
-/** Returns errors of a variant that the market causes. @param reached the document and its underlying ones, by id */
+/**
+ * Returns errors of a variant that the market causes. @param reached the document and the indices that it refers to, by
+ * id
+ */
 export function lackedByVariant(
   document: IndexDocument,
   reached: Readonly<Record<string, IndexDocument>>,
@@ -77,7 +80,7 @@ export function lackedByVariant(
 export interface CheckGround extends VariantGround {
   /** Documents that the first checked variants refer to, in addition to themselves. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
-  /** Ids of the stored risk models that those use. */
+  /** Ids of the stored risk models that these documents use. */
   readonly models: ReadonlySet<string>;
 }
 

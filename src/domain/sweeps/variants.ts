@@ -120,7 +120,7 @@ export function applyPatch(
         ...finding,
         severity: 'error',
         path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}`,
-        // For a single document the finding would be that the field was dropped.
+        // For a single document, the finding would state that the field was dropped.
         ...(finding.severity === 'error'
           ? {}
           : { message: `Unknown field ${finding.path}: the variant would equal its base.` }),

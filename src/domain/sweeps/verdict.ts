@@ -2,12 +2,12 @@ import type { ChoiceByFolds, FoldsTooShort } from './choose-by-folds.js';
 import type { FoldRanking } from './rankings.js';
 import type { SweepTable } from './sweep-table.js';
 
-/** Probability of overfitting above which a choice is no better than a coin toss. */
+/** Probability of overfitting above which a choice is no better than a random one. */
 const CHANCE = 0.5;
 
 /**
- * Describes the figures of a sweep, one sentence each. A statement on skill names its comparison, and is
- * not made with an overfitting probability above one half.
+ * Describes the figures of a sweep, one sentence each. A statement about skill names its comparison and is omitted if
+ * the probability of overfitting exceeds one half.
  */
 export function verdictOf({ selection, overfitting, folds, identical }: SweepTable): string[] {
   if (selection === null) return [];

@@ -4,7 +4,7 @@ export type Day = number;
 const TEXT = /^\d{4}-\d{2}-\d{2}$/;
 const MS_PER_DAY = 86_400_000;
 
-/** Parses `YYYY-MM-DD`; undefined if the text is not such a date or the day does not exist. */
+/** Parses `YYYY-MM-DD`; undefined if the text is not a valid date. */
 export function parseDay(text: string): Day | undefined {
   if (!TEXT.test(text)) return undefined;
   const day = dayOf({
@@ -44,7 +44,7 @@ export interface CivilDate {
   readonly day: number;
 }
 
-/** Returns the day of a date; a day beyond the end of its month is in the next month. */
+/** Returns the day of a date. A day after the end of its month is in the next month. */
 export function dayOf({ year, month, day }: CivilDate): Day {
   const own = month <= 2 ? year - 1 : year;
   const era = Math.floor(own / 400);

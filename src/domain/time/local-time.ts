@@ -25,8 +25,8 @@ export interface LocalMoment {
 }
 
 /**
- * The instant of a local time, in ms since 1970. A time that occurs twice, as clocks go back, is the first of the two; a
- * time that clocks skip is moved later by the length of the gap.
+ * Returns the instant of a local time, in ms since 1970. Of a time that occurs twice when clocks go back, returns the
+ * first. A time that clocks skip is moved later by the length of the gap.
  * @source the rule of RFC 5545, section 3.3.5
  */
 export function instantOf({ day, time, zone }: LocalMoment): number {
@@ -57,7 +57,7 @@ function offsetAt(zone: string, instantMs: number): number {
   return local + ((hour! * 60 + minute!) * 60 + second!) * 1000 - instant;
 }
 
-/** Clocks that are kept: a zone has many spellings, as its name is read without regard to case. */
+/** Maximum number of cached clocks. A zone has many spellings, because its name is case-insensitive. */
 const CLOCKS_MAX = 1000;
 
 const clocks = new Map<string, Intl.DateTimeFormat>();

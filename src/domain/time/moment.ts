@@ -5,7 +5,7 @@ export const MOMENT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+
 
 const DATE_LENGTH = 10;
 
-/** Returns a moment in ms since 1970; for a date its end. NaN for a time that does not exist. */
+/** Returns a point in time in ms since 1970; for a date, its end. NaN if the time does not exist. */
 export function momentOf(text: string): number {
   if (text.length === DATE_LENGTH) return Date.parse(`${text}T23:59:59.999Z`);
   return Date.parse(/Z|[+-]\d{2}:\d{2}$/.test(text) ? text : `${text}Z`);
@@ -16,7 +16,7 @@ export function beginningOf(text: string): number {
   return text.length === DATE_LENGTH ? Date.parse(text) : momentOf(text);
 }
 
-/** Returns true if a text of this form is an existing time: not 30 February. */
+/** Returns true if a text of this form is an existing time, unlike 30 February. */
 export function isMoment(text: string): boolean {
   return parseDay(text.slice(0, DATE_LENGTH)) !== undefined && Number.isFinite(momentOf(text));
 }

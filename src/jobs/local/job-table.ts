@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { causeOf } from '#store/unreadable-cause.js';
+import { causeOf, readStored } from '#store/read-stored.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
@@ -267,7 +267,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     }
     const stored = await store.get('job', jobId);
     if (stored === undefined) return undefined;
-    const record = 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+    const record = readStored(stored, readJobRecord);
     if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
     return { status: toStatus(record, record, record), stored: storedResult(record), revision };
   }

@@ -1,4 +1,5 @@
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { putDeliveries } from '../callbacks.js';
 import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type Submitted } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
@@ -58,7 +59,7 @@ export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: stri
 /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
 export async function failedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
   const stored = await store.get('job', jobId);
-  const record = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+  const record = readStored(stored, readJobRecord);
   if (record?.status !== 'failed') return undefined;
   return { record, input: inputIn(await store.get('job-input', jobId), jobId) };
 }

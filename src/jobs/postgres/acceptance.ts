@@ -4,11 +4,12 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { admit, type Admission, type Waiting } from '../admission.js';
 import type { Clock } from '../clock.js';
 import { toStatus, logFields, type JobRecord } from '../job-record.js';
-import type { JobLog, JobQueue, NewJob, QueueLimits } from '../queue.js';
+import type { JobLog, JobQueue, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { JobDocuments } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
 import type { Presence } from './presence.js';
+import type { SubmissionWriter } from './submissions.js';
 
 export interface AcceptanceDependencies {
   readonly jobs: JobDocuments;
@@ -47,16 +48,25 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
     return status;
   }
 
+  const submitAll: SubmissionWriter = async (all) => {
+    await forgetSurplus(all.length);
+    const bytesMax = await Promise.all(all.map(({ kind }) => presence.jobBytesMax(JOB_KIND_CATALOGUE[kind].lane)));
+    const places = await rows.places(all.map(({ jobId, origin }) => ({ jobId, owner: origin?.owner ?? '' })));
+    const accepted = createTally();
+    return Promise.allSettled(
+      all.map(async (job, i) => {
+        const own = { estimatedBytes: job.estimatedBytes, owner: job.origin?.owner ?? '' };
+        const admit = (place: Waiting): void => {
+          admitNow(own, accepted.with(place, own.owner), bytesMax[i]);
+          accepted.add(own.owner);
+        };
+        return finishSubmission(await jobs.add(job, { at: now(), place: places[i]!, admit }));
+      }),
+    );
+  };
+
   return {
-    async submit(job: NewJob): Promise<JobStatus> {
-      await forgetSurplus();
-      const bytesMax = await presence.jobBytesMax(JOB_KIND_CATALOGUE[job.kind].lane);
-      const { estimatedBytes, origin } = job;
-      const written = await jobs.add(job, now(), (place) => {
-        admitNow({ estimatedBytes, owner: origin?.owner ?? '' }, place, bytesMax);
-      });
-      return finishSubmission(written);
-    },
+    submitAll,
     async retry(jobId: string): Promise<JobStatus> {
       // A job too large for every node waits for one with the memory.
       const written = await jobs.renew(jobId, now(), (job, place) => admitNow(job, place, Infinity));
@@ -69,14 +79,32 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
 export const jobNotFound = (jobId: string): Refusal =>
   new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
 
+/** Counts the accepted jobs of a group, which the places that were read before do not contain. */
+function createTally() {
+  const byOwner = new Map<string, number>();
+  let count = 0;
+  return {
+    add(owner: string): void {
+      count++;
+      byOwner.set(owner, (byOwner.get(owner) ?? 0) + 1);
+    },
+    with: ({ queued, queuedOfOwner }: Waiting, owner: string): Waiting => ({
+      queued: queued + count,
+      queuedOfOwner: queuedOfOwner + (byOwner.get(owner) ?? 0),
+    }),
+  };
+}
+
 /**
  * @returns a function that deletes the oldest ended jobs; the query over all of them does not run for every submission
  */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
   const submissions = Math.max(1, Math.floor(endedMax / 100));
-  let count = 0;
-  return async (): Promise<void> => {
-    if (count++ % submissions !== 0) return;
+  let left = 0;
+  return async (count: number): Promise<void> => {
+    left -= count;
+    if (left >= 0) return;
+    left = submissions - 1;
     for (const ended of await rows.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX)) await jobs.forget(ended);
   };
 }

@@ -3,6 +3,7 @@ import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow } from '#store/postgres/commit-order.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
@@ -26,7 +27,7 @@ import type { JobStatus } from '../status.js';
 import type { Admission, Waiting } from '../admission.js';
 import { inputIn, renewedRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
-import type { JobRows, Place, ReservedJob } from './job-rows.js';
+import type { JobRows, Place, PlaceOfJob, ReservedJob } from './job-rows.js';
 import { queuedKind, queuedLane } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
@@ -54,14 +55,22 @@ export interface ChangeOrder {
   readonly seen?: SeenJob | undefined;
 }
 
+export interface AddTerms {
+  /** Time of the submission, in the format of the wire. */
+  readonly at: string;
+  /** State of the queue as the caller read it; it is not read again unless the job has changed. */
+  readonly place: PlaceOfJob;
+  /** @throws Refusal of a job that exceeds a limit */
+  readonly admit: (place: Place) => void;
+}
+
 /** Jobs as documents, with identity and state. Every change also writes the row of the job. */
 export interface JobDocuments {
   /**
    * Returns the live job of an id if it has the same input; otherwise writes a new one that `admit` accepts.
-   * @param at time of the submission, in the format of the wire
    * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
    */
-  add(job: NewJob, at: string, admit: (place: Place) => void): Promise<{ record: JobRecord; isNew: boolean }>;
+  add(job: NewJob, terms: AddTerms): Promise<{ record: JobRecord; isNew: boolean }>;
   /**
    * Retries a failed job; returns any other one unchanged, undefined without a readable one.
    * @throws Refusal DOCUMENT_UNREADABLE if its input no longer exists
@@ -106,6 +115,9 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     tx.putJob({ ...rowOf(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
   }
 
+  const placeOf = async (job: { readonly jobId: string; readonly owner: string }): Promise<PlaceOfJob> =>
+    (await rows.places([job]))[0]!;
+
   const look = async (jobId: string): Promise<SeenJob> =>
     (await rows.look([jobId])).get(jobId) ?? { ...NOTHING, beat: undefined };
 
@@ -132,11 +144,13 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   }
 
   return {
-    add: (job, at, admit) =>
-      documents.jobTransaction(async (tx) => {
+    async add(job, { at, place: known, admit }) {
+      let first: PlaceOfJob | undefined = known;
+      return documents.jobTransaction(async (tx) => {
         const { jobId, payload, request, message, origin } = job;
         const url = origin?.callback ?? null;
-        const { seen, ...place } = await rows.place({ jobId, owner: origin?.owner ?? '' });
+        const { seen, ...place } = first ?? (await placeOf({ jobId, owner: origin?.owner ?? '' }));
+        first = undefined; // the body may run again on another version
         tx.buildOn({ kind: 'job', id: jobId }, seen.version);
         const before = recordOf(seen.found);
         if (before !== undefined && !isTerminal(before.status)) {
@@ -150,7 +164,8 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         await write(tx, record);
         await tx.put('job-input', jobId, { payload });
         return { record, isNew: true };
-      }),
+      });
+    },
     renew: (jobId, at, admit) =>
       documents.jobTransaction(async (tx) => {
         const { found, version } = await look(jobId);
@@ -159,7 +174,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         if (before?.status !== 'failed') return before && { record: before, isNew: false };
         const input = inputIn(await tx.get('job-input', jobId), jobId);
         const { owner, estimated_bytes: estimatedBytes } = before;
-        const { sequence, ...place } = await rows.place({ jobId, owner });
+        const { sequence, ...place } = await placeOf({ jobId, owner });
         admit({ owner, estimatedBytes }, place);
         const record = renewedRecord(before, { created_at: at, sequence });
         await write(tx, record);
@@ -240,7 +255,7 @@ export function rowOf(record: JobRecord, lease?: { readonly node: string; readon
 
 /** Parses a stored job; undefined if it is absent or unreadable. */
 export function recordOf(stored: FoundBody): JobRecord | undefined {
-  return stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, stored.id);
+  return readStored(stored, readJobRecord);
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE */

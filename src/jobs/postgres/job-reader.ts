@@ -1,4 +1,4 @@
-import { causeOf } from '#store/unreadable-cause.js';
+import { causeOf } from '#store/read-stored.js';
 import { newListing } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { storedResult } from '../life-cycle.js';

@@ -70,7 +70,8 @@ export interface RunningJob extends AttemptKey {
 
 /** Statements on the rows of jobs: data that is queried often and is in no document. */
 export interface JobRows {
-  place(job: { readonly jobId: string; readonly owner: string }): Promise<PlaceOfJob>;
+  /** Returns the states before submissions, with sequence numbers in their order. */
+  places(jobs: readonly { readonly jobId: string; readonly owner: string }[]): Promise<readonly PlaceOfJob[]>;
   /**
    * Reserves the next job of a lane that the node may take, and starts it if it fits. Its document may be older than
    * its row if others just changed both.
@@ -202,7 +203,7 @@ export async function advanceSequence({ database, schema }: { database: Database
   );
 }
 
-type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'start' | 'release' | 'undo' | 'drop'>;
+type WaitingRows = Pick<JobRows, 'places' | 'reserve' | 'start' | 'release' | 'undo' | 'drop'>;
 
 /** Options of the statements on waiting jobs. */
 interface WaitingOptions {
@@ -247,18 +248,23 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
   const offerValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
 
   return {
-    async place({ jobId, owner }) {
-      const [row] = await database.query<PlaceRow>(
+    async places(all) {
+      const rows = await database.query<PlaceRow>(
         `SELECT place.*, ${documentColumns('document')} FROM (
-            SELECT nextval('${schema}.job_sequence') AS sequence,
+            SELECT job_id, number, nextval('${schema}.job_sequence') AS sequence,
               (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS queued,
-              (SELECT count(*) FROM ${jobs} WHERE status = 'pending' AND owner = $1)::int AS of_owner
-          ) AS place LEFT JOIN ${schema}.documents AS document ON document.kind = 'job' AND document.id = $2`,
-        [owner, jobId],
+              (SELECT count(*) FROM ${jobs} AS own WHERE status = 'pending' AND own.owner = added.owner)::int AS of_owner
+            FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS added(job_id, owner, number) OFFSET 0
+          ) AS place
+          LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
+          ORDER BY number`,
+        [all.map(({ jobId }) => jobId), all.map(({ owner }) => owner)],
       );
-      const { sequence, queued, of_owner: queuedOfOwner } = row!; // exactly one row
-      const seen = { ...documentOf(row!, 'document'), beat: undefined };
-      return { sequence: Number(sequence), queued, queuedOfOwner, seen };
+      return rows.map((row) => {
+        const { sequence, queued, of_owner: queuedOfOwner } = row;
+        const seen = { ...documentOf(row, 'document'), beat: undefined };
+        return { sequence: Number(sequence), queued, queuedOfOwner, seen };
+      });
     },
     async reserve({ lane, exceptOwners, freeBytes, memoryBytes, start }) {
       const [row] = await database.query<ReservedRow>(

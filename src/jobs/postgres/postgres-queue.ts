@@ -105,7 +105,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   let isDraining = false;
   let isClosed = false;
   const accept = createAcceptance({ ...dependencies, jobs, find: reader.find, isDraining: () => isDraining, onChange });
-  const submissions = createSubmissions(accept.submit);
+  const submissions = createSubmissions(accept.submitAll);
 
   function onChange(jobId: string): void {
     watchers.notify(jobId);

@@ -1,10 +1,9 @@
-import { createLine } from '#store/postgres/line.js';
 import type { NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
 
 /** Submissions of one process. */
 export interface Submissions {
-  /** Writes a job in its turn. */
+  /** Writes a job in its turn, together with the others that wait. */
   submit(job: NewJob): Promise<JobStatus>;
   /** Resolves when the submissions of one job are over, successful or not. */
   of(jobId: string): Promise<void>;
@@ -12,14 +11,51 @@ export interface Submissions {
   idle(): Promise<void>;
 }
 
-/** @param write called one at a time, in the order of arrival, because limits count all earlier jobs */
-export function createSubmissions(write: (job: NewJob) => Promise<JobStatus>): Submissions {
-  const line = createLine();
+/** Writes jobs with different ids. @returns the outcome of each, in order */
+export type SubmissionWriter = (jobs: readonly NewJob[]) => Promise<readonly PromiseSettledResult<JobStatus>[]>;
+
+interface WaitingJob {
+  readonly job: NewJob;
+  resolve(status: JobStatus): void;
+  reject(reason: unknown): void;
+}
+
+/** Maximum number of jobs written together: their locks exclude other writers meanwhile. */
+const TOGETHER_MAX = 64;
+
+/**
+ * Writes the jobs that arrive while others are being written as one group, so that a front is not limited to one job
+ * per round trip.
+ * @param write called one at a time, in the order of arrival, because limits count all earlier jobs
+ */
+export function createSubmissions(write: SubmissionWriter): Submissions {
+  const waiting: WaitingJob[] = [];
   /** End of the last submission of each job. */
   const ends = new Map<string, Promise<void>>();
+  let writing: Promise<void> | undefined;
+
+  async function writeAll(): Promise<void> {
+    await undefined; // Submissions of the same moment join.
+    for (let next = takeGroup(waiting); next.length > 0; next = takeGroup(waiting)) await writeGroup(next);
+    writing = undefined;
+  }
+
+  async function writeGroup(group: readonly WaitingJob[]): Promise<void> {
+    try {
+      const outcomes = await write(group.map(({ job }) => job));
+      for (const [i, outcome] of outcomes.entries()) {
+        if (outcome.status === 'fulfilled') group[i]!.resolve(outcome.value);
+        else group[i]!.reject(outcome.reason);
+      }
+    } catch (thrown) {
+      for (const { reject } of group) reject(thrown);
+    }
+  }
+
   return {
     submit(job) {
-      const written = line.take(() => write(job));
+      const written = new Promise<JobStatus>((resolve, reject) => void waiting.push({ job, resolve, reject }));
+      writing ??= writeAll();
       const end: Promise<void> = written
         .then(
           () => {},
@@ -30,6 +66,16 @@ export function createSubmissions(write: (job: NewJob) => Promise<JobStatus>): S
       return written;
     },
     of: async (jobId) => ends.get(jobId),
-    idle: line.idle,
+    idle: async () => writing,
   };
+}
+
+/** Takes the next jobs, up to one whose id is already among them. */
+function takeGroup(waiting: WaitingJob[]): readonly WaitingJob[] {
+  const ids = new Set<string>();
+  for (const { job } of waiting) {
+    if (ids.size === TOGETHER_MAX || ids.has(job.jobId)) break;
+    ids.add(job.jobId);
+  }
+  return waiting.splice(0, ids.size);
 }

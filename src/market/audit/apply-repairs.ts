@@ -7,7 +7,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { withoutEmptyLines } from '../panels/panels.js';
 import type { ActionRow, Repair } from './doubt.js';
 
-/** The content with repairs applied in the order given; the content itself is left as it is. */
+/** Returns the content with repairs applied in the given order. The content itself is not changed. */
 export function applyRepairs(content: MarketContent, repairs: readonly Repair[]): MarketContent {
   const touched = new Set(repairs.flatMap(columnsOf));
   const fields = new Map(
@@ -58,8 +58,8 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
 }
 
 /**
- * Returns true when a repair changes the results computed from a content. A split in the actions changes nothing where
- * prices are adjusted for splits already.
+ * Returns true when a repair changes the results computed from a content. A split action changes nothing if prices are
+ * already adjusted for splits.
  */
 export function changesContent(content: MarketContent, adjustment: Adjustment, repair: Repair): boolean {
   const held = (row: ActionRow) => content.actions.some((action) => isSame(action, row));

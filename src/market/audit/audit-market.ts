@@ -16,7 +16,7 @@ import type { AuditPanels } from './split-odds.js';
 export const DOUBTS_MAX = 1000;
 
 export interface MarketAudit {
-  /** By date, identifier and kind, the most certain first where there are too many. */
+  /** Warnings by date, identifier and kind; the most certain ones if there are too many. */
   readonly doubts: readonly Doubt[];
   readonly total: number;
 }
@@ -43,7 +43,7 @@ export function auditMarket(
   const doubts: Doubt[] = [];
   for (const history of nameHistories(content, adjustment)) {
     doubts.push(...doubtfulPrices(history, held, panels), ...doubtfulBars(history, content));
-    // A price with its dividends reinvested does not fall by them: it says nothing of their size.
+    // A price that includes reinvested dividends does not fall on ex-dates, so it does not show the size of dividends.
     if (adjustment !== 'total') doubts.push(...doubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }

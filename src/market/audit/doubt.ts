@@ -16,7 +16,7 @@ export type Repair =
       readonly kind: 'replace_action';
       readonly action: ActionRow;
       readonly value: number;
-      /** The day it is moved to; absent where it stays. */
+      /** Corrected ex-date; absent if it is unchanged. */
       readonly ex_date?: string;
     }
   | { readonly kind: 'remove_action'; readonly action: ActionRow };
@@ -40,7 +40,7 @@ export interface ActionRow {
   readonly ex_date: string;
 }
 
-/** Something in a store that is probably wrong. */
+/** Probable error in a store. */
 export interface Doubt {
   /** Identifies the data warning in a request for repairs: equal data has equal ids. */
   readonly id: string;
@@ -50,8 +50,8 @@ export interface Doubt {
   /** How sure the finding is, 0 to 1. */
   readonly confidence: number;
   readonly message: string;
-  /** The figures it rests on. */
+  /** Figures that support the warning. */
   readonly evidence: Readonly<Record<string, number | string>>;
-  /** Null where the data itself does not say what is right. */
+  /** Null if the data does not determine the correct value. */
   readonly repair: Repair | null;
 }

@@ -6,7 +6,7 @@ import type { Doubt } from './doubt.js';
 /** Equal closes at the end of a history that are no longer a quiet market. */
 const STALE_BARS = 10;
 
-/** Bars that are repeated, stand still at the end, or have volume but no price. */
+/** Finds bars that are repeated, are constant at the end of a history, or have volume but no price. */
 export function* doubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
   yield* repeatedBars(history, content);
   yield* staleTail(history, content);

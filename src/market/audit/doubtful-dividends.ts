@@ -10,12 +10,12 @@ import { upperMedian } from '#domain/numbers/order-statistics.js';
 /** Columns in which vendors give a price adjusted for dividends. */
 const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
 
-/** Dividends nearer than this to each other are one that is reported twice, when they are about as large. */
+/** Dividends of similar size within this number of days are one dividend that is reported twice. */
 const DUPLICATE_DAYS = 7;
 const DUPLICATE_TOLERANCE = 0.15;
-/** Dividends of less than this of the price, all of a name's, are in another unit. */
+/** If all dividends of a security are below this fraction of its price, their unit is wrong. */
 const YIELD_MIN = 1e-3;
-/** How near to a hundredth of the usual one a small dividend is that is in another unit. */
+/** Tolerance for recognising a small dividend as a hundredth of the usual one. */
 const HUNDREDTH_TOLERANCE = 0.12;
 /** A dividend of more than this of the price shows in the price. */
 const YIELD_SHOWN = 0.03;
@@ -26,14 +26,14 @@ const YIELD_LARGE = 0.1;
 /** Dividends of not even this of the price, or of more, are no proposal. */
 const YIELD_LEAST = 1e-4;
 const YIELD_MOST = 0.05;
-/** Dividends to either side of one that say what is usual. */
+/** Number of dividends on each side that define the usual size. */
 const NEIGHBOURS = 4;
-/** Ratio of two dividends up to which they are of one size; wider where a factor of a hundred is in question. */
+/** Ratio up to which two dividends have similar size. Wider if the error in question is a factor of a hundred. */
 const ALIKE = 2;
 const ALIKE_HUNDREDFOLD = 4;
-/** Log odds from which the price move of one day decides about a dividend. */
+/** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
-/** Least dividend that is looked for in adjusted prices: those of smaller ones drown in their rounding. */
+/** Smallest dividend that is sought in adjusted prices. Rounding hides smaller ones. */
 const YIELD_ADJUSTED_MIN = 5e-4;
 /** Bars up to a dividend that show how many decimals adjusted prices have. */
 const ROUNDING_BARS = 20;
@@ -50,7 +50,9 @@ interface Payment {
   readonly sigma: number;
 }
 
-/** Dividends whose size the price denies, that are reported twice, or that the vendor's own adjusted price left out. */
+/**
+ * Finds dividends whose size contradicts the price, that are reported twice, or that the vendor's adjusted price omits.
+ */
 export function* doubtfulDividends(history: NameHistory, content: MarketContent): Generator<Doubt> {
   const payments = paymentsOf(history);
   const doubted = new Set<Payment>();
@@ -98,7 +100,7 @@ const isDenied = ({ yield: share, move, sigma }: Payment) =>
   move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
   move > -share / 2;
 
-/** A size that the price denies, unless it paid as much at other times. */
+/** Finds a dividend whose size contradicts the price, unless the security paid as much at other times. */
 function deniedSize(payment: Payment, payments: readonly Payment[], denied: ReadonlySet<Payment>): Doubt | undefined {
   const { action, yield: share, move } = payment;
   const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
@@ -117,8 +119,8 @@ function deniedSize(payment: Payment, payments: readonly Payment[], denied: Read
 }
 
 /**
- * A dividend stated on the basis of shares before a split of the same days: neither other dividends nor the price agree
- * with it.
+ * Finds a dividend stated on the share basis before a split of the same days: it agrees with neither other dividends
+ * nor the price.
  */
 function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly Payment[]): Doubt | undefined {
   const { action, yield: share } = payment;
@@ -141,7 +143,7 @@ function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly
   );
 }
 
-/** A hundredth of what others are, or of what the price falls by whenever the name pays. */
+/** Finds a dividend that is a hundredth of the others, or of the usual price fall on ex-dates. */
 function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): Doubt | undefined {
   const { action, yield: share } = payment;
   if (share >= YIELD_MIN) return undefined;
@@ -177,14 +179,14 @@ function hundredfoldProbability(payments: readonly Payment[]): number {
 const logOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
   logStudent((move + times * share) / sigma) - logStudent((move + share) / sigma);
 
-/** Dividends of the same kind that were paid just before and after. */
+/** Returns the dividends of the same kind that were paid just before and after. */
 function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[] {
   const alike = payments.filter((other) => other.action.type === payment.action.type);
   const at = alike.indexOf(payment);
   return alike.slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1).filter((other) => other !== payment);
 }
 
-/** True when the previous or the next dividend is the same share of the price, and the same amount. */
+/** Returns true if the previous or the next dividend has the same amount and the same fraction of the price. */
 function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolean {
   const { action, yield: share } = payment;
   const alike = payments.filter((other) => other.action.type === payment.action.type);
@@ -203,11 +205,11 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     const [first, second] = [payments[i - 1]!, payments[i]!];
     if (gaps[i]! > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second)) continue;
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
-    // Some names pay every week, and a price that falls twice was paid out of twice.
+    // Some securities pay every week. If the price fell twice, both dividends were paid.
     const others = gaps.filter((_, j) => j > 0 && j !== i);
     const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > upperMedian(others);
     if (isUsual || [first, second].every((payment) => logOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
-    // The one on whose day the price fell as it should is kept.
+    // Keeps the dividend on whose date the price fell by the expected amount.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
     const wrong = misses[0]! >= misses[1]! ? first : second;
     const other = wrong === first ? second : first;

@@ -5,33 +5,33 @@ import type { Doubt, Repair } from './doubt.js';
 import { rowOf } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
-/** Moves smaller than this are left to the market. */
+/** Smaller moves are assumed to be real. */
 const MOVE_MIN = 0.25;
 /** Moves below this number of standard deviations are ordinary as well. */
 const SIGMAS_MIN = 8;
 /** A move with no action and no other explanation is reported from this size on. */
 const JUMP_MIN = 0.5;
-/** Bars within which a wrong print is followed by a right one. */
+/** Maximum number of bars before a wrong print is followed by a correct one. */
 const RETURN_BARS = 5;
-/** Part of its way (in logs) that a wrong print goes back in one bar; a real fall recovers by and by. */
+/** Fraction of the move (in logs) that reverses in one bar after a wrong print. A real fall recovers gradually. */
 const RETURN_STEP = 0.6;
-/** Growths nearer to 1 than this are no split. */
+/** Growth closer to 1 than this is not a split. */
 const SPLIT_MIN = 1.2;
 /** Bars after a split within which the price does not jump back by its ratio. */
 const REVERSAL_BARS = 20;
-/** Log distance to a ratio up to which a step still counts as the split of that ratio. */
+/** Log distance from a ratio within which a step counts as the split with that ratio. */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
 /** Factors between units: pence and pounds, a decimal point that slipped. */
 const UNITS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
-/** How far a jump may be from its factor besides the day's own move. */
+/** Maximum distance of a jump from its factor, in addition to the day's own move. */
 const FACTOR_TOLERANCE = 0.06;
 
 const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 /** Fields that belong to a price: volume without a price is a separate data warning. */
 const BAR_FIELDS = [...PRICES, 'VOLUME'];
 
-/** Jumps of a price that no action explains: prints that come back, wrong units, splits that are missing. */
+/** Finds price jumps that no action explains: prints that reverse, wrong units, missing splits. */
 export function* doubtfulPrices(history: NameHistory, held: readonly string[], panels: AuditPanels): Generator<Doubt> {
   const { close, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
@@ -60,7 +60,7 @@ export function* doubtfulPrices(history: NameHistory, held: readonly string[], p
   }
 }
 
-/** Growth of each bar with the cash that actions pay on it; splits are in the returns of prices as traded already. */
+/** Returns the growth of each bar including cash of actions on it. Splits are in the returns of prices as traded. */
 function explainedGrowths({ returns, close, actions }: NameHistory, { adjustment }: AuditPanels): Float64Array {
   const growths = returns.map((move) => 1 + move);
   if (adjustment === 'total') return growths;
@@ -94,7 +94,7 @@ function barItComesBack({ returns, sigma, days }: NameHistory, b: number): numbe
   return undefined;
 }
 
-/** A print that is wrong for some bars, and right again. */
+/** Describes a print that is wrong for some bars and then correct again. */
 function print(history: NameHistory, b: number, back: number, held: readonly string[]): Doubt {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [dayText(history, b), dayText(history, back - 1)];
@@ -128,7 +128,9 @@ function print(history: NameHistory, b: number, back: number, held: readonly str
   };
 }
 
-/** The split that a growth is, when it is more probable than not and the price does not jump back by it. */
+/**
+ * Returns the split that explains a growth, if that is more probable than not and the price does not jump back by it.
+ */
 function missedSplit(
   history: NameHistory,
   b: number,
@@ -151,7 +153,7 @@ function missedSplit(
   return reading;
 }
 
-/** The action whose split a jump is, where that has another date. */
+/** Returns the action with the split of a jump, if the action has another date. */
 const dateElsewhere = ({ misdated }: NameHistory, b: number, ratio: number) =>
   [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
 
@@ -205,7 +207,7 @@ function claim(
 const recordedRatio = ({ actions }: NameHistory, b: number) =>
   actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
 
-/** The action of a split: a new one, or the one of that day with the ratio that the price shows. */
+/** Returns a new split action, or the action of that day with the ratio that the price shows. */
 function recording(history: NameHistory, b: number, ratio: number): Repair {
   const recorded = recordedRatio(history, b);
   if (recorded === undefined)
@@ -261,7 +263,7 @@ function jump(history: NameHistory, b: number, growth: number): Doubt {
 const percent = (share: number) => `${Math.round(share * 1e4) / 100} %`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;
 
-/** The factor nearest to a ratio, when it is near enough. */
+/** Returns the factor nearest to a ratio, if it is near enough. */
 function nearest(factors: readonly number[], ratio: number, tolerance: number): number | undefined {
   let best: number | undefined;
   for (const factor of factors)
@@ -269,7 +271,7 @@ function nearest(factors: readonly number[], ratio: number, tolerance: number): 
   return best !== undefined && Math.abs(ratio / best - 1) < tolerance ? best : undefined;
 }
 
-/** A price that changes its unit for good: the shorter side is taken to be the wrong one. */
+/** Describes a price whose unit changes permanently. The shorter side is assumed to be wrong. */
 function flip(history: NameHistory, b: number, unit: number, columns: readonly string[]): Doubt {
   const { identifier, close, returns, sigma } = history;
   let end = close.length;

@@ -7,7 +7,7 @@ import type { Doubt } from './doubt.js';
 
 const BY_MOVES: ReadonlySet<string> = new Set(['cash', 'ratio']);
 
-/** Terms of corporate actions that can hardly be, and currencies that nobody knows: only their source can say what is right. */
+/** Finds implausible terms of corporate actions and unknown currencies. Only their source can correct them. */
 export function doubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
   const actions = actionDoubts(content, adjustment)
     // Price moves judge the sizes of dividends and splits.

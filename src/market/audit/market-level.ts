@@ -1,11 +1,11 @@
 import type { MarketContent } from '../content/market-content.js';
 
-/** Names with a growth on a day below which their median says nothing of a market. */
+/** Minimum number of securities with a growth on a day. With fewer, their median does not represent the market. */
 const NAMES_MIN = 10;
 
 /**
- * Log level of the median name: the sum, to each day, of the median log growth of CLOSE over the names with a bar on
- * that day and on the one before. A day with fewer than ten such names adds nothing.
+ * Computes the cumulative log return of the market: the sum of the daily median log growth of CLOSE over securities
+ * with a bar on the day and on the day before. Days with fewer than ten such securities add nothing.
  * @returns [T] @cost one pass over CLOSE and a sort a day
  */
 export function marketLevel({ identifiers, dates, fields }: MarketContent): Float64Array {

@@ -4,22 +4,24 @@ import { firstAtLeast } from '#domain/numbers/search.js';
 import { select } from '#domain/numbers/select.js';
 import type { MarketContent } from '../content/market-content.js';
 
-/** The bars of one name on their own axis, and what happened between them. */
+/** Bars of one security on their own axis, with the actions between them. */
 export interface NameHistory {
   readonly identifier: string;
   readonly position: number;
   /** Rows of the store on which it has a CLOSE, [B]. */
   readonly rows: Int32Array;
-  /** Their days and closes, [B]. */
+  /** Days and closes of the bars, [B]. */
   readonly days: Int32Array;
   readonly close: Float64Array;
-  /** Close over the one before on the same share basis, less 1; NaN for the first bar. Misdated splits are left out. */
+  /** Close over previous close on the same share basis, minus 1; NaN for the first bar. Misdated splits are ignored. */
   readonly returns: Float64Array;
   /** Typical size of a return around each bar: the median of sixty around it, scaled to a standard deviation. */
   readonly sigma: Float64Array;
-  /** Bar on which each action takes effect; B when it is after the last one. */
+  /** Bar on which each action takes effect; B if it is after the last one. */
   readonly actions: readonly PlacedAction[];
-  /** Splits of prices as traded that the price makes on a near bar without an action, and not on theirs. */
+  /**
+   * Splits, in prices as traded, that the price shows on a nearby bar without an action instead of on their own bar.
+   */
   readonly misdated: ReadonlySet<PlacedAction>;
 }
 
@@ -28,12 +30,12 @@ interface PlacedAction {
   readonly action: CorporateAction;
 }
 
-/** Bars on either side that say what is usual. */
+/** Number of bars on each side that define the usual volatility. */
 const AROUND = 30;
-/** No price is quieter than this: it would make every tick a surprise. */
+/** Minimum volatility, because otherwise every tick of a quiet price would be unusual. */
 const SIGMA_MIN = 0.005;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
-/** Bars within which an action of the same ratio is the same split with another ex date. */
+/** Maximum distance in bars of an action with the same ratio that counts as the same split with another ex-date. */
 export const EX_DATE_BARS = 5;
 /** Log ratios smaller than this are lost in ordinary moves. */
 const MISDATED_MIN = Math.log(1.2);
@@ -107,8 +109,7 @@ function returnsOf(close: Float64Array, splits: readonly PlacedAction[]): Float6
 }
 
 /**
- * True when the price does not split on the bar of an action but does so, by its ratio, on a near bar without a split
- * action.
+ * Returns true if the price splits by the ratio of an action not on its bar but on a nearby bar without a split action.
  */
 function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: readonly PlacedAction[]): boolean {
   const size = Math.abs(Math.log(action.value));

@@ -21,17 +21,14 @@ const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
   ...[6, 7, 8, 12, 15, 20, 25, 30, 40, 50].map((ratio) => [1 / ratio, 0.005] as const),
 ]);
 
-/**
- * Splits without an action that a name has in a year: where no one claims to have adjusted prices, and where someone
- * does.
- */
+/** Number of unrecorded splits per security and year, by the stated adjustment of prices. */
 const UNRECORDED_A_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
 const DAYS_A_YEAR = 365.25;
 
-/** Bars before a move that say what is usual, and the fewest that do. */
+/** Number of bars before a move that define the usual volatility, and the minimum number. */
 const BARS_BEFORE = 30;
 const BARS_BEFORE_MIN = 10;
-/** Bars after a move that say whether the market was moved by it. */
+/** Number of bars after a move that show whether it was news. */
 const BARS_AFTER = 5;
 const USUAL_MIN = 0.006;
 const MEDIAN_TO_DEVIATION = 1.4826;
@@ -44,8 +41,8 @@ const FALLS = { scale: 0.3, exponent: 4 };
 const RISES = { scale: 0.24, exponent: 6 };
 
 /**
- * Log volume of the day over that before: centred on the ratio (or on 0) after a split, on four times as much after
- * news.
+ * Spread of the log volume of the day over that before: centred on the ratio (or on 0) after a split, on four times the
+ * volume after news.
  */
 const VOLUME_SPREAD = 0.4;
 const NEWS_VOLUME = { centre: 1.5, spread: 0.9 };
@@ -60,7 +57,7 @@ const SHARES_LOG_ODDS = 4;
 /** Data of the whole market that the audit uses in addition to the history of one security. */
 export interface AuditPanels {
   readonly adjustment: Adjustment;
-  /** Number of names: the width of the panels. */
+  /** Number of securities, the width of the panels. */
   readonly width: number;
   /** Log level of the median name, [T]. */
   readonly level: Float64Array;
@@ -76,18 +73,18 @@ export interface SplitReading {
   /** Log distance of the growth from the ratio, net of the market. */
   readonly distance: number;
   readonly marketMove: number;
-  /** Mean size of the next moves over the usual one; null when there are none. */
+  /** Mean size of the following moves relative to the usual size; null if there are none. */
   readonly after: number | null;
   /** Volume of the day over the median before; null where it is not known. */
   readonly volumeRatio: number | null;
-  /** True when volume or shares outstanding change with the ratio on this day. */
+  /** True if volume or shares outstanding change by the ratio on this day. */
   readonly stepsVolume: boolean;
   readonly stepsShares: boolean;
 }
 
 /**
- * The split that best explains a growth, with its probability: that of a split of some ratio, times the density of the
- * rest of the move, against the density of a real move of that size. A split is not news: the days after it are as
+ * The split that best explains a growth, with its probability: the prior probability of the ratio, times the density of
+ * the remaining move, against the density of a real move of that size. A split is not news: the days after it are as
  * quiet as the days before, and as many shares, or as much money, changes hands as before.
  * @param growth of the bar, on the share basis of its day and with the cash of recorded actions
  * @param isRecorded whether an action on the day says that there is a split of this ratio
@@ -194,7 +191,7 @@ function volumeReading(
   };
 }
 
-/** True when the number of shares outstanding is multiplied by the ratio around this bar. */
+/** Returns true if the number of shares outstanding is multiplied by the ratio near this bar. */
 function sharesFollow(
   { rows, position }: NameHistory,
   bar: number,
@@ -212,5 +209,5 @@ function sharesFollow(
   return false;
 }
 
-/** True when a step is nearer to the ratio than to 1. */
+/** Returns true if a step is nearer to the ratio than to 1. */
 const isNearer = (step: number, ratio: number) => Math.abs(Math.log(step / ratio)) < Math.abs(Math.log(step));

@@ -12,12 +12,12 @@ import { dateIn, identifierIn, type Path, type TableRows, neededIn } from './tab
 const TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
 
-/** Structural actions whose value is a ratio of shares and must be given. */
+/** Structural actions whose value is a ratio of shares and is required. */
 const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER']);
 
 /**
- * @param isOwn true when the service wrote the rows itself: rows that an earlier version accepted give warnings, not
- * errors
+ * @param isOwn true if the service wrote the rows itself. Rows that an earlier version accepted then give warnings
+ *   instead of errors.
  */
 export function createActionRows(problems: Problems, isOwn = false): TableRows<readonly CorporateAction[]> {
   const actions: CorporateAction[] = [];
@@ -28,7 +28,7 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
     const names = namedColumns('corporate_actions', label, written, problems);
     if (names === undefined) return undefined;
     let fileRow = 0;
-    /** A column of the file, -1 where it has none, and where its cell of the present row stands. */
+    /** Returns a column of the file, -1 if it is absent, and the location of its cell in the current row. */
     const at = (name: string) => {
       const column = names.indexOf(name);
       return { column, path: () => cellPath(label, fileRow, written[column] ?? name) };
@@ -122,7 +122,7 @@ function electionReader(at: (name: string) => ColumnPlace, problems: Problems) {
   };
 }
 
-/** The one order of actions: identifier, ex day, type, then whatever else distinguishes one from another. */
+/** Compares actions in their canonical order: identifier, ex-date, type, then the other terms. */
 export function compareActions(a: CorporateAction, b: CorporateAction): number {
   return (
     compareText(a.identifier, b.identifier) ||
@@ -138,8 +138,7 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
 type Merged = { readonly [K in 'identifier' | 'type' | 'exDay' | 'value' | 'related']: CorporateAction[K] | undefined };
 
 /**
- * True when an action may exchange shares for those of another security where it must: a merger may pay shares of one
- * security.
+ * Returns true if an action names another security where it requires one: a merger may pay shares of only one security.
  */
 function leadsElsewhere({ identifier, type, exDay, value, related }: Merged, path: Path, problems: Problems): boolean {
   if (type !== 'MERGER' || related === undefined || (related !== null && related !== identifier)) return true;
@@ -194,7 +193,7 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: Path, problems:
     return undefined;
   }
   if (Number.isNaN(value)) {
-    // A delisting, an acquisition or a change of ticker need not say what a share was paid.
+    // A delisting, an acquisition or a ticker change need not state the payment per share.
     if (kind === 'structural') return 0;
     problems.error({
       code: 'NOT_A_NUMBER',

@@ -3,8 +3,9 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { MarketContent } from './market-content.js';
 
 /**
- * The tables of a content as canonical JSON: the bytes that `canonicalJson` gives for rows as objects by column name,
- * so that the order of columns does not matter. Written by hand because every load hashes them.
+ * Returns the tables of a content as canonical JSON, with the bytes of `canonicalJson` for rows as objects by column
+ * name. The order of columns therefore does not matter. Not implemented by `canonicalJson` for speed, because every
+ * load hashes the tables.
  * @cost 0.1 µs a cell
  */
 export function canonicalTables({
@@ -15,7 +16,7 @@ export function canonicalTables({
   return `{"actions":${JSON.stringify(actions.map(inOrder))},"reference":${referenceJson(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
 }
 
-/** Members in code-point order; cash and those of elections where an action has them. */
+/** Members in code-point order. Cash and election terms only for actions that have them. */
 const inOrder = ({
   announcedDay,
   cash,

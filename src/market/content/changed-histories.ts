@@ -12,20 +12,20 @@ export interface ChangedBars {
   readonly first: Restatement[];
 }
 
-/** Bars of a source that are other than those held, by security. */
+/** Bars of a source that differ from the stored ones, by security. */
 export interface ChangedHistories {
-  /** Securities whose bars up to their last one held differ, and those that are not held and have bars of held days. */
+  /** Securities whose stored bars differ, and new securities that have bars on stored days. */
   readonly changed: ReadonlyMap<string, ChangedBars>;
-  /** Securities of the first kind: they have bars that are held. */
+  /** Changed securities that have stored bars. */
   readonly held: ReadonlySet<string>;
-  /** Bars of held days after the last one held of their security. */
+  /** Number of bars on stored days after the last stored bar of their security. */
   readonly late: ReadonlyMap<string, number>;
 }
 
-/** Differences of one security that are listed. */
+/** Maximum number of differences listed for one security. */
 export const DIFFERENCES_MAX = 3;
 
-/** Day of the last bar held of each security. @cost ends at the last bar of each */
+/** Returns the day of the last stored bar of each security. @cost ends at the last bar of each */
 export function lastDays({ identifiers, dates, fields }: Panels): Int32Array {
   const panels = [...fields.values()];
   return Int32Array.from(identifiers, (_, n) => {
@@ -36,9 +36,9 @@ export function lastDays({ identifiers, dates, fields }: Panels): Int32Array {
 }
 
 /**
- * Compares the bars of a source with those held, in the columns held: each security up to its last bar held, and those
- * that are not held up to the last day of the store.
- * @param until last day of bars that are taken.
+ * Compares the bars of a source with the stored ones, in the stored columns: stored securities up to their last bar,
+ * new securities up to the last day of the store.
+ * @param until last day of bars that are accepted.
  * @cost one pass over the cells of both
  */
 export function changedHistories(held: Panels, fresh: Panels, lastOf: Int32Array, until: Day): ChangedHistories {
@@ -70,7 +70,7 @@ export function changedHistories(held: Panels, fresh: Panels, lastOf: Int32Array
 
 interface Column {
   readonly identifier: string;
-  /** Column of each version, -1 where it has none; that of those held again. */
+  /** Column of each version, -1 if it is absent; `from` is the column in the stored version. */
   readonly from: number;
   readonly to: number;
   readonly n: number;
@@ -82,7 +82,10 @@ interface Field {
   readonly is: Float64Array | undefined;
 }
 
-/** Both versions on the axes of both, up to the last day held: rows begin at a cell, -1 where a version lacks the day. */
+/**
+ * Returns both versions on their combined axes, up to the last stored day. Rows begin at a cell, -1 if a version lacks
+ * the day.
+ */
 function axesOf(held: Panels, fresh: Panels) {
   const [before, after] = [held.identifiers.length, fresh.identifiers.length];
   const place = new Map(fresh.identifiers.map((identifier, n) => [identifier, n]));

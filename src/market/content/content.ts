@@ -15,27 +15,27 @@ const FORMAT = 2;
 
 /** Parts of a content whose digests are known. */
 export interface KnownDigests {
-  /** Digests of the blocks of these first days, of a content with the same identifiers and fields. */
+  /** Digests of the blocks of the first days, for a content with the same identifiers and fields. */
   readonly blocks?: KnownBlocks;
-  /** Digests that were made while the content was read; they hold if the panels are the same, not only equal. */
+  /** Digests that were computed while the content was read. Valid only if the panels are the same objects. */
   readonly made?: MadeBlocks | undefined;
   /** Digest of the same tables. */
   readonly tables?: Uint8Array;
-  /** Digests of the same tables for the blocks of these first days, from a content that begins with the same days. */
+  /** Digests of the same tables for the blocks of the first days, from a content that begins with the same days. */
   readonly history?: KnownBlocks;
 }
 
 /**
- * SHA-256 (hex) over the canonical content: equal for equal values whatever the format, the order of rows and columns
- * and the number of files they came from; different as soon as one value differs.
+ * SHA-256 (hex) over the canonical content. It is equal for equal values regardless of format, order of rows and
+ * columns, and number of files, and differs as soon as one value differs.
  */
 export async function contentHash(content: MarketContent): Promise<string> {
   return (await digestContent(content)).hash;
 }
 
 /**
- * The content hash, over the digests of blocks of days and that of the tables, and those digests.
- * @param known the digests that a content takes over from others.
+ * Computes the content hash over the digests of blocks of days and of the tables, and returns these digests.
+ * @param known digests to reuse from other contents.
  * @cost one pass over the panels of the other days, about 1.5 GB/s; other work of the thread runs between blocks.
  */
 export async function digestContent(
@@ -68,7 +68,7 @@ export async function digestContent(
   return { hash, digests: { blocks, tables, history: historyDigests(content, known.history) } };
 }
 
-/** A store without series has the digest that it had before there were any. */
+/** A store without series keeps the digest of versions that had no series. */
 function tablesDigest({ reference, actions, universes, series }: ContentTables): Uint8Array {
   const hash = createHash('sha256').update(canonicalTables({ reference, actions, universes }));
   for (const { identifier, currency, name, days, closes } of series?.values() ?? [])
@@ -99,7 +99,7 @@ export function rowsOf({ fields, reference, actions, universes, series }: Market
   return rowsByTable((table) => rows[table]);
 }
 
-/** Days of the first and the last bar; null for an empty store. */
+/** Returns the days of the first and the last bar; null for an empty store. */
 export function datesHeld({
   dates,
 }: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 
-/** Difference up to which another amount of a derived dividend is the same amount, derived from closes rounded otherwise. */
+/** Maximum difference of two amounts of a derived dividend that is due to rounding of the closes. */
 export interface DividendError {
   readonly identifier: string;
   readonly exDay: Day;

@@ -11,8 +11,8 @@ export function cumulativeRatio(actions: readonly CorporateAction[]): number {
 }
 
 /**
- * Ordinary dividends per share over the twelve calendar months that end on a day, each divided by the splits between it
- * and that day. In a store whose prices are adjusted for splits the amounts are on one basis already.
+ * Returns ordinary dividends per share over the twelve calendar months that end on a day, each divided by the splits
+ * between it and that day. If prices are adjusted for splits, the amounts are already on one basis.
  */
 export function trailingDividend(
   actions: readonly CorporateAction[],

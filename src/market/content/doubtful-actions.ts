@@ -17,18 +17,18 @@ export interface ActionDoubt {
   readonly action: CorporateAction;
   readonly code: Extract<FindingCode, 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'ACTION_WITHOUT_PRICE'>;
   readonly message: string;
-  /** The figures or dates it rests on. */
+  /** Figures or dates that support the warning. */
   readonly evidence: Readonly<Record<string, number | string>>;
 }
 
-/** Where a price is looked for. */
+/** Prices and actions by security. */
 interface Prices {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;
   readonly position: ReadonlyMap<string, number>;
-  /** Splits that are in no price before them, by name. */
+  /** Splits that earlier prices do not include, by security. */
   readonly splits: ReadonlyMap<string, readonly CorporateAction[]>;
-  /** Endings, by name. */
+  /** Endings by security. */
   readonly endings: ReadonlyMap<string, readonly CorporateAction[]>;
 }
 
@@ -39,11 +39,11 @@ interface Close {
 
 /**
  * Warns of actions that can be applied but are implausible: two endings or splits of one security on one day, an
- * announcement after the ex-date or election date, an ending before the last bar, cash of at least the close before, a
- * subscription price above it, a final price far from it, a split that no close shows, shares of a security without a
+ * announcement after the ex-date or election date, an ending before the last bar, cash of at least the previous close,
+ * a subscription price above it, a final price far from it, a split that no close shows, shares of a security without a
  * price.
- * @param adjustment prices with dividends in them say nothing of the size of one
- * @cost O(1) an action but for the sessions that its name has no bar on
+ * @param adjustment prices that include dividends do not show their size
+ * @cost O(1) an action, plus the sessions on which its security has no bar
  */
 export function actionDoubts(content: MarketContent, adjustment: Adjustment): ActionDoubt[] {
   const { identifiers, actions } = content;
@@ -90,7 +90,7 @@ interface LaterDate {
   readonly words: (date: string) => string;
 }
 
-/** An action whose announcement comes behind what it announces. */
+/** Reports an action whose announcement is after the announced event. */
 function announcedBehind(action: CorporateAction, { day, member, words }: LaterDate): ActionDoubt | undefined {
   const { announcedDay } = action;
   if (announcedDay === null || day === undefined || announcedDay <= day) return undefined;
@@ -106,7 +106,7 @@ function announcedBehind(action: CorporateAction, { day, member, words }: LaterD
 /** Actions that end a name for whoever holds it. */
 const ENDS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
-/** Sessions that are looked at for a name that trades on: one that comes back later is another matter. */
+/** Number of sessions that are searched for later bars. A security that returns later is a different case. */
 const TRADED_ON_SESSIONS = 20;
 
 function endDoubt(action: CorporateAction, { content, position }: Prices): ActionDoubt | undefined {
@@ -155,7 +155,7 @@ function sizeDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undef
   };
 }
 
-/** A split of prices that are as they were traded, on whose day they go on as if there were none. */
+/** Reports a split of prices as traded if the price does not change by it on its day. */
 function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
   const { identifier, exDay, value } = action;
   if (prices.adjustment !== 'none' || !isSplit(action)) return undefined;
@@ -177,7 +177,10 @@ function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | unde
 /** A change of the close up to which it is none that a split makes. */
 const UNMOVED_MAX = 0.2;
 
-/** Endings of one name on one day of which one alone can be applied. Of an offer a holder elects cash or shares. */
+/**
+ * Reports endings of one security on one day of which only one can be applied. In an offer, a holder chooses between
+ * cash and shares.
+ */
 function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoubt | undefined {
   const { identifier, exDay } = action;
   if (!ENDINGS.has(action.type)) return undefined;
@@ -194,7 +197,9 @@ function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoub
   };
 }
 
-/** Splits of one name on one day: a ratio that was corrected rather than two splits, and yet all are applied. */
+/**
+ * Reports several splits of one security on one day. They are probably corrections of one ratio, but all are applied.
+ */
 function splitsDoubt(action: CorporateAction, { splits }: Prices): ActionDoubt | undefined {
   const { identifier, exDay, type } = action;
   if (type !== 'SPLIT') return undefined;
@@ -213,10 +218,13 @@ function splitsDoubt(action: CorporateAction, { splits }: Prices): ActionDoubt |
 const isElective = ({ electionDay, electionDefault }: CorporateAction) =>
   electionDay !== undefined || electionDefault !== undefined;
 
-/** In the order in which an ending of the one type is applied before one of another. */
+/** Order in which endings of one day are applied, by type. */
 const APPLIED: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
 
-/** The ending of a day that is applied: one that says what a share brings first; of one type the last of the table. */
+/**
+ * Returns the ending of a day that is applied: preferably one that states the payment; of several with one type, the
+ * last in the table.
+ */
 function appliedOf(endings: readonly CorporateAction[]): CorporateAction | undefined {
   const telling = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
   return APPLIED.flatMap(
@@ -237,7 +245,7 @@ function termsOf({ type, value, related, cash }: CorporateAction): string {
 
 const DOUBTS = [conflictDoubt, splitsDoubt, datesDoubt, electionDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
 
-/** Actions that give shares of another name. */
+/** Actions that pay shares of another security. */
 const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 
 function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
@@ -267,7 +275,7 @@ function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | un
   };
 }
 
-/** First close of a security on a day or soon after it; undefined when there is none. */
+/** Returns the first close of a security on a day or soon after it; undefined if there is none. */
 function closeFrom(identifier: string, day: Day, { content, position }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);
@@ -281,7 +289,7 @@ function closeFrom(identifier: string, day: Day, { content, position }: Prices):
   return undefined;
 }
 
-/** Last close of a security before a day, on the share basis of that day; undefined when there is none. */
+/** Returns the last close of a security before a day, on the share basis of that day; undefined if there is none. */
 function closeBefore(identifier: string, day: Day, { content, position, splits }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);

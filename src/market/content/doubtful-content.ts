@@ -16,7 +16,7 @@ export interface DoubtTerms {
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
   readonly calendars: {
-    /** Of those of the stored indices. */
+    /** Codes of the calendars of the stored indices. */
     readonly codes: readonly string[];
     /** Opens the calendars of the service. */
     readonly open: () => Calendars;
@@ -24,9 +24,9 @@ export interface DoubtTerms {
 }
 
 /**
- * Returns all warnings about a whole market, with the problems found before: every check of a store that is read,
- * refreshed or repaired. Partial dates are listed however many other warnings there are.
- * @returns findings in served order
+ * Returns all warnings about a whole market, including problems found earlier. A store is checked in this way when it
+ * is read, refreshed or repaired. Partial dates are always listed, even if there are many other warnings.
+ * @returns findings in the order of responses
  * @cost a few passes over CLOSE
  */
 export function doubtsOf(content: MarketContent, terms: DoubtTerms, problems: Problems): Finding[] {

@@ -21,7 +21,7 @@ interface ElectionCells {
 
 const DIVIDENDS: ReadonlySet<ActionType> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND']);
 
-/** The election of an action, empty where it has none; undefined where a cell of it is wrong. */
+/** Returns the election terms of an action, empty if it has none; undefined if one of its cells is invalid. */
 export function electionIn(
   type: ActionType,
   { ratio, date, byDefault }: ElectionCells,

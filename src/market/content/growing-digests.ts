@@ -5,11 +5,14 @@ import { BLOCK_DAYS, blockDigests, type MadeBlocks } from '../panels/day-blocks.
 import type { DayFollower } from '../threads/scatter-rows.js';
 
 /**
- * Digests of blocks of days, computed as the days are completed: in a separate thread where the panels are large and in
- * shared memory, else at once, while they are in the processor's cache.
+ * Digests of blocks of days, computed as days are completed. Large panels in shared memory use a separate thread;
+ * others are hashed at once, while they are in the processor's cache.
  */
 export interface GrowingDigests extends Required<DayFollower> {
-  /** Digests of the blocks that were completed since the last `begin`, as far as they could be made; undefined before it. */
+  /**
+   * Returns the digests of blocks completed since the last `begin`, as far as available; undefined before the first
+   * `begin`.
+   */
   made(): Promise<MadeBlocks | undefined>;
   /** Ends the thread. */
   end(): Promise<void>;
@@ -21,7 +24,7 @@ export function createGrowingDigests(): GrowingDigests {
   let digests = new Map<number, Uint8Array>();
   let digestOf: ((block: number) => Uint8Array) | undefined;
   let thread: Worker | undefined;
-  /** Of panels, and of blocks that the thread has not answered. */
+  /** Number of the current panels, and number of blocks that the thread has not answered. */
   let [turn, awaited] = [0, 0];
   let onSettled = () => {};
 
@@ -79,7 +82,7 @@ export function createGrowingDigests(): GrowingDigests {
   };
 }
 
-/** True when panels are large enough for a separate thread and in memory that it can read. */
+/** Returns true if panels are large enough for a separate thread and in memory that it can read. */
 function isShared({ identifiers, dates, fields }: Panels): boolean {
   const shape = { identifiers: identifiers.length, dates: dates.length, fields: fields.size };
   return (

@@ -9,7 +9,7 @@ import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks
  * that begins or ends.
  */
 interface Fact {
-  /** -Infinity for what has always held. */
+  /** -Infinity for a statement that has always applied. */
   readonly day: number;
   readonly text: string;
 }
@@ -18,9 +18,9 @@ type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' |
 
 /**
  * SHA-256 for each block of days over the statements of the tables about its days: two stores with equal digests up to
- * a block have equal statements about every day up to its end. Memberships never overlap, so their beginnings and ends
+ * a block have equal statements about every day up to its end. Memberships never overlap, so their start and end dates
  * up to a day describe them completely.
- * @param known digests that are taken over.
+ * @param known digests to reuse.
  * @cost O(rows of the tables)
  */
 export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
@@ -44,7 +44,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
   return digests;
 }
 
-/** SHA-256 over the statements of the tables about a span of days, which may be open at its beginning. */
+/** Adds the values of series within a span, each with the properties of its series. */
 export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
   const hash = createHash('sha256');
   for (const { text } of factsOf(tables, span)) hash.update(text);
@@ -70,12 +70,12 @@ interface Span {
   readonly to: number;
 }
 
-/** In the order of the tables, which is that of identifiers and then of days. */
+/** Yields facts in the order of the tables: by identifier, then by day. */
 function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {
     const { identifier, type, value, exDay, payDay, announcedDay, related, subscriptionPrice } = action;
-    // A paid action was announced before: both states give the same figures.
+    // A paid action was announced earlier. Both states give the same figures.
     const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];

@@ -12,14 +12,14 @@ import type { Restatement, RowCounts } from './restatements.js';
 import { areRestated, splitRestatement, type SplitRestatement } from './split-restatement.js';
 import { compareTables } from './table-changes.js';
 
-/** A security whose history the source has changed: everything of it stays as it is held. */
+/** Security whose history the source has changed. All its stored data is kept. */
 export interface Rejection {
   readonly identifier: string;
-  /** Bars of its history, or of held days where it is not held. */
+  /** Number of bars in its history; for a new security, on stored days. */
   readonly bars: RowCounts;
   /** Actions of its history. */
   readonly actions: RowCounts;
-  /** Later bars that are not taken. */
+  /** Number of later bars that are not accepted. */
   readonly heldBack: number;
   /** The first differences. */
   readonly first: readonly Restatement[];
@@ -28,19 +28,19 @@ export interface Rejection {
 /** Decision of a refresh about each security; securities in neither map keep their history and gain later bars. */
 export interface Judgement {
   readonly rejected: ReadonlyMap<string, Rejection>;
-  /** Securities of which everything is taken. */
+  /** Securities of which all data of the source is accepted. */
   readonly restated: ReadonlyMap<string, SplitRestatement>;
   /** Actions of all securities after the refresh. */
   readonly actions: readonly CorporateAction[];
-  /** Bars of held days that are taken: after the last one held of their security. */
+  /** Number of accepted bars on stored days after the last stored bar of their security. */
   readonly late: number;
-  /** Day of the last bar held, by position of the security. */
+  /** Day of the last stored bar, by position of the security. */
   readonly lastOf: Int32Array;
 }
 
 export interface JudgeOptions {
   readonly until: Day | null;
-  /** True when the source delivered all bars. */
+  /** True if the source delivered all bars. */
   readonly isWhole: boolean;
   readonly adjustment: Adjustment;
   readonly dividendErrors: readonly DividendError[];
@@ -50,7 +50,7 @@ export interface JudgeOptions {
  * Decides on each security as a whole, its bars and its corporate actions: changed history is rejected unless a split
  * explains it.
  * @param actions of the source.
- * @cost one pass over the cells of both where all bars came, and a comparison of the actions
+ * @cost one pass over the cells of both if all bars were delivered, and a comparison of the actions
  */
 export function judgeSecurities(
   held: MarketContent,
@@ -99,12 +99,15 @@ interface ActionLists {
   of(identifier: string): { readonly held: readonly CorporateAction[]; readonly fresh: readonly CorporateAction[] };
   /** Difference up to which two amounts of a derived dividend are one. */
   errorOf(action: CorporateAction): number;
-  /** Securities whose actions of their history are others. */
+  /** Securities with changed actions in their history. */
   readonly changed: ReadonlyMap<string, ChangedActions>;
   taken(rejected: ReadonlyMap<string, unknown>, restated: ReadonlyMap<string, unknown>): readonly CorporateAction[];
 }
 
-/** The actions of each security in both versions. Derived dividends that differ by rounding are those held. */
+/**
+ * Returns the actions of each security in both versions. Derived dividends that differ only by rounding keep their
+ * stored amount.
+ */
 function actionLists(
   held: MarketContent,
   actions: readonly CorporateAction[],
@@ -154,7 +157,7 @@ function group(actions: readonly CorporateAction[]): Map<string, CorporateAction
 const isSameList = (one: readonly CorporateAction[], other: readonly CorporateAction[]): boolean =>
   one.length === other.length && one.every((action, i) => canonicalJson(action) === canonicalJson(other[i]));
 
-/** The dividend held of a day whose amount differs by no more than an error. */
+/** Returns the stored dividend of a day whose amount differs by at most the rounding error. */
 function twinOf(action: CorporateAction, held: readonly CorporateAction[], error: number): CorporateAction | undefined {
   if (error === 0) return undefined;
   return held.find(
@@ -163,7 +166,7 @@ function twinOf(action: CorporateAction, held: readonly CorporateAction[], error
   );
 }
 
-/** The differences in the actions of a history; undefined where there are none. */
+/** Returns the differences in the actions of a history; undefined if there are none. */
 function changesOf(
   identifier: string,
   [was, is]: readonly [readonly CorporateAction[], readonly CorporateAction[]],

@@ -8,8 +8,8 @@ import { historyDigest, historyDigests } from './history.js';
 import { axesOf, type PrefixMark } from './prefix.js';
 
 /**
- * The marks that a market would have on a day without the names whose first bar is later: without what its tables say
- * of them, and with it. None where every name has a bar by then.
+ * Returns the marks that a market would have on a day without the securities whose first bar is later: one without the
+ * table rows of these securities, and one with them. Returns none if every security has a bar by then.
  * @cost a pass over the panels up to the day; other work of the thread runs between blocks
  */
 export async function marksWithoutLater(market: MarketData, day: Day): Promise<readonly PrefixMark[]> {
@@ -70,7 +70,7 @@ function digestOf(
   return blockDigests({ identifiers: names, dates: dates.subarray(from, to), fields: new Map(taken) })(0);
 }
 
-/** The tables of a market as they are without some names. */
+/** Returns the tables of a market without some securities. */
 function withoutNames(market: MarketData, names: ReadonlySet<string>): MarketData {
   const { reference, actions, universes } = market;
   const isOther = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);

@@ -4,27 +4,31 @@ import { dirname, join } from 'node:path';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import { syncFolder } from './write-market.js';
 
-/** Name of the mark by which the engine knows a folder as one it made; a name with a dot is never read as data. */
+/**
+ * Name of the file that marks a folder as created by the engine. Files whose name begins with a dot are never read as
+ * data.
+ */
 const MARK = '.divisor-store.json';
 const TRASH = '.trash-';
-/** A folder without its mark yet. */
+/** Prefix of a folder that has no mark yet. */
 const DRAFT = '.draft-';
 
-/** Folders that the engine makes for stores, below one folder of its home. */
+/** Folders that the engine creates for stores, in one folder of its home. */
 export interface ManagedFolders {
-  /** A new marked folder for a version of a store; an older version stays where it is. */
+  /** Creates a marked folder for a version of a store. Folders of older versions remain. */
   create(datasetId: string): Promise<string>;
-  /** A marked folder of this name with the files of another machine; where it is there already, nothing is fetched. */
+  /** Creates a marked folder with this name and the files of another machine. Nothing is fetched if it exists. */
   receive(name: string, datasetId: string, fetch: (draft: string) => Promise<void>): Promise<void>;
-  /** Removes a folder that carries the mark of the store, and nothing else. @returns whether it did */
+  /** Removes a folder with the mark of the store, and no other. @returns true if it was removed */
   remove(folder: string, datasetId: string): Promise<boolean>;
   /**
-   * Removes the folder of work that failed, unless its document may be on disk all the same: whether a failed commit
-   * is, is not known before the next start, which removes what no store names. Never rejects.
+   * Removes the folder of work that failed, unless its document may be on disk: whether a failed commit is on disk is
+   * unknown until the next start, which removes unreferenced folders. Never rejects.
    */
   discardFailed(folder: string, datasetId: string, failure: unknown): Promise<void>;
   /**
-   * At start: removes every marked folder that no store names, as a crash leaves them, but for those made here since.
+   * Removes, at start, every marked folder that no store refers to, as left by a crash, except folders created by this
+   * process.
    */
   sweep(named: ReadonlySet<string>): Promise<void>;
 }
@@ -96,7 +100,7 @@ export function createManagedFolders(root: string): ManagedFolders {
   };
 }
 
-/** The store a folder was made for, undefined when the engine did not make it. */
+/** Returns the store for which a folder was created; undefined if the engine did not create it. */
 async function markedFor(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, MARK), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;

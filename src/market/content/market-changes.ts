@@ -108,7 +108,7 @@ function sideOf(panels: Panels, identifiers: readonly string[], names: readonly 
   };
 }
 
-/** True when any field has a value in a cell; false when there is no such cell. */
+/** Returns true if any field has a value in a cell; false if there is no such cell. */
 export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: number): boolean {
   if (cell < 0) return false;
   for (let f = 0; f < panels.length; f++) {
@@ -118,7 +118,7 @@ export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: nu
   return false;
 }
 
-/** Columns of one version that have values on days up to one, and that another version does not have. */
+/** Returns columns of one version that have values up to a day and that another version lacks. */
 export function newColumns(before: Panels, after: Panels, to: Day): string[] {
   const rows = after.dates.reduce((count, day) => (day <= to ? count + 1 : count), 0);
   return [...after.fields]

@@ -2,12 +2,12 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { SeriesTable } from '#domain/market/series.js';
 import type { Panels } from '../panels/panels.js';
 
-/** The values of a store, whatever it is called and wherever they came from. */
+/** Values of a store, independent of its name and source. */
 export interface MarketContent extends Panels {
   readonly reference: ReferenceTable;
   readonly actions: readonly CorporateAction[];
   readonly universes: readonly Membership[];
-  /** Absent where there are none. */
+  /** Absent if there are none. */
   readonly series?: SeriesTable;
 }
 

@@ -2,14 +2,14 @@ import { formatDay, weekdayOf, type Day } from '#domain/time/days.js';
 import type { Problems } from '../tables/problems.js';
 import { GAP_SESSIONS_MAX } from './market-warnings.js';
 
-/** Days of a week, and those of them on which markets trade. */
+/** Days per week, and trading days per week. */
 const WEEK = 7;
 const WEEKDAYS = 5;
 
 /**
  * Warns of gaps in a whole market: more than ten weekdays in a row without any bar (GAP_LONG). The history of a single
- * security cannot show them, as the sessions are the dates of the store. A market whose dates are mostly that far apart
- * (monthly closes) has none.
+ * security cannot show them, because the sessions are the dates of the store. A market whose dates are usually that far
+ * apart (monthly closes) has no gaps.
  * @param dates of the store, ascending
  * @cost O(dates)
  */

@@ -5,7 +5,7 @@ import type { Problems } from '../tables/problems.js';
 /** Rows of the market dataset: more of them are no market. */
 export const ROWS_MAX = 200_000_000;
 
-/** Identifiers of one store: twice the largest universe a client may name. */
+/** Maximum number of identifiers of one store: twice the largest universe that a client may request. */
 export const IDENTIFIERS_MAX = 50_000;
 
 /** Rows of the dataset series: a thousand of them over twenty years of days. */
@@ -27,7 +27,7 @@ export class RowsFault extends Error {
   override readonly name = 'RowsFault';
 }
 
-/** Reports a finding and returns true when a market of this shape exceeds the limits of a store. */
+/** Reports a finding and returns true if a market of this shape exceeds the limits of a store. */
 export function refuseSize(
   shape: { readonly dates: number; readonly identifiers: number; readonly fields: number },
   problems: Problems,

@@ -22,11 +22,11 @@ export interface MarketFile {
   readonly dateColumn: number;
   /** Field position per column, -1 for the keys and for columns that are not read. */
   readonly fieldOf: Int32Array;
-  /** Code of the identifier of all rows, where no column says it. */
+  /** Code of the identifier of all rows, if no column contains it. */
   readonly code?: number | undefined;
-  /** True when numbers have unusual formats and are read as text. */
+  /** True if numbers have unusual formats and are read as text. */
   readonly hasOwnNumbers?: boolean;
-  /** True when a row holds several securities: `addCells` splits it. */
+  /** True if a row contains several securities, which `addCells` splits. */
   readonly isWide?: boolean;
 }
 
@@ -36,12 +36,12 @@ export interface MarketFile {
  */
 export interface MarketRows {
   /**
-   * Begins a file; undefined, with a finding, when its columns are not those of a market dataset.
+   * Begins a file; returns undefined, with a finding, if its columns are not those of a market dataset.
    * @param table name of the file, sheet or table in its source. Default: the last part of the label.
    * @param heading rows above its header
    */
   beginFile(label: string, written: readonly string[], table?: string, heading?: Heading): MarketFile | undefined;
-  /** Begins a row under its keys; undefined keys are those that were refused, and the row is only counted. */
+  /** Begins a row with its keys. A row with an undefined key, which was refused, is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
   /** Sets a number of the current row. */
   setNumber(file: MarketFile, column: number, value: number): void;
@@ -57,13 +57,13 @@ export interface MarketRows {
   /** Day of the next row; undefined, with a finding, when the cell is not a day. */
   dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined;
   readonly rows: number;
-  /** Identifiers of the rows so far. */
+  /** Returns the identifiers of the rows so far. */
   names(): readonly string[];
-  /** The panels of all rows; undefined when something was wrong. */
+  /** Returns the panels of all rows; undefined after an error. */
   toPanels(): Panels | undefined;
 }
 
-/** Rows of files whose columns have their names already. */
+/** Reader of rows whose columns already have their final names. */
 export interface NamedMarketRows extends MarketRows {
   /** Begins a file. @param names of its columns, '' for one that is not read. */
   openFile(file: Pick<MarketFile, 'label' | 'written'>, names: readonly string[]): MarketFile;
@@ -73,7 +73,7 @@ export interface NamedMarketRows extends MarketRows {
 
 /** Properties of all rows, known before the first is read. */
 export interface MarketRowsOptions {
-  /** The rows are some of a source's: there may be none. */
+  /** True if the rows are only a part of a source, which may be empty. */
   readonly isPart?: boolean;
   readonly rowsMax?: number;
   readonly onDuplicate?: OnDuplicate;
@@ -81,7 +81,7 @@ export interface MarketRowsOptions {
   readonly isJoined?: boolean;
 }
 
-/** @throws RowsFault at the first block of rows that begins beyond `rowsMax` */
+/** @throws RowsFault at the first block of rows that begins after `rowsMax` */
 export function createMarketRows(
   problems: Problems,
   { isPart = false, rowsMax = ROWS_MAX, onDuplicate = 'refuse', isJoined = false }: MarketRowsOptions = {},
@@ -239,7 +239,7 @@ export function createMarketRows(
     const dates = distinctDays(codeBlocks, dayBlocks, rows);
     const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
     if (refuseSize(shape, problems)) return undefined;
-    // Of rows that are refused, those that stand twice are reported all the same, and whether they differ.
+    // Duplicates among refused rows are reported as well, including whether they differ.
     const panels =
       isSound || onDuplicate === 'identical'
         ? fields.map(() => emptyPanel(shape.dates * shape.identifiers, shape.fields))

@@ -4,7 +4,7 @@ import { firstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
-/** A growth further from 1 than this, without an action that explains it, gives a warning. */
+/** Growth that differs from 1 by more than this, without an action that explains it, gives a warning. */
 export const JUMP_MAX = 0.5;
 
 /**
@@ -21,10 +21,10 @@ export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION',
 
 /**
  * Reports suspect data in a market without refusing it. Sessions are the dates of the store; a bar is a CLOSE.
- * PRICE_JUMP: the growth from bar to bar moves by more than a half, and no action took effect in between. GAP_LONG:
- * more than ten sessions without a bar inside a history. STALE_TAIL: more than ten at its end, without an action that
- * ends it. ACTION_WITHOUT_PRICE: the security has no bar on the session on which an action takes effect; endings need
- * only a history.
+ * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, and no action took effect in between.
+ * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: more than ten sessions without a bar at
+ * its end, and no action that ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on which
+ * an action takes effect; endings need only a history.
  * @cost one pass over CLOSE.
  */
 export function warnOfMarket(content: MarketContent, problems: Problems): void {
@@ -34,7 +34,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const lastBar = new Int32Array(assets).fill(-1);
   const lastClose = new Float64Array(assets);
   const judge = barJudge(content, problems);
-  /** Two facts: every security has a bar on the day before, and the last known bars are older than that. */
+  /** States that every security has a bar on the previous day, and that the last known bars are older. */
   let [isWhole, isBehind] = [false, false];
   const catchUp = (t: number): void => {
     if (!isBehind) return;
@@ -69,7 +69,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   warnOfActions(content, lastBar, problems);
 }
 
-/** True when each close of a row exists, as does the close of the row before, and has grown by an ordinary amount. */
+/** Returns true if all closes of a row and of the row before exist, and all growths are ordinary. */
 function areOrdinary(close: Float64Array, row: number, assets: number): boolean {
   for (let cell = row; cell < row + assets; cell++) {
     const price = close[cell]!;
@@ -85,7 +85,7 @@ interface Bar {
   readonly price: number;
 }
 
-/** Reports a bar that follows another in a way that is out of the ordinary. */
+/** Returns a function that reports unusual bars, given the previous bar. */
 function barJudge(content: MarketContent, problems: Problems): (bar: Bar, before: number, last: number) => void {
   const { identifiers, dates } = content;
   const actions = actionSessions(content);
@@ -153,7 +153,7 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
   }
 }
 
-/** Sessions on which actions take effect, ascending, by position of the name. */
+/** Returns the sessions on which actions take effect, ascending, by position of the security. */
 function actionSessions({ identifiers, dates, actions }: MarketContent): Map<number, number[]> {
   const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
   const sessions = new Map<number, number[]>();

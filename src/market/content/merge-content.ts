@@ -18,9 +18,9 @@ import type { Problems } from '../tables/problems.js';
 import { compareMemberships } from './universe-rows.js';
 
 /**
- * One content with what is in either. What both hold must be equal: a value that would be changed is reported and
- * nothing is merged. A membership that is still open may be ended by the addition.
- * @returns undefined, with a finding, when the two contradict each other.
+ * Merges two contents. Values present in both must be equal: a value that would change is reported and nothing is
+ * merged. The addition may end an open membership.
+ * @returns undefined, with a finding, if the two contradict each other.
  */
 export function mergeContents(
   held: MarketContent,
@@ -174,7 +174,10 @@ function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: P
   return { columns, rows: new Map([...rows].toSorted(([a], [b]) => compareText(a, b))) };
 }
 
-/** Actions of both. One that says other of a held one than that it was paid is refused: both would count. */
+/**
+ * Merges actions. An action that changes a stored one in any way other than its payment is refused, because both would
+ * count.
+ */
 function mergeActions(
   held: readonly CorporateAction[],
   added: readonly CorporateAction[],

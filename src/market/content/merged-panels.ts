@@ -4,8 +4,8 @@ import { growablePanel, withoutEmptyLines, type Panels } from '../panels/panels.
 import type { Judgement } from './judged-securities.js';
 
 /**
- * Panels in which bars of held days are not all those held: each security is that of the source where it was restated,
- * that of the store where it is rejected, and else the bars held with the later ones of the source behind them.
+ * Returns panels whose bars on stored days may change. A restated security takes the bars of the source; a rejected one
+ * keeps the stored bars; others have the stored bars followed by the later bars of the source.
  * @cost one pass over the cells of both, and a copy
  */
 export function mergedPanels(held: Panels, fresh: Panels, judgement: Judgement, until: Day | null): Panels {
@@ -53,7 +53,7 @@ function placesOf(days: Int32Array, others: Int32Array): Int32Array {
   return Int32Array.from(days, (day) => place.get(day) ?? -1);
 }
 
-/** The columns of a security, and the days after one up to another that are those of the source. */
+/** Columns of a security, and the range of days taken from the source. */
 interface Span {
   readonly n: number;
   readonly m: number;

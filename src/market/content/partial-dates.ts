@@ -6,15 +6,15 @@ import type { MarketContent } from './market-content.js';
 import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
 
 /**
- * Share of the securities expected on a date without a bar from which the date is suspect. A halt, a suspension or a
- * stale quote of single securities stays below it; a partial delivery of a vendor does not.
+ * Share of the expected securities without a bar above which a date is suspect. Halts, suspensions or stale quotes of
+ * single securities stay below it; a partial delivery of a vendor does not.
  */
 const PARTIAL_SHARE = 0.1;
 
-/** A single name without a bar is a halt, however few names there are. */
+/** Minimum number of securities without a bar. A single one may be halted, even in a small market. */
 const PARTIAL_NAMES_MIN = 2;
 
-/** Dates that have a finding each, the latest of them; earlier ones share one. */
+/** Number of dates with their own finding, the latest ones. Earlier dates share one finding. */
 const DATES_MAX = 5;
 
 /** Names in the places of a finding, and in its sentence. */
@@ -28,13 +28,13 @@ interface PartialDate {
 }
 
 /**
- * Dates of a market on which only some of its securities have a bar: PARTIAL_DATE. A security is expected on a date
- * when it has a bar on one of the ten dates before and did not end since: inside a history it has a later bar, at the
- * end no action ends it. It is not expected where the calendar of its EXCHANGE has no session or, without an exchange,
- * where one of the calendars of the stored indices has none. Two securities and a tenth of those expected make a date
- * partial.
+ * Returns dates on which only some securities have a bar: PARTIAL_DATE. A security is expected on a date if it has a
+ * bar on one of the ten dates before and did not end since: inside its history it has a later bar; at the end no action
+ * ends it. It is not expected if the calendar of its EXCHANGE has no session or, without an exchange, if one of the
+ * calendars of the stored indices has none. A date is partial if at least two securities and a tenth of the expected
+ * ones are missing.
  * @param codes of the calendars of the stored indices
- * @param open opens the calendars of the service; called once, and only where any calendar is in use
+ * @param open opens the calendars of the service; called once, and only if any calendar is in use
  * @returns warnings, the latest dates first
  * @cost two passes over CLOSE
  */
@@ -49,7 +49,7 @@ export function partialDates(
   const isClosed = closedOn(content, codes, once(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const results: PartialDate[] = [];
-  /** True when every security has a bar on the day before, which `lastBar` does not record. */
+  /** True if every security has a bar on the previous day, which `lastBar` does not record. */
   let isBehind = false;
   for (let t = 0; t < dates.length; t++) {
     const row = t * assets;
@@ -80,17 +80,19 @@ export function partialDates(
   return findingsOf(results.toReversed());
 }
 
-/** True when the number of expected securities without a bar makes a date suspect. */
+/** Returns true if the number of expected securities without a bar makes a date suspect. */
 export const isPartial = (missing: number, expected: number): boolean =>
   missing >= PARTIAL_NAMES_MIN && missing >= PARTIAL_SHARE * expected;
 
-/** True when a row has no gap. */
+/** Returns true if a row has no gap. */
 function isWhole(close: Float64Array, row: number, assets: number): boolean {
   for (let cell = row; cell < row + assets; cell++) if (close[cell] !== close[cell]) return false;
   return true;
 }
 
-/** Last date on which a name is expected: that of its last bar, or of the store when it may come back. */
+/**
+ * Returns the last date on which a security is expected: its last bar, or the last date of the store if it may return.
+ */
 function lastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
   const assets = identifiers.length;
   const last = new Int32Array(assets).fill(-1);
@@ -114,7 +116,7 @@ function lastExpected({ identifiers, dates, actions }: MarketContent, close: Flo
   });
 }
 
-/** True when calendars show that a security does not trade on a day. */
+/** Returns a function that is true if calendars show that a security does not trade on a day. */
 function closedOn(
   { identifiers, reference: { columns, rows } }: MarketContent,
   codes: readonly string[],

@@ -14,16 +14,16 @@ import { historyDigest } from './history.js';
 export interface MarketPrefix {
   readonly day: Day;
   readonly adjustment: Adjustment;
-  /** That the store declares; null where it declares none. */
+  /** Currency that the store declares; null if it declares none. */
   readonly currency: string | null;
   /** SHA-256 (hex) over identifiers and names of fields. */
   readonly axes: string;
   /** Days with any bar up to the day. */
   readonly rows: number;
-  /** Digests of the whole blocks of days among them, of the panels and of the tables. */
+  /** Digests of the complete blocks of days, of panels and of tables. */
   readonly blocks: Uint8Array;
   readonly history: Uint8Array;
-  /** SHA-256 of the days after the last whole block, of the panels and of the tables. */
+  /** SHA-256 of the days after the last complete block, of panels and of tables. */
   readonly rest: Uint8Array;
   readonly restHistory: Uint8Array;
 }
@@ -33,13 +33,13 @@ export function settledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): numb
   return lastWholeDay(dates, day) ?? -Infinity;
 }
 
-/** Last day of the last whole block of days up to a day. */
+/** Returns the last day of the last complete block up to a day. */
 function lastWholeDay(dates: Int32Array, day: Day): number | undefined {
   return dates[wholeBlocks(lastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
 }
 
 /**
- * The prefix of a market up to a day: markets with equal prefixes are equal up to that day, bit for bit.
+ * Returns the prefix of a market up to a day. Markets with equal prefixes are equal up to that day, bit for bit.
  * @param digests of the whole market.
  * @cost a pass over fewer than 64 days and over the tables, once for the runs of a market that end on the same day
  */
@@ -60,7 +60,7 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
 /** The hashed parts of the market itself. */
 type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
 
-/** Days whose hashes are kept: a run that is extended asks for the day it ended on and for the one it ends on then. */
+/** Maximum number of days whose hashes are cached. Extending a run needs the day on which it ended and its new end. */
 const DAYS_MAX = 4;
 
 /** Prefixes of the days requested last. */
@@ -104,7 +104,7 @@ export interface PrefixMark {
   readonly day: Day;
   readonly axes: string;
   readonly rows: number;
-  /** SHA-256 (hex) over the digests of the prefix, whatever the price basis is said to be. */
+  /** SHA-256 (hex) over the digests of the prefix, independent of the declared price basis. */
   readonly hash: string;
 }
 
@@ -136,8 +136,9 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * True when reference values that take effect after a day could change results before it: a security without earlier
- * values is no longer treated as an exchange rate, and a currency in which nothing traded becomes part of a pair.
+ * Returns true if reference values that take effect after a day could change results before it: a security without
+ * earlier values is no longer treated as an exchange rate, and a currency in which nothing traded becomes part of a
+ * pair.
  */
 export function reachesBack({ reference: { columns, rows } }: MarketData, day: Day): boolean {
   const place = columns.indexOf('CURRENCY');

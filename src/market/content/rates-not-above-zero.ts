@@ -5,9 +5,9 @@ import type { SeriesTable } from '#domain/market/series.js';
 /** An exchange rate that cannot be one. */
 export interface RateNotAboveZero {
   readonly identifier: string;
-  /** Its first value of 0 or less. */
+  /** First value of 0 or less. */
   readonly first: { readonly date: string; readonly value: number };
-  /** Days with such a value. */
+  /** Number of days with such a value. */
   readonly count: number;
 }
 

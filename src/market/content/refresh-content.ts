@@ -7,11 +7,11 @@ import { mergedPanels } from './merged-panels.js';
 import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
-/** A content after a refresh, and what is new in it. */
+/** Content after a refresh, with its changes. */
 export interface Refreshed {
   readonly content: MarketContent;
   readonly report: RefreshReport;
-  /** True when no bar of a stored day changed. */
+  /** True if no bar of a stored day changed. */
   readonly isHistoryKept: boolean;
   /**
    * Used days of the panels' memory: the next refresh writes after them. Undefined if the memory cannot be extended.
@@ -20,13 +20,13 @@ export interface Refreshed {
 }
 
 /**
- * The content of a store after a refresh. With `full` every bar up to `until` and every table is that of the source.
- * Without it each security is taken or left as a whole: one whose history is as it was gains its later bars and actions,
- * one that was restated for a split is that of the source, any other keeps its bars and actions.
- * @param taken days of the held panels' memory that are taken: behind them later days are written without copying what
- *   is held.
- * @cost one pass over the cells of both; over those added alone while only they came, the names and fields are those
- *   held and there is room
+ * Returns the content of a store after a refresh. With `full`, every bar up to `until` and every table comes from the
+ * source. Otherwise each security is accepted or rejected as a whole: a security with an unchanged history gets its
+ * later bars and actions, one restated for a split is replaced, and any other keeps its bars and actions.
+ * @param taken number of used days in the memory of the stored panels; later days are written after them without
+ *   copying the stored ones.
+ * @cost one pass over the cells of both; only over the added days if no other data came, securities and fields are
+ *   unchanged and memory is available
  */
 export function refreshContent(
   held: MarketContent,
@@ -62,13 +62,13 @@ export function refreshContent(
   };
 }
 
-/** True when no bar of a stored day changed. */
+/** Returns true if no bar of a stored day changed. */
 const isHistoryKept = ({ restated, late }: Judgement): boolean => restated.size === 0 && late === 0;
 
 const withoutFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
   names.length === 0 ? fields : new Map([...fields].filter(([name]) => !names.includes(name)));
 
-/** The bars held, and those of the source that are taken. */
+/** Returns the stored bars together with the accepted bars of the source. */
 function nextPanels(
   held: Panels,
   fresh: Panels,
@@ -102,7 +102,7 @@ function withoutSecurities(fresh: Panels, rejected: Judgement['rejected'], after
 
 type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer | undefined };
 
-/** Bars of the source up to the last day wanted, and those held of later days. */
+/** Returns the bars of the source up to `until`, and stored bars of later days. */
 function restatedPanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
   const later = until === null ? [] : rowsWhere(held.dates, (day) => day > until);
   const parts = [
@@ -113,7 +113,7 @@ function restatedPanels(held: Panels, fresh: Panels, { until }: RefreshOptions):
   return { panels, taken: newTakenCount(panels.dates.length) };
 }
 
-/** The bars held, and those of the source of later days. */
+/** Returns the stored bars, followed by the bars of the source on later days. */
 function grownPanels(
   held: Panels,
   fresh: Panels,
@@ -136,7 +136,7 @@ function grownPanels(
   return { panels, taken: newTakenCount(panels.dates.length) };
 }
 
-/** Some rows of a source without the columns that are not held and have no value in them. */
+/** Returns some rows of a source without new columns that have no value in them. */
 function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
   const width = fresh.identifiers.length;
   const isUsed = (panel: Float64Array): boolean =>
@@ -150,7 +150,7 @@ function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
   };
 }
 
-/** True when the store already has the securities with bars and the fields of a part. */
+/** Returns true if a part has only fields, and securities with bars, that the store already has. */
 function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
   const names = new Set(held.identifiers);
   const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
@@ -162,7 +162,7 @@ function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
   );
 }
 
-/** Takes the memory behind the days held; false when there is too little of it or another version took it. */
+/** Claims the memory after the stored days; returns false if there is too little or another version claimed it. */
 function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
   const bytes = (held.dates.length + days) * held.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
   const hasRoom = [...held.fields.values()].every(
@@ -175,7 +175,10 @@ function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: numb
   );
 }
 
-/** The panels held with later days of the same names and fields behind them: in the same memory when it was taken. */
+/**
+ * Returns the stored panels followed by later days of the same securities and fields, in the same memory if it was
+ * claimed.
+ */
 function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): Panels {
   const width = held.identifiers.length;
   const before = held.dates.length * width;
@@ -210,7 +213,7 @@ function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): 
 
 interface Part {
   readonly panels: Panels;
-  /** Rows of it that are taken. */
+  /** Accepted rows of the part. */
   readonly rows: readonly number[];
 }
 
@@ -220,7 +223,7 @@ function rowsWhere(dates: Int32Array, isTaken: (day: Day) => boolean): number[] 
   return rows;
 }
 
-/** Rows of several panels in one; no two parts hold the same day. */
+/** Combines rows of several panels. No two parts contain the same day. */
 function combine(parts: readonly Part[]): Panels {
   const identifiers = [
     ...new Set(parts.flatMap(({ panels, rows }) => (rows.length === 0 ? [] : panels.identifiers))),

@@ -3,12 +3,12 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { Rejection } from './judged-securities.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
-/** A restatement for a split that was taken. */
+/** Accepted restatement for a split. */
 export interface SplitTaken {
   readonly identifier: string;
   /** Shares after the split for one before it. */
   readonly ratio: number;
-  /** First date whose prices are not divided; null where there is none yet. */
+  /** First date whose prices are not divided; null if there is none yet. */
   readonly date: string | null;
 }
 
@@ -17,7 +17,7 @@ const FINDINGS_MAX = 20;
 
 const countText = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
-/** One finding for each security whose restatement for a split was taken. */
+/** Returns one finding for each security whose restatement for a split was accepted. */
 export function splitFindings(splits: readonly SplitTaken[]): Finding[] {
   return limit(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
     const [one, other] = ratio >= 1 ? [ratio, 1] : [1, 1 / ratio];
@@ -63,14 +63,14 @@ function examplesOf(first: readonly Restatement[]): string {
   return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
 }
 
-/** Columns with values of held days that the store lacks. */
+/** Reports columns with values on stored days that the store lacks. */
 export function columnFindings(columns: readonly string[], lastDay: Day): Finding[] {
   if (columns.length === 0) return [];
   const message = `The source has values of dates up to ${formatDay(lastDay)} in ${countText(columns.length, 'column')} that the store lacks (${columns.join(', ')}): not taken. Refresh with full: true (--full) to take them.`;
   return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message }];
 }
 
-/** Bars that came after those of other securities. */
+/** Reports bars that arrived later than those of other securities. */
 export function lateFindings(late: number): Finding[] {
   if (late === 0) return [];
   const message = `${countText(late, 'bar')} of dates that the store has came after the last bar of ${late === 1 ? 'its security' : 'their securities'}, and ${late === 1 ? 'was' : 'were'} added: results of those dates change.`;

@@ -12,13 +12,13 @@ import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges }
 import { compareTables, type SideTable } from './table-changes.js';
 
 export interface RefreshOptions {
-  /** Last day to bring in; later days that are held stay as they are. Null: whatever there is. */
+  /** Last day to add; stored later days are unchanged. Null: all days. */
   readonly until: Day | null;
-  /** Take every value from the source, rather than only days after the last one held. */
+  /** True to take every value from the source instead of only days after the last stored one. */
   readonly full: boolean;
-  /** True when the source delivered all bars, including those of stored days. */
+  /** True if the source delivered all bars, including those of stored days. */
   readonly isWhole: boolean;
-  /** Tables that stay unchanged: the source delivered nothing for them. */
+  /** Tables that remain unchanged because the source delivered no data for them. */
   readonly unchangedTables?: readonly TableKind[];
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
@@ -30,7 +30,7 @@ export interface RefreshOptions {
 export interface RefreshReport {
   /** Rows of all datasets that are new. */
   readonly rows_added: number;
-  /** Rows of all datasets that were held and are others now, or gone. */
+  /** Number of stored rows of all datasets that changed or were removed. */
   readonly rows_changed: number;
   readonly datasets: Readonly<Record<TableKind, RowCounts>>;
   readonly dates_added: number;
@@ -39,12 +39,9 @@ export interface RefreshReport {
   readonly end: string;
   readonly restatements: readonly Restatement[];
   readonly restatements_total: number;
-  /**
-   * Differences of the source on days that the store has, which the refresh did not take; null when it took all, or
-   * there were none.
-   */
+  /** Differences on stored days that the refresh did not accept; null if it accepted all, or there were none. */
   readonly left_out: LeftOut | null;
-  /** Securities whose history was restated for a split, which was taken. */
+  /** Securities whose restated history after a split was accepted. */
   readonly split_restatements: readonly SplitTaken[];
   /** Securities that keep their bars and actions, as their history is another in the source; at most 200. */
   readonly rejected: readonly RejectedSecurity[];
@@ -58,24 +55,24 @@ export interface RejectedSecurity {
   /** Bars and actions of its history that differ. */
   readonly bars: RowCounts;
   readonly corporate_actions: RowCounts;
-  /** Later bars that are held back. */
+  /** Number of later bars that are held back. */
   readonly held_back: number;
   readonly first: readonly Restatement[];
 }
 
 /** Bars of days that the store has, as the source has them now. */
 export interface LeftOut extends RowCounts {
-  /** Columns with values of those days that are not held. */
+  /** Columns with values on those days that the store lacks. */
   readonly columns: readonly string[];
-  /** Names among them with bars that are not held, at most 20. */
+  /** Securities among them that have bars the store lacks, at most 20. */
   readonly identifiers: readonly string[];
   readonly identifiers_total: number;
 }
 
-/** Names listed of those with earlier bars. */
+/** Maximum number of listed securities with earlier bars. */
 const NAMES_MAX = 20;
 
-/** Securities listed of those that are rejected. */
+/** Maximum number of listed rejected securities. */
 const REJECTED_MAX = 200;
 
 export interface Versions {
@@ -86,15 +83,15 @@ export interface Versions {
 }
 
 export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
-  /** The decision about each security; undefined with `full`. */
+  /** Decision about each security; undefined with `full`. */
   readonly judgement: Judgement | undefined;
-  /** Columns with values of held days that are left out. */
+  /** Columns with values on stored days that are ignored. */
   readonly columns: readonly string[];
 }
 
 /**
  * Reports the changes, findings and omissions of a refresh.
- * @cost one pass over the cells of what came and of what was held, where all came
+ * @cost one pass over the cells of the source and of the store, if all bars were delivered
  */
 export function refreshReport({ held, content }: Versions, { full, judgement, columns }: ReportTerms): RefreshReport {
   const lastDay = held.dates.at(-1)!;
@@ -155,7 +152,7 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
   items.reduce((total, item) => total + valueOf(item), 0);
 const countsOf = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
-/** Bars after the last day held, which are all that differ without `full`. */
+/** Counts bars after the last stored day, which are the only differences without `full`. */
 function addedBars(held: Panels, now: Panels): MarketChanges {
   const panels = [...now.fields.values()];
   let added = 0;
@@ -164,7 +161,7 @@ function addedBars(held: Panels, now: Panels): MarketChanges {
   return { added, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
 }
 
-/** Bars of held days that differ in the source and were not taken; null where there are none. */
+/** Returns bars of stored days that differ in the source and were not accepted; null if there are none. */
 function leftOut(rejections: readonly Rejection[], columns: readonly string[]): LeftOut | null {
   const counts = {
     added: sum(rejections, ({ bars }) => bars.added),
@@ -176,11 +173,11 @@ function leftOut(rejections: readonly Rejection[], columns: readonly string[]): 
   return { ...counts, columns, identifiers: gained.slice(0, NAMES_MAX), identifiers_total: gained.length };
 }
 
-/** Warnings about rows that changed days which the store had already: earlier results rest on other data. */
+/** Warns of rows that changed stored days: earlier results are based on other data. */
 function tableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
   return Object.entries(tables).flatMap(([tableKind, { history }]): Finding[] => {
     const { added, changed, removed } = history;
-    // Actions of held days are taken with a split that is reported, and not otherwise.
+    // Actions of stored days are accepted only together with a split, which is reported.
     if (tableKind === 'corporate_actions' || added + changed + removed === 0) return [];
     const message = `Rows about days up to ${formatDay(lastDay)}: ${changed} changed, ${removed} removed, ${added} added. They are served from now on; run earlier computations again.`;
     return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: tableKind, message }];

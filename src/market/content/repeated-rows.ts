@@ -1,6 +1,6 @@
 import type { ValueConflict } from '../tables/row-conflicts.js';
 
-/** The treatment of a second row of one security and date. */
+/** Treatment of a second row with the same security and date. */
 export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
 
 export interface RepetitionTerms {
@@ -9,7 +9,7 @@ export interface RepetitionTerms {
   readonly isJoined: boolean;
 }
 
-/** Accepts a further row of a cell and applies its changes, or returns false. */
+/** Accepts a repeated row of a cell and applies its changes, or returns false. */
 export function isMet(
   { onDuplicate, isJoined }: RepetitionTerms,
   panels: readonly Float64Array[],
@@ -28,7 +28,7 @@ export function isMet(
   return true;
 }
 
-/** The first value of a further row of a cell that differs; undefined where none does. */
+/** Returns the first value that differs in a repeated row of a cell; undefined if all are equal. */
 export function valueConflict(
   {
     fields,

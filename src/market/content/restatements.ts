@@ -1,11 +1,11 @@
 import type { ReferenceValue } from '#domain/market/market-data.js';
 import type { TableKind } from '../tables/table-kinds.js';
 
-/** A value that the source has changed, null where there is none. */
+/** Value that the source has changed; null on a side without a value. */
 export interface Restatement {
   readonly dataset: TableKind;
   readonly identifier: string;
-  /** Null for what has always held. */
+  /** Null for a value that has always applied. */
   readonly date: string | null;
   readonly column: string;
   readonly before: ReferenceValue;
@@ -32,7 +32,7 @@ export type RowChanges = RowCounts & RestatedValues;
 /** Restatements that are listed; the others are counted. */
 export const RESTATEMENTS_MAX = 1000;
 
-/** Collects restatements: the first are made, the others counted. */
+/** Collects restatements. Builds only the first ones and counts the others. */
 export function createRestatements(): { add(make: () => Restatement): void; made(): RestatedValues } {
   const restatements: Restatement[] = [];
   let total = 0;

@@ -4,10 +4,10 @@ import { isPaged, panelMemory } from '#kernels/memory/paged-memory.js';
 export const BLOCK_BITS = 14;
 export const BLOCK_ROWS = 1 << BLOCK_BITS;
 
-/** Bytes of paged blocks that are taken together: each time is a file. */
+/** Number of bytes of paged blocks that are allocated together, each time as a file. */
 const SLAB_BYTES = 64 << 20;
 
-/** Memory of rows whose number is unknown until the last row. */
+/** Memory for rows whose number is unknown until the last one. */
 export interface RowBlocks {
   integers(): Int32Array;
   floats(): Float64Array;

@@ -4,8 +4,8 @@ import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { createRestatements, type TableChanges } from './restatements.js';
 
 /**
- * One version of the series against another. Values behind the last day of a series, and those of a new one, are no
- * history.
+ * Compares two versions of the series. Values after the last day of a series, and the values of a new series, do not
+ * count as history.
  * @param isLiteral true to report late values as well, for days up to the last stored one
  * @cost one pass over the values of both
  */

@@ -9,7 +9,7 @@ import { cellPath, type Problems } from '../tables/problems.js';
 import { ratesNotAboveZero } from './rates-not-above-zero.js';
 import { dateIn, identifierIn, neededIn, type Path, type TableRows } from './table-rows.js';
 
-/** A series whose rows are still being read. */
+/** Series whose rows are still being read. */
 interface Growing {
   name: string | null;
   currency: string | null;
@@ -94,7 +94,7 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
   };
 }
 
-/** A number, NaN where the cell is empty; undefined, with a finding, when it holds something else. */
+/** Returns a number, NaN for an empty cell; undefined, with a finding, for any other content. */
 function closeIn(
   cell: Cell | undefined,
   { column, path }: { readonly column: string; readonly path: Path },
@@ -135,7 +135,7 @@ function seriesOf(identifier: string, { name, currency, closes }: Growing): Pric
   return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
 }
 
-/** Reports identifiers that are names of the market and series at once, and exchange rates of 0 or less. */
+/** Reports identifiers that are both securities and series, and exchange rates of 0 or less. */
 export function reportSeries(
   identifiers: readonly string[],
   series: SeriesTable | undefined,

@@ -3,22 +3,21 @@ import { formatDay, weekdayOf, type Day } from '#domain/time/days.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Days listed one by one; further ones are counted. */
+/** Maximum number of days listed individually; further ones are counted. */
 const DAYS_MAX = 20;
 
 /** Names and days listed in one finding. */
 const LISTED_MAX = 3;
 
-/** By number, Monday first. */
+/** Names by number, Monday first. */
 const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
 /**
- * Warns of bars on days that are no session of any calendar in use: NOT_A_SESSION. In use are the calendars of the
- * stored indices, and those that the reference column EXCHANGE names. A day beyond what all of them cover is not
- * judged.
+ * Warns of bars on days that are not a session of any calendar in use: NOT_A_SESSION. These are the calendars of the
+ * stored indices and of the reference column EXCHANGE. Days outside the coverage of all of them are ignored.
  * @param codes of the calendars of the stored indices
- * @param open opens the calendars of the service; called only where any calendar is in use
- * @cost one pass over the days, and over the bars of those that are no sessions
+ * @param open opens the calendars of the service; called only if any calendar is in use
+ * @cost one pass over the days, and over the bars of days without a session
  */
 export function warnOfSessions(
   content: MarketContent,

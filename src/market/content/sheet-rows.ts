@@ -7,15 +7,15 @@ interface SheetTable {
   /** Name of the table in findings. */
   readonly label: string;
   readonly columns: readonly string[];
-  /** True when rows may have more cells than the header. */
+  /** True if rows may have more cells than the header. */
   readonly mayBeLonger: boolean;
   readonly problems: Problems;
 }
 
-/** True when a mapped table has two header rows, of which the second may be the longer one. */
+/** Returns true if a mapped table has two header rows, of which the second may be longer. */
 export const hasTwoHeaders = (mapping: Mapping | null): boolean => mapping?.layout === 'wide' && mapping.field === null;
 
-/** Rows of a sheet for the reader of a table: formulas, and values beyond the header, are reported. */
+/** Passes rows of a sheet to the reader of a table. Reports formulas, and values to the right of the header. */
 export function sheetRows(
   { label, columns, mayBeLonger, problems }: SheetTable,
   addRow: (cells: readonly (Cell | undefined)[] | null) => void,

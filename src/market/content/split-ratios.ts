@@ -4,7 +4,7 @@ const SPLIT_INTEGER_MAX = 100;
 /** Smallest ratio of a split: below it cash is likelier. */
 export const SPLIT_RATIO_MIN = 1.2;
 
-/** Ratios of splits, those of the smallest terms first, and of large terms the round ones: 20 before 19. */
+/** Split ratios, those with the smallest terms first. Of large terms, round ones come first: 20 before 19. */
 export const SPLIT_RATIOS = [
   ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
     1 + Math.floor(i / SPLIT_TERM_MAX),
@@ -17,7 +17,7 @@ export const SPLIT_RATIOS = [
   .toSorted((one, other) => oddity(one) - oddity(other))
   .map(([a, b]) => a! / b!);
 
-/** Sum of the terms of a ratio, those of a large term that is not round behind all others. */
+/** Returns the sum of the terms of a ratio. Ratios with a large term that is not round come after all others. */
 function oddity(terms: readonly number[]): number {
   const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);
   return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);

@@ -8,16 +8,16 @@ import { SINGLE_PRECISION, unitOf } from './written-precision.js';
 export interface SplitRestatement {
   /** Shares after the split for one before it. */
   readonly ratio: number;
-  /** First day whose prices are not divided; null where neither the store nor the source has one yet. */
+  /** First day whose prices are not divided; null if neither the store nor the source has one yet. */
   readonly exDay: Day | null;
   /** Last day whose prices are divided. */
   readonly lastDivided: Day;
 }
 
-/** The bars of one security on the days of its stored history, in two versions. */
+/** Two versions of the bars of one security on its stored days. */
 export interface TwoHistories {
   readonly days: readonly Day[];
-  /** Field to its values in both versions, NaN where there is none. */
+  /** Values of each field in both versions, NaN if missing. */
   readonly fields: ReadonlyMap<string, { readonly held: readonly number[]; readonly fresh: readonly number[] }>;
   /** First close of the source after those days. */
   readonly next: { readonly day: Day; readonly close: number } | null;
@@ -36,11 +36,12 @@ const BARS_MIN = 3;
 const VOLUME_ROUNDING_MAX = 0.01;
 
 /**
- * The split that explains how one version of a history became another: before a date prices are divided by its ratio and
- * volumes multiplied by it, within the vendor's rounding, and from that date on nothing differs. Other fields are divided,
- * multiplied or as they were, each throughout. The close must continue across the date better than it did before.
- * @returns undefined where no split explains it
- * @cost a pass over the history for each ratio that the closes leave open, mostly one
+ * Finds the split that explains how one version of a history became another. Before a date, prices are divided by its
+ * ratio and volumes multiplied by it, within the rounding of the vendor. From that date on, nothing differs. Other
+ * fields are divided, multiplied or unchanged, each throughout. The close must be more continuous across the date than
+ * before.
+ * @returns undefined if no split explains the change
+ * @cost a pass over the history for each ratio consistent with the closes, usually one
  */
 export function splitRestatement(histories: TwoHistories): SplitRestatement | undefined {
   const { days, fields, next, actions, adjustment } = histories;
@@ -69,7 +70,7 @@ interface Values {
   readonly fresh: readonly number[];
 }
 
-/** Ratios of splits that the closes up to a position leave open, the simplest first. */
+/** Returns the split ratios consistent with the closes up to a position, simplest first. */
 function ratiosIn({ held, fresh }: Values, last: number): number[] {
   const units = { held: unitOf(priceOf(held)), fresh: unitOf(priceOf(fresh)) };
   let [low, high] = [0, Number.POSITIVE_INFINITY];
@@ -86,7 +87,7 @@ function ratiosIn({ held, fresh }: Values, last: number): number[] {
 
 const priceOf = (values: readonly number[]): number[] => values.filter((value) => value === value);
 
-/** Difference that the rounding of a value leaves open. */
+/** Returns the largest difference due to the rounding of a value. */
 const slackOf = (value: number, unit: number): number => unit / 2 + SINGLE_PRECISION * Math.abs(value);
 
 interface Split {
@@ -95,7 +96,7 @@ interface Split {
   readonly last: number;
 }
 
-/** True when every field agrees with the split. */
+/** Returns true if every field agrees with the split. */
 function fitsAll(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
   return [...fields].every(([name, values]) => {
     const factors = PRICES.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
@@ -123,14 +124,14 @@ function isScaled(
   return true;
 }
 
-/** As `unitOf`, of volumes that may be written in hundreds or thousands. */
+/** Returns the unit of volumes as `unitOf` does. Volumes may be in hundreds or thousands. */
 function volumeUnit(volumes: readonly number[]): number {
   let unit = unitOf(volumes);
   while (unit >= 1 && unit < 1e9 && volumes.every((volume) => volume % (unit * 10) === 0)) unit *= 10;
   return unit;
 }
 
-/** True when the close moves less across the date than it would on the old basis. */
+/** Returns true if the close changes less across the date than on the old basis. */
 function isContinued(
   { held, fresh }: Values,
   { last, following }: { readonly last: number; readonly following: TwoHistories['next'] },
@@ -150,8 +151,8 @@ export interface RestatedActions {
 }
 
 /**
- * True when the actions of a history are restated with its prices: cash of divided days is divided, everything else is
- * unchanged.
+ * Returns true if the actions of a history are restated like its prices: cash before the date is divided, everything
+ * else is unchanged.
  */
 export function areRestated(
   { ratio, lastDivided }: SplitRestatement,

@@ -13,13 +13,13 @@ interface TableRow {
   readonly identifier: string;
   /** First day that it applies to; null: from the beginning. */
   readonly day: Day | null;
-  /** Day from which it no longer applies, where it has one; two versions of such a row differ in nothing else. */
+  /** Day from which it no longer applies, if any. Two versions of a continued row differ only in this. */
   readonly end?: number;
-  /** Column to value; a column without a value is left out. */
+  /** Values by column. A column without a value is omitted. */
   readonly values: ReadonlyMap<string, ReferenceValue>;
 }
 
-/** Rows by key: two versions of a row have the same key. */
+/** Rows by key. Two versions of a row have the same key. */
 type Rows = ReadonlyMap<string, readonly TableRow[]>;
 
 /** Tables that are compared row by row. */
@@ -76,7 +76,7 @@ const NO_CHANGES: TableChanges = {
   total: 0,
 };
 
-/** True when only the state of an announced action differs. */
+/** Returns true if only the state of an announced action differs. */
 function isPaidSince(was: TableRow, is: TableRow): boolean {
   const columns = [...new Set([...was.values.keys(), ...is.values.keys()])].filter(
     (column) => was.values.get(column) !== is.values.get(column),
@@ -90,11 +90,13 @@ function isPaidSince(was: TableRow, is: TableRow): boolean {
 }
 
 interface Rules {
-  /** True when a row, or either of its two versions, applies to stored days. */
+  /** Returns true if a row, or either of its two versions, applies to stored days. */
   isHistory(rows: readonly TableRow[]): boolean;
-  /** True when a row differs only by later events: an open membership has ended, an announced action is paid. */
+  /**
+   * Returns true if a row differs only by later events: an open membership has ended, or an announced action is paid.
+   */
   isContinued(was: TableRow, is: TableRow): boolean;
-  /** True when the values of a new row are reported. */
+  /** Returns true if the values of a new row are reported. */
   isTold(is: TableRow): boolean;
 }
 
@@ -145,7 +147,7 @@ function firstDay(rows: readonly TableRow[]): number {
   return rows.length === 2 && ends.length === 2 ? Math.min(...ends) : (rows[0]!.day ?? -Infinity);
 }
 
-/** The rows of one key that only one version has, in their order. */
+/** Returns the rows of one key that only one version has, in order. */
 function unequal(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
   const textOf = ({ values }: TableRow): string =>
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
@@ -169,7 +171,7 @@ function referenceRows({ columns, rows }: ReferenceTable): Rows {
   );
 }
 
-/** A corrected dividend is one of the same name, type and ex day. */
+/** A corrected dividend has the same security, type and ex-date. */
 function actionRows(actions: readonly CorporateAction[]): Rows {
   return group(
     actions.map((action) => {

@@ -7,8 +7,8 @@ import type { Problems } from '../tables/problems.js';
 /** Rows of a dataset that is read cell by cell. */
 export interface TableRows<T> {
   /**
-   * Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. A row
-   * that is null cannot be read, and is only counted.
+   * Begins a file and returns a function for its rows; undefined if its columns are not those of the dataset. A null
+   * row is unreadable and only counted.
    */
   beginFile(
     label: string,
@@ -18,7 +18,7 @@ export interface TableRows<T> {
   toTable(): T;
 }
 
-/** Says where a cell stands; asked only when something is wrong with it. */
+/** Returns the location of a cell. Called only if the cell has a problem. */
 export type Path = () => string;
 
 /** A column of a file: -1 where it is missing, which is reported with the header. */
@@ -43,7 +43,7 @@ export function identifierIn(cell: Cell | undefined, path: Path, problems: Probl
   return undefined;
 }
 
-/** A day, null where the cell is empty; undefined, with a finding, when it holds something else. */
+/** Returns a day, null for an empty cell; undefined, with a finding, for any other content. */
 export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
   const day = dayIn(cell);
   if (day === undefined) {

@@ -8,7 +8,7 @@ export interface UnknownCurrency {
   readonly identifier: string;
   readonly table: 'reference' | 'series';
   readonly currency: string;
-  /** First day on which it counts, null where that is not said. */
+  /** First day on which it applies; null if that is not stated. */
   readonly from: string | null;
   readonly message: string;
 }

@@ -4,7 +4,7 @@ import type { ContentTables, MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 import { reportSeries } from './series-rows.js';
 
-/** The series of a content, if there are any. */
+/** Returns the series of a content, if there are any. */
 export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
   return series.size === 0 ? {} : { series };
 }

@@ -7,12 +7,12 @@ import type { FileDigest } from '../formats/digest-file.js';
 import { writeParquet, type RowGroup } from '../formats/write-parquet.js';
 import type { ParquetColumn } from '#base/parquet/columns.js';
 
-/** Rows of a row group: DuckDB's own choice, and small enough to hold a few columns of it in memory. */
+/** Rows per row group: the default of DuckDB, small enough to hold a few columns in memory. */
 const GROUP_ROWS = 122_880;
 
 /**
- * Writes a content as the Parquet files of a store's folder; reading them returns the same bits. Empty datasets have no
- * file.
+ * Writes a content as Parquet files in the folder of a store. Reading them returns the same bits. Empty datasets have
+ * no file.
  */
 export async function writeMarket(
   folder: string,
@@ -33,7 +33,7 @@ export async function writeMarket(
   return files;
 }
 
-/** Makes the names in a folder durable, where the platform lets a folder be opened. */
+/** Makes the directory entries of a folder durable, if the platform can open folders. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});

@@ -3,7 +3,7 @@ import { powerOf } from '#kernels/power.js';
 /** Rounding of two values in single precision, relative. */
 export const SINGLE_PRECISION = 1.3e-7;
 
-/** Decimals of a vendor's prices that are looked for; beyond them a price is as exact as a double. */
+/** Maximum number of decimals of vendor prices that are tried. Prices with more are as exact as doubles. */
 const DECIMALS_MAX = 9;
 
 /** Unit of the last digit that prices are written with; 0 where they are as exact as a double. */

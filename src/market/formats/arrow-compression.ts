@@ -5,8 +5,8 @@ import { CompressionType, MessageReader, type Message } from 'apache-arrow';
 const HEAD_BYTES = 4 << 20;
 
 /**
- * Returns true when the first batch of an Arrow stream has a compression that cannot be read; false where the first 4
- * MiB do not show it.
+ * Returns true if the first batch of an Arrow stream has an unsupported compression; false if the first 4 MiB do not
+ * show it.
  */
 export function isUnreadCompression(path: string): boolean {
   const messages = new MessageReader(headOf(path));

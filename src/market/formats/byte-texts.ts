@@ -1,10 +1,13 @@
-/** Slots of a byte dictionary, powers of two: it begins small, as many files are, and grows. Beyond three quarters of the most the texts are looked up one by one. */
+/**
+ * Slots of a byte dictionary, powers of two. It starts small, because most files are small, and grows. Beyond three
+ * quarters of the maximum, texts are looked up individually.
+ */
 const SLOTS_MIN = 1 << 8;
 const SLOTS_MAX = 1 << 16;
 
 /**
- * Values by the bytes of their spelling, so that each text is decoded once. A spelling without a value is looked up
- * each time, because each one is a finding.
+ * Caches values by the bytes of their spelling, so that each text is decoded once. A spelling without a value is looked
+ * up each time, because each occurrence is a finding.
  */
 export function createByteTexts(
   meaning: (bytes: Uint8Array, start: number, end: number) => number | undefined,

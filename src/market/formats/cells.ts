@@ -3,7 +3,7 @@ import { dayOf, parseDay, type Day } from '#domain/time/days.js';
 /** Rows above the header of a table, as texts. */
 export type Heading = readonly (readonly string[])[];
 
-/** One cell of a table as its file format gives it; null where it is empty. */
+/** Cell of a table as read from its file format; null if it is empty. */
 export type Cell = string | number | bigint | boolean | Date | null;
 
 /** Rows of a table, a few thousand at a time, every row with one cell per column. */
@@ -11,7 +11,7 @@ export interface CellBatch {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** Bytes of a text of a source: a cell of a workbook holds as many characters. */
+/** Maximum size of a text of a source, equal to the maximum number of characters in a cell of a workbook. */
 export const TEXT_BYTES_MAX = 32_768;
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
@@ -19,13 +19,13 @@ const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\
 const MISSING = new Set(['', 'nan', 'NaN', 'NAN']);
 const MS_PER_DAY = 86_400_000;
 
-/** The days from 0001-01-01 to 9999-12-31: what a date on the wire can say. */
+/** Days from 0001-01-01 to 9999-12-31, the range of dates in the API. */
 const DAY_MIN: Day = dayOf({ year: 1, month: 1, day: 1 });
 const DAY_MAX: Day = dayOf({ year: 9999, month: 12, day: 31 });
 
 /**
- * The number in a cell: NaN where it is missing, undefined where it is something else.
- * Numbers are written with a decimal point and nothing else; infinities are refused.
+ * Returns the number in a cell, NaN if it is missing, undefined for any other content. Only a decimal point is
+ * accepted; infinities are refused.
  */
 export function numberIn(cell: Cell | undefined): number | undefined {
   if (cell === null || cell === undefined) return Number.NaN;
@@ -39,7 +39,7 @@ export function numberIn(cell: Cell | undefined): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** The day in a cell: null where it is empty, undefined where it is not a day that exists. A time of day is dropped. */
+/** Returns the day in a cell, null if it is empty, undefined if it is not a valid day. The time of day is dropped. */
 export function dayIn(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) return onTheWire(Math.floor(cell.getTime() / MS_PER_DAY));
@@ -52,7 +52,7 @@ export function dayIn(cell: Cell | undefined): Day | null | undefined {
 
 const onTheWire = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
 
-/** The text in a cell: null where it is empty, a number as it is written, a date as its day. */
+/** Returns the text in a cell, null if it is empty. Numbers are returned as written, dates as their day. */
 export function textIn(cell: Cell | undefined): string | null {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) {
@@ -63,7 +63,7 @@ export function textIn(cell: Cell | undefined): string | null {
   return text === '' ? null : text;
 }
 
-/** A cell as a message quotes it: a date by its day, all else as it is written. */
+/** Formats a cell for a message: a date as its day, other values as written. */
 export const writtenText = (cell: Cell | undefined): string =>
   cell instanceof Date && !Number.isNaN(cell.getTime()) ? textIn(cell)! : String(cell);
 

@@ -14,13 +14,13 @@ export interface FileDigest {
 /** Bytes read at a time. */
 const CHUNK_BYTES = 1 << 20;
 
-/** Memory to read into, for one digest at a time: what is used again need not come from the system. */
+/** Allocates a read buffer that is reused within one digest, which is faster than new memory. */
 export const digestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 /**
- * The size of a file and the SHA-256 of its bytes.
- * @param path without links; one that has come since is not followed.
- * @throws when it cannot be read
+ * Returns the size of a file and the SHA-256 of its bytes.
+ * @param path without links; a link that was created later is not followed.
+ * @throws if it cannot be read
  * @cost 1 ms a MiB
  */
 export async function digestFile(path: string, label: string, memory = digestMemory()): Promise<FileDigest> {

@@ -3,18 +3,18 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /**
- * A DuckDB in memory that is called through its C interface: a call returns when it is done, and rows are copied to
- * memory of the caller. That suits a separate thread; a chunk of five columns takes 4 µs in addition to its decoding,
- * against 70 with the package for Node, whose calls each go to another thread and back.
+ * In-memory DuckDB called through its C interface. A call returns when it is done, and rows are copied to memory of the
+ * caller. This suits a separate thread: a chunk of five columns takes 4 µs in addition to its decoding, compared with
+ * 70 µs for the Node package, whose calls each use another thread.
  */
 export interface DirectDuckDb {
   /** Rows of a chunk at most. */
   readonly chunkRows: number;
   /**
    * Streams the rows of a query.
-   * @param columns receive the values of each chunk; each has a fixed width and room for `chunkRows`
+   * @param columns receive the values of each chunk; each has a fixed width and space for `chunkRows`
    * @param onRows called for each chunk, with its rows
-   * @throws Error with what DuckDB says
+   * @throws Error with the message of DuckDB
    */
   stream(sql: string, columns: readonly DirectColumn[], onRows: (rows: number) => void): void;
   close(): void;
@@ -28,7 +28,7 @@ export interface DirectColumn {
 
 /**
  * @param settings statements that are run first
- * @throws Error where there is no DuckDB of this platform or no package to call it with
+ * @throws Error if this platform has no DuckDB, or no package to call it
  */
 export function openDirectDuckDb(settings: string): DirectDuckDb {
   const calls = openCalls();
@@ -95,7 +95,7 @@ function drain(calls: Calls, result: object, columns: readonly DirectColumn[], o
   }
 }
 
-/** Room for an address that is written by a call. */
+/** Allocates memory for an address that a call writes. */
 const pointer = () => new BigUint64Array(1);
 
 /** `duckdb_result`: three counts and three addresses. */
@@ -138,7 +138,7 @@ function openCalls(): Calls {
     message: 'uintptr_t',
     inside: 'uintptr_t',
   });
-  // The prototypes in C are those of the types above.
+  // The C prototypes match the types above.
   const call = <C extends keyof Calls>(prototype: string): Calls[C] => duck.func(prototype) as unknown as Calls[C];
   return {
     open: call<'open'>('int duckdb_open(const char *, void *)'),
@@ -163,7 +163,7 @@ function openCalls(): Calls {
   };
 }
 
-/** The library that the package for Node brings along. @throws Error where it brings none of that name */
+/** Returns the path of the library that the Node package contains. @throws Error if it contains none with that name */
 function libraryPath(): string {
   const name = `@duckdb/node-bindings-${process.platform}-${process.arch}`;
   const bindings = createRequire(require.resolve('@duckdb/node-bindings'));

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import { type Cell, TEXT_BYTES_MAX } from './cells.js';
 import { TEXT_BYTES } from './short-names.js';
 
-// Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and
-// the first load waits for it.
+// Loaded by `require`, because `import` takes 0.1 s more to search all CommonJS files for export names, and the first
+// load would wait for it.
 const require = createRequire(import.meta.url);
 const {
   DuckDBInstance,
@@ -24,10 +24,10 @@ const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
   text: [DuckDBTypeId.VARCHAR],
 };
 
-/** Memory DuckDB may use for itself; panels come on top. */
+/** Memory limit of DuckDB itself, in addition to panels. */
 const MEMORY_LIMIT = '1GiB';
 
-/** A DuckDB with one connection, and others where statements run side by side. */
+/** DuckDB with one connection, and more connections for concurrent statements. */
 export interface DuckDb {
   readonly connection: DuckDBConnection;
   connect(): Promise<DuckDBConnection>;
@@ -38,8 +38,8 @@ export interface DuckDb {
 let prepared: Promise<Instance> | undefined;
 
 /**
- * Opens the database for the next `openDuckDb` in advance, unless one is open already: for a process that waits for
- * work. @cost 10 ms
+ * Opens the database for the next `openDuckDb` in advance, unless one is already open. Called by processes that wait
+ * for work. @cost 10 ms
  */
 export function prepareDuckDb(): void {
   prepared ??= DuckDBInstance.create(':memory:');
@@ -90,8 +90,8 @@ interface Readable {
 }
 
 /**
- * The statements that confine a DuckDB to what it may read. It keeps nothing of the files that it has read: the system does
- * already, and memory that is touched for the first time costs more than to read again.
+ * Returns the statements that restrict a DuckDB to permitted files. Its file cache is disabled: the system caches files
+ * already, and touching new memory costs more than reading again.
  */
 export function settingsFor({ files = [], attach, settings = '' }: Readable): string {
   return `
@@ -116,17 +116,20 @@ export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const BOUNDED_TYPE =
   /^(?:BOOLEAN|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL|DATE|TIME|TIMESTAMP|INTERVAL|UUID)\b(?!.*\[)/;
 
-/** SQL of a value that fails where its text is too long, before that leaves DuckDB. @param what as a message calls it */
+/**
+ * Returns the SQL of a value that fails inside DuckDB if its text is too long. @param what description of the value for
+ * the message
+ */
 export const boundedText = (value: string, what: string) =>
   `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${sqlText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
 
-/** SQL of a column of a source whose texts are bounded. */
+/** Returns the SQL of a source column with bounded texts. */
 export function boundedColumn({ name, type }: { readonly name: string; readonly type: string }): string {
   const column = sqlName(name);
   return BOUNDED_TYPE.test(type) ? column : `${boundedText(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
 }
 
-/** Chunks between two collections of those that were worked on: 8 MiB of eight columns. */
+/** Number of processed chunks between two garbage collections: 8 MiB for eight columns. */
 const CHUNKS_BETWEEN_COLLECTIONS = 64;
 
 let chunksSince = 0;
@@ -135,9 +138,9 @@ let chunksSince = 0;
 type Kind = 'integer' | 'double' | 'text';
 
 /**
- * Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are
- * worked on.
- * @param kinds of the columns that `integersOf`, `doublesOf` and `textsOf` will read; null for another.
+ * Yields the rows of a query as they arrive, without holding the whole result: the next chunk is fetched while the
+ * previous one is processed.
+ * @param kinds of the columns that `integersOf`, `doublesOf` and `textsOf` will read; null for other columns.
  */
 export async function* chunksOf(
   connection: DuckDBConnection,
@@ -173,25 +176,19 @@ function collectChunks(): void {
   if (chunksSince === 0) void globalThis.gc?.({ type: 'minor' });
 }
 
-/**
- * The doubles of a column of a chunk where they lie, which the query was known to hold; NaN must stand for null
- * already.
- */
+/** Returns the doubles of a column in place. The query must return doubles, with NaN for null. */
 export function doublesOf(chunk: DuckDBDataChunk, column: number): Float64Array {
   const { buffer, byteOffset } = dataOf(chunk, column, Float64Array.BYTES_PER_ELEMENT);
   return new Float64Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/**
- * The integers of a column of a chunk where they lie, which the query was known to hold, as days since 1970 if it is of
- * dates; it must have no null.
- */
+/** Returns the integers of a column in place; dates as days since 1970. The query must return integers without null. */
 export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = dataOf(chunk, column, Int32Array.BYTES_PER_ELEMENT);
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** The texts of a column of a chunk as `shortNames` reads them, where they lie. */
+/** Returns the texts of a column in place, in the form that `shortNames` reads. */
 export function textsOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = dataOf(chunk, column, TEXT_BYTES);
   return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);

@@ -1,5 +1,5 @@
 /**
- * Characters by which a spreadsheet takes a text for a formula, full-width forms included.
+ * Characters at which a spreadsheet starts a formula, including full-width forms.
  * @source OWASP ASVS 1.2.10
  */
 const STARTERS: ReadonlySet<string> = new Set([
@@ -16,7 +16,7 @@ const STARTERS: ReadonlySet<string> = new Set([
   '\uff20',
 ]);
 
-/** A text as it is written into a sheet: one that would be taken for a formula gets an apostrophe before it. */
+/** Returns a text for a sheet. A text that a spreadsheet would read as a formula gets a leading apostrophe. */
 export function protectedText(text: string): string {
   return STARTERS.has(text[0] ?? '') ? `'${text}` : text;
 }

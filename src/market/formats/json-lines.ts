@@ -3,7 +3,10 @@ import type { Cell } from './cells.js';
 /** Longest line: as of a CSV record. */
 const LINE_BYTES_MAX = 1 << 20;
 
-/** Lines whose members decide the columns of a file: a member that appears later only is reported as unknown. */
+/**
+ * Number of lines whose members determine the columns of a file. A member that first appears later is reported as
+ * unknown.
+ */
 const HEADER_LINES = 1000;
 
 const LF = 0x0a;
@@ -19,16 +22,16 @@ export class JsonLinesFault extends Error {
 }
 
 export interface JsonLinesReader {
-  /** As of `readCsv`; a line that is no row is handed over as null. */
+  /** Same as in `readCsv`. An invalid line is passed as null. */
   readonly onHeader: (columns: string[]) => ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
   /** Called for each line that is not a JSON object of single values. */
   readonly onFault: (fault: JsonLinesFault) => void;
 }
 
 /**
- * Reads lines of JSON objects. The columns are the members of the first lines together; nested values are not accepted.
- * Empty lines are passed over and not counted. Reading ends where none of the first lines is an object.
- * @throws JsonLinesFault at a line without end.
+ * Reads lines of JSON objects. The columns are all members of the first lines; nested values are refused. Empty lines
+ * are skipped and not counted. Reading ends if none of the first lines is an object.
+ * @throws JsonLinesFault for an unterminated line.
  * @cost one JSON.parse a line, about 1 µs for ten members.
  */
 export async function readJsonLines(

@@ -10,15 +10,15 @@ export class Lz4Fault extends Error {
   override readonly name = 'Lz4Fault';
 }
 
-/** The decoded bytes, with spare space for a block. */
+/** Decoded bytes, with space for another block. */
 interface Output {
   bytes: Uint8Array<ArrayBuffer>;
   length: number;
 }
 
 /**
- * The bytes of an LZ4 frame. Checksums are not compared: the enclosing format has its own.
- * @param bytesMax most bytes that it may hold
+ * Decodes an LZ4 frame. Checksums are not verified, because the enclosing format has its own.
+ * @param bytesMax maximum decoded size
  * @throws Lz4Fault
  * @source LZ4 Frame Format 1.6.4, LZ4 Block Format
  */
@@ -63,12 +63,12 @@ function makeRoom(output: Output, blockMax: number): void {
   output.bytes = bytes;
 }
 
-/** Decodes a block after the existing output, to which its matches may refer. @param end of the space for it */
+/** Decodes a block after the existing output, to which its matches may refer. @param end of the available space */
 function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   const { bytes } = output;
   let from = 0;
   let to = output.length;
-  /** A length of four bits, with the bytes that go on with it. */
+  /** Reads a length of four bits and its extension bytes. */
   const lengthOf = (bits: number): number => {
     let length = bits;
     for (let more = bits === 15 ? 255 : 0; more === 255; length += more) {

@@ -5,15 +5,18 @@ const WORDS = TEXT_BYTES / Int32Array.BYTES_PER_ELEMENT;
 /** UTF-8 bytes of a text that has no pointer to others. */
 const SHORT_BYTES_MAX = 12;
 
-/** Positions of the names in a column of such texts, -1 for one that is none of them; valid until the next column. */
+/**
+ * Returns the positions of the identifiers in a column of such texts, -1 for an unknown text. Valid until the next
+ * column.
+ */
 export type PositionsOf = (texts: Int32Array) => Int32Array;
 
 /**
- * Finds identifiers by the bytes in which DuckDB keeps them, in place of a join. Rows mostly follow each other as
- * before: an identifier after the same identifier, or as on the day before. The texts are therefore compared with the
+ * Finds identifiers by their bytes in DuckDB's memory instead of a join. Rows usually repeat an order: an identifier
+ * follows the same identifier, or the one that it followed on the day before. Texts are therefore compared with the
  * expected one, and few are looked up.
- * @param positions of each spelling of a name
- * @returns makes one for a stream of rows; undefined where a spelling is too long for it
+ * @param positions of each spelling of an identifier
+ * @returns creates a lookup for one stream of rows; undefined if a spelling is too long
  * @cost 3 ns a row
  */
 export function shortNames(positions: ReadonlyMap<string, number>): (() => PositionsOf) | undefined {
@@ -33,7 +36,7 @@ export function shortNames(positions: ReadonlyMap<string, number>): (() => Posit
 }
 
 function reader(table: Int32Array, slots: Int32Array, columns: Int32Array): PositionsOf {
-  /** The spelling that came after each; first the next one. */
+  /** Spelling that last followed each spelling; initially the next one. */
   const after = columns.map((_, s) => (s + 1) % columns.length);
   let result = new Int32Array(0);
   let last = 0;
@@ -61,7 +64,7 @@ function isSame(a: Int32Array, i: number, b: Int32Array, j: number): boolean {
   return a[i + 1] === b[j + 1] && a[i + 2] === b[j + 2] && a[i + 3] === b[j + 3] && a[i] === b[j];
 }
 
-/** Spellings by what their texts come to, a power of two of slots at most half of which are taken; -1 where there is none. */
+/** Hash table of spellings: a power of two of slots, at most half of them used; -1 for an empty slot. */
 function slotsOf(table: Int32Array): Int32Array {
   const count = table.length / WORDS;
   const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * count + 1))).fill(-1);

@@ -11,10 +11,10 @@ export interface SourceFile {
   readonly isGzipped: boolean;
   readonly bytes: number;
   /**
-   * Says that the bytes are those of a moment ago as long as it is the same: device, inode, size, and the times of the
-   * last write and change.
+   * Identity of the bytes: device, inode, size, and times of the last write and change. Unchanged identity means
+   * unchanged bytes.
    */
   readonly identity: string;
-  /** When any of that changed last, ms since 1970. */
+  /** Time of the last change of any of these, ms since 1970. */
   readonly changedAt: number;
 }

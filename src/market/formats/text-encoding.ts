@@ -28,7 +28,7 @@ export async function* asUtf8(
   yield decode(undefined);
 }
 
-/** The next bytes as UTF-8; what is left of them at the end, of `undefined`. */
+/** Decodes the next bytes to UTF-8; for `undefined`, returns the rest at the end. */
 type Decode = (bytes: Uint8Array | undefined) => Uint8Array;
 
 /** Bytes of the longest mark. */

@@ -4,12 +4,12 @@ import { isTimeZone } from '#domain/time/local-time.js';
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Moments whose day is remembered, by zone: those of the days of a history, not of its rows. */
+/** Maximum number of timestamps whose day is cached, by zone. A history has few distinct timestamps. */
 const REMEMBERED_MAX = 100_000;
 
 const OFFSET = /^([+-])(\d\d):?(\d\d)$/;
 
-/** Minutes that a zone written as `+01:00` is ahead of UTC; undefined of one with a name. */
+/** Returns the minutes by which a zone written as `+01:00` is ahead of UTC; undefined for a named zone. */
 export function offsetMinutes(zone: string): number | undefined {
   const [, sign, hours, minutes] = OFFSET.exec(zone) ?? [];
   return sign === undefined ? undefined : (sign === '-' ? -1 : 1) * (60 * Number(hours) + Number(minutes));

@@ -14,7 +14,7 @@ export class WorkbookFault extends Error {
   }
 }
 
-/** Maximum number of columns and rows read of a sheet: a cell beyond them is an attack or a mistake. */
+/** Maximum number of columns and rows read from a sheet. A cell outside them is an attack or a mistake. */
 const COLUMNS_MAX = 1024;
 const ROWS_MAX = 1_048_576;
 /** Texts that cells share. */
@@ -31,23 +31,23 @@ const EPOCH_1900 = dayOf({ year: 1899, month: 12, day: 30 });
 const EPOCH_1904 = dayOf({ year: 1904, month: 1, day: 1 });
 const MS_PER_DAY = 86_400_000;
 
-/** Stands for a cell with a formula: it is reported, never computed. */
+/** Represents a cell with a formula, which is reported and never computed. */
 export const FORMULA = Symbol('formula');
 
 /** A cell of a sheet. */
 export type SheetCell = Cell | typeof FORMULA | undefined;
 
 /**
- * Receives the rows of one sheet after its first, which names the columns; undefined to skip the sheet. Rows count from
- * 1; rows without a value are skipped.
+ * Receives the rows of one sheet after its header row; undefined to skip the sheet. Row numbers start at 1, and empty
+ * rows are skipped.
  */
 export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
 
 /**
- * Reads an Excel workbook (.xlsx) sheet by sheet, as its rows come. Dates become dates by the format of their cell, texts
- * lose one leading apostrophe that protects them from being read as formulas, and a formula is reported, never computed.
+ * Reads an Excel workbook (.xlsx) sheet by sheet, in a stream. Numbers with a date format become dates, texts lose a
+ * leading apostrophe that prevents formulas, and formulas are reported and never computed.
  * @param onSheet receives a sheet's name, the texts of its header, and those of the rows above it.
- * @param skipOf rows of a sheet before its header, empty ones not counted
+ * @param skipOf number of rows of a sheet before its header, not counting empty rows
  * @throws WorkbookFault, ZipFault, XmlFault
  */
 export async function readWorkbook(
@@ -129,7 +129,7 @@ async function sharedTexts(member: ZipMember | undefined): Promise<readonly stri
   return texts;
 }
 
-/** For each style of a cell whether it shows a date. */
+/** Returns, for each cell style, whether it displays a date. */
 async function readDateStyles(member: ZipMember | undefined): Promise<readonly boolean[]> {
   const styles: boolean[] = [];
   if (member === undefined) return styles;
@@ -149,7 +149,7 @@ async function readDateStyles(member: ZipMember | undefined): Promise<readonly b
   return styles;
 }
 
-/** True when a format code has a part of a date outside of quoted text and brackets. */
+/** Returns true if a format code has a date part outside quoted text and brackets. */
 function isDateFormat(code: string | undefined): boolean {
   return (
     code !== undefined &&
@@ -234,7 +234,7 @@ function textsOf(cells: readonly SheetCell[]): string[] {
   return texts;
 }
 
-/** Column of a reference like `AB12`, counted from 0; the next one when the cell does not say. */
+/** Returns the column of a reference such as `AB12`, counted from 0; the next column if the cell has no reference. */
 function columnOf(reference: string | undefined, next: number): number {
   const letters = /^([A-Z]{1,3})\d/.exec(reference ?? '')?.[1];
   if (letters === undefined) return next;

@@ -4,7 +4,7 @@ import type { ParquetColumn } from '#base/parquet/columns.js';
 import { encodeChunk, encodeFooter, groupEntry, MAGIC, type EncodedChunk } from '#base/parquet/file.js';
 import type { ThriftStruct } from '#base/parquet/thrift-compact.js';
 
-/** Rows that a reader can skip or read on its own. */
+/** Rows that a reader can skip or read separately. */
 export interface RowGroup {
   readonly rows: number;
   readonly columns: readonly ParquetColumn[];

@@ -12,8 +12,8 @@ export class XmlFault extends Error {
 const PIECE_MAX = 1 << 20;
 
 /**
- * Cuts an XML text into tokens as its bytes come. Names lose their prefix. Document type declarations are refused, so
- * that there are no entities but the five of XML itself.
+ * Splits XML text into tokens as its bytes arrive. Prefixes of names are removed. Document type declarations are
+ * refused, so that only the five predefined entities exist.
  * @throws XmlFault
  */
 export async function* xmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<XmlToken> {
@@ -46,7 +46,7 @@ function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): s
   }
 }
 
-/** Position after the markup that begins at `open`, -1 while it is not there whole. */
+/** Returns the position after the markup that begins at `open`; -1 if it is incomplete. */
 function endOfMarkup(text: string, open: number): number {
   const after = (end: string) => {
     const at = text.indexOf(end, open);
@@ -86,7 +86,7 @@ function tokenOf(markup: string): XmlToken | undefined {
 
 const localName = (name: string) => name.slice(name.indexOf(':') + 1);
 
-/** The value of an attribute, undefined when there is none of the name. */
+/** Returns the value of an attribute; undefined if it is absent. */
 export function attribute(attributes: string, name: string): string | undefined {
   const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
   return match === null ? undefined : unescape(match[1] ?? match[2] ?? '');

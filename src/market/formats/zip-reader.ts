@@ -4,7 +4,7 @@ import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
 
 /** Members of a workbook: one of four sheets has about twenty. */
 const PARTS_MAX = 64;
-/** Members of an archive of files: a file a name, of more names than the widest index has. */
+/** Maximum number of members of an archive. With one file per security, this exceeds the widest index. */
 export const FILES_MAX = 5000;
 /** Bytes of all members together after decompression: four times the largest upload, decoded. */
 export const INFLATED_BYTES_MAX = 200 << 20;
@@ -19,14 +19,13 @@ export class ZipFault extends Error {
 
 export interface ZipMember {
   readonly name: string;
-  /** Bytes after decompression, as the archive says; reading stops with a fault where they are more. */
+  /** Size after decompression as stated in the archive. Reading fails if there are more bytes. */
   readonly bytes: number;
   open(): AsyncIterable<Uint8Array>;
 }
 
 /**
- * The members of a zip archive in memory. Folders are left out; sizes, ratios and names are checked before a byte is
- * inflated.
+ * Returns the members of a zip archive in memory, without folders. Checks sizes, ratios and names before inflating.
  * @throws ZipFault
  */
 export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Promise<readonly ZipMember[]> {

@@ -6,11 +6,11 @@ import { WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { FILES_MAX, INFLATED_BYTES_MAX, openZip, ZipFault, type ZipMember } from '../formats/zip-reader.js';
 
-/** Files of an archive that could be read, as those of a folder. */
+/** Readable files of an archive, in the form of files of a folder. */
 export interface ArchivedFiles {
-  /** All but those that a system adds by itself. */
+  /** Members other than those that operating systems add. */
   readonly members: readonly ZipMember[];
-  /** True when workbooks are the tables, as in a folder without a market table in text. */
+  /** True if the tables are workbooks, as in a folder without a text file of the market. */
   readonly areWorkbooks: boolean;
 }
 
@@ -47,9 +47,7 @@ const plainFile = (bytes: Uint8Array): ZipMember => ({
 /** The name of a member without its folders. */
 export const baseOf = (name: string): string => name.split('/').at(-1)!;
 
-/**
- * True when the system added a member to the archive: as in folders, names that begin with a dot, or two underscores.
- */
+/** Returns true if an operating system added a member to the archive: its name begins with a dot or two underscores. */
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
 /** The dataset that a table is called like; with a mapping, others are of the market. */
@@ -73,13 +71,13 @@ export function tableKindOfWorkbook(base: string, mapping: Mapping | null): Tabl
   return isWorkbook(base) ? (tableKindOf(base.replace(WORKBOOK, '')) ?? tableKindOf(base, mapping)) : undefined;
 }
 
-/** True when an error describes a fault of a workbook or an archive. */
+/** Returns true if an error describes a fault of a workbook or an archive. */
 export const isWorkbookFault = (error: unknown): error is Error =>
   error instanceof ZipFault || error instanceof XmlFault || error instanceof WorkbookFault;
 
 /**
- * Reads workbooks of one archive, each by its only sheet. The limits of one workbook apply to all of them together: an
- * archive of archives may be small and unpack to any size.
+ * Creates a reader of the workbooks of one archive, each with a single sheet. The limits of one workbook apply to all
+ * of them together, because a small archive of archives can expand to any size.
  */
 export function createWorkbookReader() {
   let inflated = 0;

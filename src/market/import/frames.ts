@@ -7,14 +7,14 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 
-/** A table as JSON carries it; of the row labels of its `index` only the number is read, where there are any. */
+/** Table in JSON. Of the row labels in `index`, if present, only the number is read. */
 export interface Frame {
   readonly index?: readonly unknown[];
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Reads inline tables row by row. Unknown tables, and rows whose length is not that of the columns, are reported. */
+/** Reads inline tables row by row. Reports unknown tables, and rows whose length differs from the number of columns. */
 export function readFrames(
   tables: Readonly<Record<string, Frame>>,
   mapping: Mapping | null,

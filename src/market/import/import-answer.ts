@@ -10,20 +10,20 @@ export interface UploadedTable {
   readonly format: TableFormat;
 }
 
-/** The answer to the process after it sent the header of an import: what to do with the rest. */
+/** Answer to a process that has sent the header of an import: instructions for the remaining data. */
 export interface ImportAnswer {
   /** Folder to write the store to. */
   readonly folder: string;
   /** Files of the store that the import is appended to. */
   readonly held: TableFiles | null;
-  /** True when the store is served after the import. */
+  /** True if the store is served after the import. */
   readonly load: boolean;
 }
 
 /** Decides about an import once its header is read. */
 export type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;
 
-/** Everything that the import of one table depends on. */
+/** All inputs of the import of one table. */
 export interface TableImport {
   readonly table: UploadedTable;
   readonly answer: ImportAnswer;

@@ -9,9 +9,9 @@ import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
 import { refuseAppendedAdjustment, type Imported, withRowsRead } from './perform-import.js';
 
 /**
- * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is
- * written as Parquet first, so that both are read, and their problems reported, in one way.
- * @returns undefined, with a finding, when the table is wrong or contradicts the stored content.
+ * Reads one table that was sent as a file, as the market of a new store or as an addition to a store. An Arrow stream
+ * is first converted to Parquet, so that both are read, and their problems reported, in one way.
+ * @returns undefined, with a finding, if the table is invalid or contradicts the stored content.
  */
 export async function importTable(
   { table: { path, dataset, format }, answer: { folder, held, load }, terms }: TableImport,

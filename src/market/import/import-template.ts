@@ -7,7 +7,10 @@ import { writeZip } from '../formats/zip-writer.js';
 
 type Rows = readonly (readonly (string | number | null)[])[];
 
-/** An example row of each dataset, in the order of its known columns: a market of one name that can be imported. */
+/**
+ * Example row of each dataset, in the order of its known columns. Together they are a market of one security that can
+ * be imported.
+ */
 const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
   market: ['EXMPL', '2024-01-02', 99.5, 101.25, 98.75, 100, 125000, 5000000, 0.85],
   reference: [

@@ -18,9 +18,9 @@ import type { SourceRead } from '../sources/source-read.js';
 
 export interface Imported {
   readonly content: MarketContent;
-  /** Of the content. */
+  /** Rows of the content. */
   readonly rows: SourceRead['rows'];
-  /** Of the request, where it was appended. */
+  /** Rows of the request, if it was appended. */
   readonly rowsRead?: SourceRead['rows'];
   readonly derived: DerivedActions | null;
   readonly adjustment: Adjustment;
@@ -30,10 +30,10 @@ export interface Imported {
 }
 
 /**
- * Reads the body of an import: its header first, from which the caller decides whether and where to continue, then its
+ * Reads the body of an import: first its header, from which the caller decides whether and where to store it, then its
  * data.
- * @returns undefined, with a finding, when the data is wrong or contradicts the stored content.
- * @throws Refusal MALFORMED_REQUEST, VALIDATION_FAILED for a body that is no import
+ * @returns undefined, with a finding, if the data is invalid or contradicts the stored content.
+ * @throws Refusal MALFORMED_REQUEST, VALIDATION_FAILED for a body that is not an import
  */
 export async function performImport(
   bytes: Uint8Array,

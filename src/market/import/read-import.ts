@@ -29,14 +29,14 @@ export type ImportSource =
   | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, Frame>> }
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
-/** A content with the rows it came from. */
+/** Content with the numbers of rows from which it was read. */
 export interface ImportRead {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
   readonly derived: DerivedActions | null;
 }
 
-/** Reads an import, reporting every problem of it at its sheet, row and column; undefined when anything is. */
+/** Reads an import and reports every problem by sheet, row and column; returns undefined if there is any. */
 export async function readImport(
   source: ImportSource,
   problems: Problems,
@@ -68,7 +68,7 @@ export async function readImport(
   return { ...complete, rows: rowsByTable(rowsOf) };
 }
 
-/** True when a finding repeats for many rows of the market. */
+/** Returns true if a finding repeats for many rows of the market. */
 const isOfEveryRow = ({ code, path, count = 1 }: Finding) =>
   count > 1 && path.startsWith('market') && (code === 'NOT_A_NUMBER' || code === 'BAD_DATE');
 
@@ -82,10 +82,12 @@ interface Reading {
   readonly problems: Problems;
 }
 
-/** Name of a table in findings: the dataset, with the table's own name where that differs. */
+/** Returns the name of a table in findings: the dataset, with the table's own name if that differs. */
 const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
 
-/** Receives the rows of a sheet, named as its table is; undefined where its columns belong to no table. */
+/**
+ * Returns a receiver of the rows of a sheet with the name of its table; undefined if its columns belong to no table.
+ */
 function sheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
   { rows, mapping, problems }: Reading,
@@ -165,7 +167,7 @@ async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<
   reportMissingMarket(names, { rows, mapping, problems }, 'file');
 }
 
-/** Reports what is wrong with a file of an archive. */
+/** Reports the fault of a file in an archive. */
 function reportFault(error: unknown, label: string, problems: Problems): void {
   const isText = error instanceof CsvFault;
   if (!isText && !isWorkbookFault(error)) throw error;

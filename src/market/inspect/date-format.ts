@@ -8,7 +8,7 @@ export interface DateFormat {
   readonly others: readonly string[];
 }
 
-/** Years that a market may be of: what reads as one of another is no day of it. */
+/** Range of days that a market may contain. A text that parses to a day outside it is not a date. */
 const YEARS = { from: -56_000, to: 36_500 } as const;
 
 const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
@@ -28,7 +28,8 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
   const usual = USUAL_FORMATS.filter(fits);
   if (usual.length > 0)
     return { format: usual[0]!, others: usual.slice(1).filter((format) => !isSame(usual[0]!, format)) };
-  // Seconds to nanoseconds of one moment differ by thousands: one of them at most is of these years, and none of 1970.
+  // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives a day in this
+  // range, and none gives 1970.
   const epoch = EPOCHS.find((format) => {
     const read = dayReader(format);
     return held.every((cell) => {
@@ -39,7 +40,7 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
   return epoch && { format: epoch, others: [] };
 }
 
-/** True when two formats that fit the same texts are equivalent: they differ only in the width of numbers. */
+/** Returns true if two formats that fit the same texts are equivalent and differ only in the width of numbers. */
 const isSame = (a: string, b: string) => order(a) === order(b);
 const order = (format: string) =>
   [...format.replaceAll(/[^YMD]/g, '')].filter((letter, i, all) => letter !== all[i - 1]).join('');

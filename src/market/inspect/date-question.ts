@@ -7,8 +7,8 @@ const hasBadDates = (findings: readonly Finding[]) =>
   findings.some(({ severity, code }) => severity === 'error' && code === 'BAD_DATE');
 
 /**
- * The next format, where a reading found days that the one taken does not read: the first rows fitted several, and a
- * later one decides. Nothing is asked any more once one is left.
+ * Chooses another format if a reading found days that the current one cannot parse: the first rows fitted several
+ * formats, and a later row decides. The question is removed if only one format remains.
  * @param questions changed in place
  */
 export function afterReading(questions: Question[], findings: readonly Finding[]): string | undefined {
@@ -20,10 +20,10 @@ export function afterReading(questions: Question[], findings: readonly Finding[]
 }
 
 /**
- * Removes from a question about dates the formats that do not read every row, and the question itself where only the
+ * Removes from a question about dates the formats that cannot parse every row, and removes the question if only the
  * proposed format remains.
  * @param questions changed in place
- * @param readBy findings of a reading by another format
+ * @param readBy findings of a reading with another format
  */
 export async function datesLeft(
   questions: Question[],

@@ -12,13 +12,13 @@ import { vendorOf } from './vendors.js';
 /** Rows before the header that may be a preamble. */
 export const PREAMBLE_MAX = 20;
 
-/** Share of cells of a row that must be fields, names or numbers for it to be a row of those. */
+/** Minimum share of the cells of a row that must be fields, identifiers or numbers for it to count as a row of them. */
 export const MOST = 0.6;
 
-/** True when a cell is a number in any notation; a text for a missing number is not. */
+/** Returns true if a cell is a number in any notation. A text for a missing number does not count. */
 export const isNumber = (written: Cell | undefined) => isPlainNumber(unitsIn(written)?.number ?? written);
 
-/** As `isNumber`, without signs and units: 3M is also a company. */
+/** Returns true for a number without signs and units, because 3M is also a company. */
 export const isPlainNumber = (cell: Cell | undefined) => {
   const value = anyThousandsNumberIn(cell) ?? commaNumberIn(cell);
   return value !== undefined && !Number.isNaN(value);
@@ -35,14 +35,14 @@ export interface Draft {
   readonly questions: Question[];
 }
 
-/** True when a question already has an answer; columns are checked one by one. */
+/** Returns true if a question already has an answer. Columns are checked individually. */
 export const isAnswered = (answers: Answers, field: Question['field']) =>
   field !== 'columns' && answers[field] !== undefined;
 
 export const isDay = ({ date_format: format }: Answers, cell: Cell | undefined) =>
   typeof format === 'string' ? typeof dayReader(format)(cell) === 'number' : dateFormatOf([cell]) !== undefined;
 
-/** True when a table contains any day. */
+/** Returns true if a table contains any day. */
 export const hasDays = (answers: Answers, { rows }: Sample) =>
   rows.some((row) => row.some((cell) => isDay(answers, cell)));
 
@@ -102,7 +102,7 @@ export function days(draft: Draft, written: readonly (Cell | undefined)[]): void
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });
 }
 
-/** Cells of days without those below them that are words or nothing: a source, a note, totals. */
+/** Returns the cells of days, without cells below them that are words or empty: a source, a note, totals. */
 function aboveFooter(cells: readonly (Cell | undefined)[]): readonly (Cell | undefined)[] {
   const last = cells.findLastIndex((cell) => !isFooterText(textIn(cell) ?? ''));
   return last < 0 ? cells : cells.slice(0, last + 1);

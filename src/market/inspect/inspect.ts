@@ -42,13 +42,13 @@ export type Inspected =
 /** Data that is opened in place. */
 type Opened = Exclude<Inspected, { readonly kind: 'parquet' }>;
 
-/** How data may be read, and what comes of it. */
+/** Proposal for reading data, with its result. */
 export interface Inspection {
   /** Files, sheets or tables of the market. */
   readonly files: number;
   readonly rows_read: number;
   readonly mapping: Mapping;
-  /** Table of the market in a database that calls it otherwise. */
+  /** Table of the market in a database, if its name differs. */
   readonly tables: TableNames;
   readonly adjustment: Adjustment;
   readonly basis: Basis;
@@ -65,7 +65,7 @@ export interface Inspection {
 
 /** Facts about the reading that are known beforehand. */
 export interface Said {
-  /** The mapping to use instead of a proposal: its findings are reported, and nothing is corrected. */
+  /** Mapping to use instead of a proposal. Its findings are reported, and nothing is corrected. */
   readonly mapping?: Mapping | null;
   /** Questions that are already answered. */
   readonly answers?: Answers;
@@ -74,7 +74,7 @@ export interface Said {
 /** Bars that are shown. */
 const PREVIEW_ROWS = 10;
 
-/** Times a reading is tried again with what the last one found: duplicates twice, zeros, columns of texts. */
+/** Maximum number of further readings after corrections: duplicates twice, zeros, text columns. */
 const TRIALS_MAX = 6;
 
 /** The parts of a reading that are evaluated. */
@@ -84,7 +84,7 @@ interface TrialRead {
   readonly derived?: DerivedActions | null;
 }
 
-/** A source that can be looked at and read. */
+/** Source that can be sampled and read. */
 interface Source {
   readonly samples: readonly Sample[];
   readonly tables: TableNames;
@@ -96,7 +96,7 @@ interface Source {
 /**
  * Inspects data, proposes a mapping, then reads the data with it; findings are corrected where the data implies the
  * correction. Nothing is stored.
- * @cost one to six readings of the source, and one more for each other format of its days
+ * @cost one to six readings of the source, and one more for each further date format
  */
 export async function inspect(inspected: Inspected, said: Said = {}): Promise<Inspection> {
   if (inspected.kind !== 'parquet') return inspectSource(inspected, said);
@@ -116,7 +116,10 @@ async function inspectSource(inspected: Opened, said: Said): Promise<Inspection>
   return unread.length === 0 ? inspection : withUnread(inspection, unread);
 }
 
-/** Files that cannot be read stop none of the others from being looked at; whether they are left out is asked. */
+/**
+ * Adds findings about unreadable files. They do not prevent the inspection of other files; a question asks whether to
+ * ignore them.
+ */
 function withUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
   const names = unread.map(({ file, path }) => file ?? path);
   const question = `Nothing can be read of ${names.join(', ')}. To leave ${names.length === 1 ? 'it' : 'them'} out: --ignore ${names.join(',')}.`;
@@ -141,7 +144,7 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
     : tried(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
-/** True when only answers describe how to read a table that does not look like a price table. */
+/** Returns true if only answers describe how to read a table that does not look like a price table. */
 const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
 const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
@@ -182,7 +185,7 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
   };
 }
 
-/** Columns that a question lists. */
+/** Maximum number of columns listed in a question. */
 const COLUMNS_MAX = 8;
 
 /** Describes the first table, and how to state that its columns are securities. */
@@ -257,7 +260,7 @@ interface Trial {
   readonly trialsMax: number;
 }
 
-/** Reads a source as proposed, and again with what each reading says. */
+/** Reads a source as proposed, and again with the corrections from each reading. */
 async function tried(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
   let terms: MarketTerms = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
   const questions = [...proposal.questions];
@@ -274,7 +277,7 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
     const mended = trial < trialsMax ? mend(terms.mapping!, problems, answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
-      // Of one field the last counts: rows that differ are no repetitions.
+      // Of several questions about a field, the last counts: rows that differ are not duplicates.
       const at = questions.findIndex(({ field }) => field === mended.question?.field);
       if (at >= 0) questions.splice(at, 1);
       if (mended.question !== undefined) questions.push(mended.question);

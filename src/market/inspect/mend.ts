@@ -15,7 +15,7 @@ interface Mended {
 }
 
 /**
- * A corrected mapping that reads the rejected data, and the questions about it; undefined where no finding implies a
+ * Returns a corrected mapping for rejected data, with the questions about it; undefined if no finding implies a
  * correction.
  */
 export function mend(
@@ -46,7 +46,8 @@ export function mend(
   if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return withEncoding(mapping, encoded);
   const written = mendNumbers(mapping, findings, isFree);
   if (written !== undefined) return written;
-  // Tables of one name are reported themselves: the choice between their rows is not a question of duplicates.
+  // Several tables of one security are reported separately: choosing between their rows is not a question of
+  // duplicates.
   const repeated =
     isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
       ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
@@ -59,7 +60,7 @@ export function mend(
   return wordy.length === 0 ? undefined : withoutColumns(mapping, wordy, answers);
 }
 
-/** Reads rows of one security and date once where they are the same, else the last of them. */
+/** Accepts repeated rows of one security and date once if they are equal, otherwise the last one. */
 function mendRepeated(
   mapping: Mapping,
   repeated: Finding,
@@ -92,7 +93,7 @@ function mendRepeated(
   return undefined;
 }
 
-/** Securities with conflicts that a question names. */
+/** Maximum number of securities with conflicts that a question names. */
 const CONFLICTS_NAMED_MAX = 50;
 
 /** The conflicting values of each security, in words. */
@@ -139,14 +140,14 @@ function mendNumbers(
     : { mapping: { ...mapping, thousands: ',' }, question: countsQuestion(',', counts) };
 }
 
-/** The column of a finding: what stands behind its row, in which there may be points (Vol.). */
+/** Returns the column of a finding: the text after its row number, which may contain points (Vol.). */
 const columnIn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
 
-/** Another reason for rows of one day, where no column says the names: their column was not recognised. */
+/** Explains several rows per day without an identifier column: that column was not recognised. */
 const ofOneName = (mapping: Mapping) =>
   isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
-/** How many problems some findings stand for, in words. */
+/** Counts the problems of some findings, in words. */
 function countText(findings: readonly Finding[], one: string, many: string): string {
   const total = findings.reduce((sum, { count = 1 }) => sum + count, 0);
   return `${total} ${total === 1 ? one : many}`;
@@ -167,7 +168,7 @@ function withThousands(mapping: Mapping, apart: readonly string[]): Mended {
   };
 }
 
-/** Excludes columns that contain values other than numbers; without adjusted closes nothing is derived from them. */
+/** Excludes columns that contain values other than numbers. Without adjusted closes, nothing is derived from them. */
 function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): Mended | undefined {
   const columns = [...new Set(wordy.map(columnIn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
@@ -186,7 +187,7 @@ function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: An
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
-/** Where a finding is, and the text there. */
+/** Describes the location of a finding and its text. */
 function placeOf({ file, path, value }: Finding): string {
   const text = value === undefined ? '' : `, as ${JSON.stringify(String(value).slice(0, 40))}`;
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;

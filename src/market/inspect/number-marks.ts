@@ -13,14 +13,14 @@ import type { Sample } from './sample.js';
 /** One mark before three digits: 1,234 and 1.234 are thousands or decimals. */
 const EITHER = { ',': /^[+-]?[1-9]\d{0,2},\d{3}$/, '.': /^[+-]?[1-9]\d{0,2}\.\d{3}$/ } as const;
 
-/** Share of the texts that must have a decimal comma for it to be the mark: a note may hold one. */
+/** Minimum share of the texts with a decimal comma for it to be the decimal mark. A note may contain a comma. */
 const COMMAS_MIN = 0.1;
 
 /**
- * Decimal and thousands marks, as the numbers themselves show them: 7,5 or 1.234,5 has a decimal comma, 7.5 or 1,234.5
- * a decimal point. Where only numbers such as 1,234 or only such as 1.234 occur, the delimiter decides: a comma between
- * cells implies a decimal point; with another delimiter a question is asked.
- * @param ofBars those of bars, which may have signs and units
+ * Determines decimal and thousands marks from the numbers: 7,5 or 1.234,5 has a decimal comma, 7.5 or 1,234.5 a decimal
+ * point. If only numbers such as 1,234, or only numbers such as 1.234, occur, the delimiter decides: a comma between
+ * cells implies a decimal point. With another delimiter, a question is asked.
+ * @param ofBars numbers of bars, which may have signs and units
  */
 export function numberMarks(
   draft: Draft,
@@ -73,7 +73,7 @@ function readUnits(draft: Draft, texts: readonly string[]): void {
   ask(draft, unitsQuestion(first));
 }
 
-/** The question about numbers such as $14.82 and 59.83M. */
+/** Returns the question about numbers such as $14.82 and 59.83M. */
 export function unitsQuestion(text: string): Question {
   const { exponent, money } = unitsIn(text)!; // asked of such alone
   const sign = money === '' ? '' : ` The sign ${money} declares no currency: that is the store's.`;
@@ -89,8 +89,8 @@ export function unitsQuestion(text: string): Question {
 }
 
 /**
- * Recognises share counts whose points separate thousands, such as 58.490 next to 14.82: every point is a thousands
- * mark, and no number without a point is larger.
+ * Recognises share counts whose points separate thousands, such as 58.490 next to 14.82: every point separates
+ * thousands, and no number without a point is larger.
  */
 export function countMarks(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
@@ -102,7 +102,7 @@ export function countMarks(draft: Draft, cells: readonly (Cell | undefined)[]): 
   ask(draft, countsQuestion('.', grouped));
 }
 
-/** The question about shares written as 58,490 or 58.490; two marks in one number answer it. */
+/** Returns the question about shares written as 58,490 or 58.490. A number with two marks answers it. */
 export function countsQuestion(mark: ',' | '.', texts: readonly string[]): Question {
   const name = mark === ',' ? 'comma' : 'point';
   return {

@@ -15,7 +15,10 @@ interface Tables {
   readonly namedBy: NamedBy;
 }
 
-/** Proposes the source of the identifier: a column, a cell above the header, or the file names. False if there is none. */
+/**
+ * Proposes the source of the identifier: a column, a cell above the header, or the file names. Returns false if there
+ * is none.
+ */
 export function proposeIdentifier(draft: Draft, named: string | undefined, tables: Tables): boolean {
   if (/^(file|heading):/.test(draft.answers.identifier_from ?? '')) return true;
   if (named === undefined)
@@ -32,12 +35,12 @@ export function proposeIdentifier(draft: Draft, named: string | undefined, table
 /** Columns of texts that are not identifiers: currency, exchange, or attributes of a security. */
 const NO_NAMES = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
 
-/** A change in percent: no name. */
+/** Change in percent, which is not an identifier. */
 const PERCENT = /^[+-]?[\d.,]+ ?%$/;
 
 /**
- * A text column with an unknown heading. Where days repeat it is the column that best distinguishes the rows of a day;
- * else the only text column in the only table.
+ * Proposes a text column with an unknown heading. If days repeat, this is the column that best distinguishes the rows
+ * of a day; otherwise the only text column of the only table.
  */
 function identifierFromTexts(draft: Draft, { header, date, column, samples }: Tables): boolean {
   const texts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
@@ -68,18 +71,18 @@ function identifierFromTexts(draft: Draft, { header, date, column, samples }: Ta
   return true;
 }
 
-/** True when a column contains texts and no number. */
+/** Returns true if a column contains texts and no number. */
 export const isWorded = (cells: readonly (Cell | undefined)[]) =>
   cells.some((cell) => textIn(cell) !== null) && !cells.some(isPlainNumber);
 
 /**
- * True when a column with the heading of an identifier contains none: the company's name where each file is one
- * security.
+ * Returns true if a column with an identifier heading contains no identifiers: each file is one security, and the
+ * column has its company name.
  */
 const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
   samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
 
-/** True when the rows above the header of each table state its identifier: `Security | AAPL US Equity`. */
+/** Proposes the rows above the header if they state the identifier in every table: `Security | AAPL US Equity`. */
 function identifierFromHeading(draft: Draft, { samples }: Tables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
   const headings = samples.map(({ rows }) => rows.slice(0, above).map(textsOf));
@@ -98,12 +101,12 @@ function withoutColon(label: string): string {
 /** Default names of sheets in Excel, in several languages. */
 const UNNAMED_SHEET = /^(sheet|tabelle|blatt|feuil|hoja|foglio|blad|ark|planilha|arkusz) ?\d+$/i;
 
-/** True when a file name looks like a ticker: AAPL, BRK-B, ^GSPC; not data, prices or EXPORT. */
+/** Returns true if a file name looks like a ticker: AAPL, BRK-B, ^GSPC; not data, prices or EXPORT. */
 const isLikeTicker = (name: string) =>
   /^[A-Z0-9^][A-Z0-9.^=-]{0,11}$/.test(name) &&
   !/^(DATA|PRICES?|EXPORT|TABLE|MARKET|HISTORY|DOWNLOAD|CLOSES?)/.test(name);
 
-/** Where no column says it, the name of the file does: what all names have in common stands around it. */
+/** Proposes the file names if no column has the identifier. The parts common to all names are not part of it. */
 function identifierFromFiles(draft: Draft, { date, column, samples, namedBy }: Tables): boolean {
   if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);
@@ -148,7 +151,7 @@ function commonPattern(names: readonly string[], namedBy: NamedBy): string {
   const reverse = (text: string) => [...text].toReversed().join('');
   const before = names.reduce(shared);
   const after = reverse(names.map(reverse).reduce(shared));
-  // Letters that all identifiers happen to share belong to them: a pattern begins and ends at a mark.
+  // Letters that all identifiers share belong to them, so a pattern begins and ends at a separator.
   const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
   const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';
   return `${prefix}{identifier}${suffix}`;

@@ -47,8 +47,8 @@ export function proposeLevels(draft: Draft, sample: Sample): boolean {
 }
 
 /**
- * True when a row above the fields is the last of a heading, a label and its value such as `Currency | USD`, and not a
- * row of identifiers.
+ * Returns true if a row above the fields is the last of a heading, a label and its value such as `Currency | USD`, and
+ * not a row of identifiers.
  */
 const isHeading = ([label = '', ...values]: readonly string[], [date = '', ...fields]: readonly string[]) =>
   label !== '' &&
@@ -102,7 +102,7 @@ function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels):
   return true;
 }
 
-/** The cells after the first, except columns with the same heading: days next to each security. */
+/** Returns the cells after the first, except columns with the same heading, which are days next to each security. */
 const behindDate = ([date, ...row]: readonly string[]) => row.filter((text) => text !== date);
 
 const shareOfFields = (row: readonly string[]) => {

@@ -82,7 +82,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   return true;
 }
 
-/** True when a mapping reads a field of bars from a column. */
+/** Returns true if a mapping reads a field of bars from a column. */
 const isOfBar = ({ columns = {}, adjusted_close: adjusted }: Draft['mapping'], name: string) =>
   name === adjusted || Object.values(columns).includes(name);
 
@@ -94,7 +94,7 @@ function adjustedBeside(draft: Draft, adjusted: string, own: string | undefined)
   ask(draft, { field: 'adjusted_close', question, taken: adjusted, others: ['none'], required: false });
 }
 
-/** The column of each role that a header has, those that are said before those that are found. */
+/** Returns the column of each role in a header. Answers take precedence over recognised names. */
 function rolesIn({ answers }: Draft, header: readonly string[]): Partial<Record<Role, string>> {
   const given = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
   const roles: Partial<Record<Role, string>> = {

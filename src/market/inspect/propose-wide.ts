@@ -14,7 +14,7 @@ const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
 /** Headings that pandas gives to a row counter after writing or resetting twice. */
 const COUNTER = /^(|unnamed: \d+|index|level_\d+)$/i;
 
-/** True when a column counts rows: 0, 1, 2, under a heading that is not an identifier. */
+/** Returns true if a column counts rows: 0, 1, 2, under a heading that is not an identifier. */
 function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: number): boolean {
   if (!COUNTER.test(textIn(header[i])?.trim() ?? '')) return false;
   const counts = body.map((row) => (textIn(row[i]) === null ? Number.NaN : Number(row[i])));
@@ -22,7 +22,10 @@ function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: numb
   return Number.isInteger(first) && counts.every((count, k) => count === first! + k);
 }
 
-/** Where the day stands: before the names, at most behind a count of rows, or behind them; undefined where it does not. */
+/**
+ * Returns the position of the day column: before the identifiers, possibly after a row counter, or after them;
+ * undefined if there is none.
+ */
 function dayColumn(draft: Draft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
   const row = body[0]!; // a header has a row below
   const last = row.length - 1;
@@ -87,7 +90,10 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
 /** Rows between the names and the first day: their codes, currencies, types of data. */
 const TERMS_MAX = 4;
 
-/** The row that says the names: where rows of terms stand below it, as of Datastream, the last one with a label of names. */
+/**
+ * Returns the row with the identifiers. If rows of attributes are below it, as in Datastream files, this is the last
+ * row with an identifier label.
+ */
 function namesAbove(rows: Sample['rows'], at: number): number {
   const label = (i: number) => textIn(rows[i]?.[0]) ?? '';
   const isOther = label(at) !== '' && roleOf(label(at)) === undefined && WORD.test(label(at));
@@ -97,10 +103,10 @@ function namesAbove(rows: Sample['rows'], at: number): number {
   return at;
 }
 
-/** Fields of a bar in a header, from which its columns are no names: OPEN and LOW alone are two companies. */
+/** Minimum number of bar fields in a header for its columns to be fields. OPEN and LOW alone are two companies. */
 const BAR_FIELDS_MIN = 3;
 
-/** True when columns are the fields of one security's bars. */
+/** Returns true if columns are the bar fields of one security. */
 function isOfBars(names: readonly string[]): boolean {
   const fields = new Set(names.map(roleOf).filter((role) => FIELD_ROLES.includes(role as never)));
   return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));
@@ -118,7 +124,7 @@ function leaveCounters(draft: Draft, names: readonly string[]): void {
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
-/** Asks for the field of wide tables where the names of their files do not state it. */
+/** Asks for the field of wide tables if file names do not state it. */
 function askFields(draft: Draft, fields: Readonly<Record<string, string>>, samples: readonly Sample[]): void {
   if (draft.answers.fields !== undefined) return;
   const unknown = samples.filter(({ name }) => !Object.hasOwn(fields, name));
@@ -137,7 +143,7 @@ function askFields(draft: Draft, fields: Readonly<Record<string, string>>, sampl
       field: 'field',
       question: 'The table does not name the field of its numbers; CLOSE is assumed.',
       taken: 'CLOSE',
-      // A store without closes is none: a single table that is called nothing else can only be them.
+      // A store must have closes, so a single table without a field name can only be closes.
       required: samples.length > 1 || report !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });

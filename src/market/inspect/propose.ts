@@ -8,20 +8,20 @@ import type { NamedBy, Sample } from './sample.js';
 
 export type Confidence = 'sure' | 'likely' | 'unsure';
 
-/** How a market may be read, and what is not certain of that. */
+/** Proposed mapping of a market, with its open questions. */
 export interface Proposal {
   readonly mapping: Mapping;
   readonly adjustment: Adjustment | null;
-  /** Why the adjustment is that; null where there is none. */
+  /** Reason for the adjustment; null if there is none. */
   readonly reason: string | null;
   readonly recognisedAs: string | null;
-  /** As far as no question is left. */
+  /** Confidence, assuming that no question is open. */
   readonly confidence: Exclude<Confidence, 'unsure'>;
   readonly questions: readonly Question[];
 }
 
 /**
- * Proposes how the market that tables hold is read; undefined where nothing like it is seen.
+ * Proposes a mapping for tables; undefined if they contain no recognisable market.
  * @param answers the questions already answered
  */
 export function proposeMapping(
@@ -37,8 +37,8 @@ export function proposeMapping(
   const tables = { read, filled, dated, namedBy };
   const own = proposalFrom(first, tables, answers);
   if (own !== undefined && (own.mapping.layout === 'long' || Object.keys(own.mapping.fields).length > 0)) return own;
-  // A table of many securities may come with other tables by day, such as an index: the table that names its securities
-  // is the market.
+  // A table of many securities may come with other tables by day, such as an index: the table with identifiers is the
+  // market.
   const long = later
     .map((sample) => proposalFrom(sample, tables, answers))
     .find((each) => each?.mapping.layout === 'long' && each.mapping.columns.identifier !== undefined);
@@ -49,7 +49,7 @@ interface Tables {
   readonly read: readonly Sample[];
   /** Tables with rows. */
   readonly filled: readonly Sample[];
-  /** Of them those with a day. */
+  /** Tables that contain days. */
   readonly dated: readonly Sample[];
   readonly namedBy: NamedBy;
 }
@@ -84,7 +84,7 @@ function proposalFrom(
   return { ...rest, ...adjustmentOf(draft), mapping: withAnswers(mapping, answers) };
 }
 
-/** Files or sheets without the columns of a market whose rows say their names: notes, lists of names, an index by day. */
+/** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
 function foreignTo(
   { layout, columns = {}, identifier_from: from }: Draft['mapping'],
   samples: readonly Sample[],
@@ -106,7 +106,7 @@ function leaveOut(draft: Draft, names: readonly string[], lacking: string): void
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
-/** A mapping with what is said of it in place of what was found. */
+/** Returns a mapping in which answers replace recognised values. */
 export function withAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
   const said = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
   // Excluded columns are added to the ignored columns of a vendor's tables.

@@ -4,26 +4,26 @@ import type { MarketData } from '#domain/market/market-data.js';
 
 export type Adjustment = MarketData['adjustment'];
 
-/** An open question about the data, the assumption made, and the field that answers it. */
+/** Open question about the data, with the assumption made and the field that answers it. */
 export interface Question {
   readonly field: keyof Mapping | 'adjustment';
   readonly question: string;
-  /** The assumption until the question is answered; null where there is none. */
+  /** Assumption until the question is answered; null if there is none. */
   readonly taken: string | null;
   /** The known alternatives. */
   readonly others: readonly string[];
-  /** True when nothing should be read before the question is answered. */
+  /** True if the data must not be read before the question is answered. */
   readonly required: boolean;
-  /** Securities whose rows of one date differ, where that is asked about. */
+  /** Securities whose rows of one date differ, if the question is about them. */
   readonly conflicts?: readonly RowConflict[];
 }
 
-/** Fields that are said before they are asked. */
+/** Answers given in advance, by field. */
 export type Answers = { readonly [Field in keyof Mapping]?: Mapping[Field] | undefined } & {
   readonly adjustment?: Adjustment | undefined;
 };
 
-/** Price basis that is taken for closes, and why. */
+/** Price basis assumed for closes, with the reason. */
 export interface Basis {
   readonly adjustment: Adjustment;
   readonly reason: string;

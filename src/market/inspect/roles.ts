@@ -12,7 +12,7 @@ export type Role =
   | 'SHARES_OUTSTANDING'
   | 'adjusted';
 
-/** Names that vendors give a column, letters and digits only; of several that are there the first is taken. */
+/** Names that vendors give to columns, letters and digits only. If several are present, the first is used. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   date: [
     'date',
@@ -185,7 +185,7 @@ export const FIELD_ROLES = [
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** The role of a name, undefined where it has none that is known. */
+/** Returns the role of a column name; undefined if it is unknown. */
 export function roleOf(name: string): Role | undefined {
   const text = plain(name);
   return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // its own keys

@@ -29,30 +29,30 @@ export interface Sample {
 /** How text that is not UTF-8 is written, in most of the cases. */
 export const USUAL_ENCODING: TextEncoding = 'windows-1252';
 
-/** True when a finding reports another text encoding. */
+/** Returns true if a finding reports another text encoding. */
 export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
   code === 'UNREADABLE_FILE' && accepted?.includes(USUAL_ENCODING) === true;
 
-/** Origin of the table names: files, sheets, or null for neither, where no name can state an identifier. */
+/** Origin of table names: files or sheets; null if names cannot state an identifier. */
 export type NamedBy = 'file' | 'sheet' | null;
 
-/** Rows of a table that are looked at: more than a preamble, a header and a month of days. */
+/** Number of rows of a table in a sample: more than a preamble, a header and a month of days. */
 export const SAMPLE_ROWS = 60;
 
-/** Tables that are looked at: those of one vendor are alike. */
+/** Number of tables in a sample, because the tables of one vendor are similar. */
 export const SAMPLE_TABLES = 8;
 
-/** Enough rows were read. */
+/** Thrown when enough rows were read. */
 class Enough extends Error {}
 
 /** Facts about files that are known beforehand. */
 interface SampleTerms {
   readonly encoding: TextEncoding | null;
-  /** Sheets that are left out. */
+  /** Sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** The first rows of files, all of one kind. Problems of a file are reported. */
+/** Reads the first rows of files, all of one kind. Problems of a file are reported. */
 export async function sampleFiles(
   files: readonly SourceFile[],
   problems: Problems,
@@ -80,7 +80,7 @@ function spread<T>(files: readonly T[]): readonly T[] {
 
 type Rows = Omit<Sample, 'name'>;
 
-/** Rows of a text file: one that is not UTF-8 is taken for windows-1252, as long as nobody says how it is written. */
+/** Reads rows of a text file. A file that is not UTF-8 is read as windows-1252 if no encoding is specified. */
 async function textRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
   const result = createProblems();
   const rows = await encodedRows(file, result, terms);
@@ -163,7 +163,7 @@ function indexIn(metadata: string): readonly string[] {
 /** Maximum size in bytes of the pandas metadata: about a thousand columns. */
 const PANDAS_BYTES_MAX = 1 << 20;
 
-/** Columns that pandas says were the index of the frame; none where it did not write the file. */
+/** Returns columns that pandas recorded as the index of the frame; none if pandas did not write the file. */
 async function pandasIndex({ path }: SourceFile, { connection }: DuckDb): Promise<readonly string[]> {
   const metadata = `SELECT decode(value) FROM parquet_kv_metadata(${sqlText(path)})`;
   const read = await connection.runAndReadAll(
@@ -204,7 +204,7 @@ async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   return samples.filter(({ rows }) => rows[0]!.length > 0);
 }
 
-/** As in folders, workbooks are looked at where no text is of the market. */
+/** As in folders, workbooks are inspected if no text file belongs to the market. */
 async function sampleArchive(
   { format, bytes }: { readonly format: 'csv' | 'csv.zip'; readonly bytes: Uint8Array },
   problems: Problems,

@@ -7,7 +7,7 @@ export interface Vendor {
   readonly name: string;
   /** Columns that together no other vendor has, in lower case. */
   readonly columns: readonly string[];
-  /** How the file is called, where its columns alone do not say enough. */
+  /** Pattern of the file name, if the columns alone are not sufficient. */
   readonly file?: RegExp;
   /** The part of the mapping that column headings do not imply. */
   readonly mapping: Partial<Mapping>;
@@ -38,7 +38,8 @@ const YFINANCE: Question = {
 const YAHOO_BESIDE = ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'];
 
 /**
- * The question about closes that come without splits and dividends. @param factors columns of the vendor that hold them
+ * Returns the question about closes that are not adjusted for splits and dividends. @param factors columns of the
+ * vendor that contain the factors
  */
 const asTraded = (factors: string): Question => ({
   field: 'adjustment',
@@ -48,7 +49,7 @@ const asTraded = (factors: string): Question => ({
   required: false,
 });
 
-/** Vendors by what makes their tables theirs; of those that fit the one with the most columns is taken. */
+/** Vendors with the columns that identify their tables. If several match, the one with the most columns is used. */
 export const VENDORS: readonly Vendor[] = [
   {
     name: 'Yahoo Finance',

@@ -8,13 +8,13 @@ import type { DividendError } from '../content/dividend-errors.js';
 import { withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
-/** Rounding rules of vendors to try: once, again after every dividend, and from unrounded closes. */
+/** Rounding rules of vendors to try: rounding once, after every dividend, or from unrounded closes. */
 const ROUNDINGS = [
   ...[1, 2, 4, 8].map((times) => ({ relative: times * SINGLE_PRECISION, units: 0 })),
   { relative: SINGLE_PRECISION, units: 1 },
 ] as const;
 
-/** Cash that may come with a split on its day, as a fraction of the price. */
+/** Maximum cash that may be paid on the day of a split, as a fraction of the price. */
 const SPLIT_CASH_MAX = 0.05;
 
 /** Largest dividend that is none, as a fraction of the price: what adjusted closes are compared to. */
@@ -28,13 +28,13 @@ const CASH_DECIMALS = 2;
 /** Decimals up to which a dividend is rounded: all of a price of a few digits. */
 const CASH_DECIMALS_MAX = 15;
 
-/** A range of numbers that rounding leaves open. */
+/** Interval of numbers consistent with rounding. */
 interface Range {
   readonly low: number;
   readonly high: number;
 }
 
-/** Closes of one name on the days that have both. */
+/** Closes of one security on the days that have both kinds. */
 interface Closes {
   readonly days: readonly Day[];
   readonly close: readonly number[];
@@ -52,7 +52,7 @@ interface Plateau {
   readonly rounding: number;
 }
 
-/** Panels without their adjusted closes, and what was derived from them. */
+/** Panels without their adjusted closes, and the actions derived from these. */
 export interface DerivedMarket {
   readonly panels: Panels;
   readonly actions: readonly CorporateAction[];
@@ -66,11 +66,11 @@ interface NameActions {
 }
 
 /**
- * Derives the cash dividends that were paid, and the splits where closes are as traded. The adjusted close is a constant
- * multiple m of the close between two ex-dates, up to the vendor's rounding. On an ex-date vendors multiply all earlier
- * adjusted closes by 1 - dividend / previous close, so that dividend = previous close x (1 - m before / m after). A
- * multiple that falls for no reason is a warning.
- * @cost O(days x names)
+ * Derives the cash dividends that were paid, and the splits where closes are as traded. The adjusted close is a
+ * constant multiple m of the close between two ex-dates, up to the vendor's rounding. On an ex-date vendors multiply
+ * all earlier adjusted closes by 1 - dividend / previous close, so that dividend = previous close x (1 - m before / m
+ * after). An unexplained fall of the multiple gives a warning.
+ * @cost O(days x securities)
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
   const adjusted = panels.fields.get(ADJUSTED_CLOSE);
@@ -126,7 +126,7 @@ function actionsOf(
   if (closes.refused.length > 0) problems.warning(refusedOf(identifier, closes.refused));
   const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
   const decimals = Math.min(CASH_DECIMALS, decimalsOf(closes.close) ?? CASH_DECIMALS);
-  // The multiple after the actions so far, within the rounding of all days.
+  // Multiple after the actions so far, within the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
   for (const { from, factor: range, split, rounding } of steps) {
     const rise = quotient(range, factor);
@@ -154,13 +154,13 @@ function actionsOf(
   return { actions, errors };
 }
 
-/** A plateau and the ratio of the split that it begins with; 1 where there is none. */
+/** Plateau with the ratio of the split at its beginning; 1 if there is none. */
 interface Step extends Plateau {
   readonly split: number;
 }
 
 /**
- * Plateaus with their splits. On both sides of a split without cash the multiple is the same, except for the ratio:
+ * Returns plateaus with their splits. Except for its ratio, a split without cash leaves the multiple unchanged, so that
  * evidence from either side counts for both.
  */
 function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
@@ -187,7 +187,7 @@ function fallOf(identifier: string, day: Day, rise: number): Problem {
   };
 }
 
-/** A vendor that takes a dividend above the price off makes adjusted closes of less than nothing before it. */
+/** A dividend above the price would make earlier adjusted closes negative. */
 function refusedOf(identifier: string, refused: Closes['refused']): Problem {
   const [day, first] = refused[0]!; // there are some
   const last = refused.at(-1)!;
@@ -215,8 +215,8 @@ function largeDividend(
 }
 
 /**
- * The plateaus of a name, at the smallest rounding that leaves the fewest multiples that fall for no reason: dividends
- * only raise them, rounding does both.
+ * Returns the plateaus of a security at the smallest rounding that leaves the fewest unexplained falls of the multiple.
+ * Dividends only raise the multiple; rounding changes it in both directions.
  */
 function plateausOf(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
   const unit = unitOf(closes.adjusted);
@@ -239,7 +239,7 @@ const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData[
 const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
   adjustment === 'none' && splitIn(quotient(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
 
-/** Days on which one multiple fits, each plateau as long as it can be. */
+/** Divides days into plateaus on which one multiple fits, each as long as possible. */
 function plateausWithin(
   { close, adjusted }: Closes,
   relative: number,
@@ -258,7 +258,7 @@ function plateausWithin(
   return plateaus;
 }
 
-/** The simplest split ratio consistent with a rise, by itself or with little cash; 1 where there is none. */
+/** Returns the simplest split ratio consistent with a rise, with no or little cash; 1 if there is none. */
 function splitIn({ low, high }: Range): number {
   if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
   const alone = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);

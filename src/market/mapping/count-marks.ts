@@ -18,11 +18,11 @@ interface CountMarks {
 
 /**
  * Warns of share counts with exactly three decimals, such as 58,490 next to 14,82: their comma may separate thousands.
- * Undefined where the mapping states the mark, or has a decimal point.
+ * Returns undefined if the mapping states the mark or has a decimal point.
  */
 export function createCountMarks({ decimal, thousands }: Mapping, problems: Problems): CountMarks | undefined {
   if (decimal !== ',' || thousands === ',') return undefined;
-  /** By field; null where another number of it has decimals. */
+  /** Suspects by field; null if another number of the field has decimals. */
   const suspects = new Map<string, Problem | null>();
 
   function see(field: string, cell: Cell | undefined, { file, row }: Place): void {

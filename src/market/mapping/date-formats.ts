@@ -2,7 +2,7 @@ import { dayOf, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
 import { dayIn, type Cell } from '../formats/cells.js';
 
-/** Reads the day in a cell: null where it is empty, undefined where it is not a day that exists. */
+/** Reads the day in a cell: null if it is empty, undefined if it is not a valid day. */
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
 
 const SECONDS_PER_DAY = 86_400;
@@ -34,7 +34,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: rea
 /** Maximum length of a text with a day and its time. */
 const TEXT_MAX = 80;
 
-/** Formats that may be proposed, the most usual first; where two fit, only the data can say which it is. */
+/** Formats that may be proposed, the most common first. If two fit, only the data can decide. */
 export const USUAL_FORMATS = [
   'YYYY-MM-DD',
   'YYYYMMDD',
@@ -51,7 +51,7 @@ export const USUAL_FORMATS = [
   'D-M-YYYY',
 ] as const;
 
-/** The reader of days written in a format; null is YYYY-MM-DD. Cells that are dates already are taken as they are. */
+/** Returns a reader of days in a format; null means YYYY-MM-DD. Cells that already are dates are used as they are. */
 export function dayReader(format: string | null): DayReader {
   if (format === null) return dayIn;
   const read = Object.hasOwn(UNITS_PER_DAY, format)
@@ -92,7 +92,7 @@ function patternReader(format: string): (text: string) => Day | undefined {
   };
 }
 
-/** Characters of a text that a token of a format takes, as many as it can; 0 where the text has another there. */
+/** Returns the number of characters of a text that match a token of a format, as many as possible; 0 if none do. */
 function tokenLength(token: string, text: string, at: number): number {
   const known = PARTS[token];
   if (known === undefined) {
@@ -132,7 +132,7 @@ function dayOfParts({
   return parseDay(formatDay(result)) === result && isOn(result, { year, month, day }) ? result : undefined;
 }
 
-/** True when a day is the date it was built from: 30 February becomes another date. */
+/** Returns true if a day is the date from which it was built. 30 February becomes another date. */
 function isOn(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
   return formatDay(found) === `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
 }

@@ -13,10 +13,13 @@ const QUOTED_MAX = 3;
 const LIKE_A_DAY =
   /^(?:\d|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[.,]?\s*\d)/i;
 
-/** True when a text in the column of days may belong to a footer. */
+/** Returns true if a text in the day column may belong to a footer. */
 export const isFooterText = (text: string): boolean => !LIKE_A_DAY.test(text);
 
-/** True when a text that fills its row by itself belongs to a footer: words, not the beginning of a truncated row. */
+/**
+ * Returns true if a text that fills its row belongs to a footer: it consists of words and is not the beginning of a
+ * truncated row.
+ */
 const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
 
 interface Held {
@@ -25,12 +28,12 @@ interface Held {
 }
 
 /**
- * Rows whose tables may end with a footer: up to ten rows below the last bar that hold words where the others have a day,
- * or nothing at all. They are left out with one warning; above another bar they are what they were, errors.
- * @param rowsOn rows that report to the problems they are given
+ * Wraps the rows of tables that may end with a footer: up to ten rows below the last bar with words, or nothing,
+ * instead of a day. A footer is ignored with one warning. If another bar follows, the rows are errors.
+ * @param rowsOn creates rows that report to the given problems
  */
 export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
-  /** Problems of a row whose kind is not yet known; null where they are reported at once. */
+  /** Problems of a row whose kind is not yet known; null if they are reported immediately. */
   let caught: Held[] | null = null;
   const report = ({ problem, times }: Held) => problems.error(problem, times);
   const rows = rowsOn({
@@ -46,7 +49,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   let table: MarketFile | undefined;
   let hasBars = false;
   let left = 0;
-  /** Rows before those of the table. */
+  /** Number of rows before the table. */
   let before = 0;
   /** The row that is read now, where it may be of a footer. */
   let current: Held[] | null = null;
@@ -60,14 +63,14 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
     }
   }
 
-  /** Reports the held rows as data: a later row has a bar or another fault, so they are not a footer. */
+  /** Reports the held rows as data, because a later row has a bar or another fault, so they are not a footer. */
   function refuseFooter(): void {
     for (const { held } of footer) held.forEach(report);
     footer = [];
     current = null;
   }
 
-  /** Takes a row for one of the footer, or reports what is wrong with it. */
+  /** Accepts a row as part of the footer, or reports its problems. */
   function settle(held: Held[], text: string | undefined, counted: number): void {
     const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBe) {
@@ -94,7 +97,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
     [footer, current, hasBars] = [[], null, false];
   }
 
-  /** True when a text is the number of rows above it, as at the end of files of EOD Historical Data. */
+  /** Returns true if a text is the number of rows above it, as at the end of files of EOD Historical Data. */
   const isCount = (text: string) => text === String(rows.rows - 1 - before);
 
   function beginFile(...given: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
@@ -163,7 +166,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   };
 }
 
-/** The text in the column of days; undefined where it does not belong to a footer. */
+/** Returns the text in the day column; undefined if it does not belong to a footer. */
 function footerText(held: readonly Held[]): string | undefined {
   const result = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
   if (result === undefined) return undefined;

@@ -4,9 +4,9 @@ import type { MarketContent } from '../content/market-content.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
 
 /**
- * The content with only the rows of the market that the mapping keeps: it may keep one of several rows of a security
- * and date.
- * @cost one pass over the cells, where rows may have been joined or left out
+ * Returns the content with only those rows of the market that the mapping keeps, such as one of several rows of a
+ * security and date.
+ * @cost one pass over the cells, if rows may have been merged or ignored
  */
 export function withKeptRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(
   read: T,

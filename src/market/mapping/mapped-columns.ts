@@ -7,18 +7,18 @@ import { isNamedWhole } from './market-tables.js';
 
 const same = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
-/** Position of a column by its name, as written or else in any case; -1 where there is none. */
+/** Returns the position of a column by its exact name, or else ignoring case; -1 if there is none. */
 export function positionOf(columns: readonly string[], name: string): number {
   const exact = columns.findIndex((column) => column.trim() === name.trim());
   return exact >= 0 ? exact : columns.findIndex((column) => same(column, name));
 }
 
-/** Datapoint that carries adjusted closes until dividends are derived from them: not a valid column name. */
+/** Datapoint for adjusted closes until dividends are derived from them. It is not a valid column name. */
 export const ADJUSTED_CLOSE = '\u0000adjusted close';
 
 /**
- * Names of the columns of a long table under its mapping: '' for one that is not read.
- * @returns undefined, with a finding, when a column it needs is not there.
+ * Returns the names of the columns of a long table under its mapping, '' for unread columns.
+ * @returns undefined, with a finding, if a required column is absent.
  */
 export function mappedColumns(
   mapping: Mapping,
@@ -57,8 +57,8 @@ interface UnfoundColumn {
 }
 
 /**
- * True when the absence of a mapped column in a file is a mistake: it is required, a column with its target name would
- * replace it, or one has a similar name. Otherwise other files have the column.
+ * Returns true if the absence of a mapped column in a file is a mistake: it is required, a column with its target name
+ * would replace it, or a similar name exists. Otherwise other files have the column.
  */
 function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
   const column = columnName('market', name);
@@ -104,10 +104,7 @@ function columnsText(written: readonly string[]): string {
   return named.length === 0 ? '' : ` Its columns are ${named.slice(0, LISTED_MAX).join(', ')}${more}.`;
 }
 
-/**
- * The columns under the names a mapping gives them; '' for those that are left out: ignored ones, nameless ones, and a
- * name that is taken.
- */
+/** Returns the columns with their mapped names, '' for ignored columns, unnamed ones, and names already used. */
 export function renameColumns(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {

@@ -17,10 +17,10 @@ export interface MarketTerms {
   readonly adjustment: MarketData['adjustment'];
 }
 
-/** A market that says everything itself. */
+/** Terms of a market that needs no mapping. */
 export const PLAIN_TERMS: MarketTerms = { mapping: null, adjustment: 'none' };
 
-/** A content with what was derived for it; null where nothing was to be. */
+/** Content with the actions derived for it; null if none were requested. */
 export interface CompleteContent {
   readonly content: MarketContent;
   readonly derived: DerivedActions | null;

@@ -32,9 +32,9 @@ interface MappedFile extends MarketFile {
   readonly readers: readonly ReturnType<typeof numberReader>[];
 }
 
-/** A table whose columns are names; its columns are known once its header is complete. */
+/** Wide table with one column per security. Its columns are known once its header is complete. */
 interface WideFile extends MarketFile {
-  /** Null until the second header row is read, undefined where nothing of the table can be read. */
+  /** Null until the second header row is read, undefined if the table is unreadable. */
   columns: OpenedColumns | null | undefined;
   rowsMet: number;
 }
@@ -144,7 +144,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     }
   }
 
-  /** The day next to a number; undefined where both are empty, or with a finding. */
+  /** Returns the day next to a number; undefined if both are empty, or with a finding. */
   function dayBeside({ days, file }: OpenedColumns, i: number, cells: readonly (Cell | undefined)[]): Day | undefined {
     const at = days![i]!; // of a table with several
     if (textIn(cells[i]) === null && typeof readDay(cells[at]) !== 'number') return undefined;
@@ -274,7 +274,7 @@ const columnsCalled = (mapping: Mapping, names: readonly string[]) => ({
   readers: names.map((name) => numberReader(mapping, name)),
 });
 
-/** True when a row below the header holds no numbers: the name of an index, or attributes such as CURRENCY. */
+/** Returns true if a row below the header has no numbers: the name of an index, or attributes such as CURRENCY. */
 function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
   const { readers } = file as MappedFile; // opened so
   const isTerms = WORD.test(textIn(cells[date]) ?? '');
@@ -283,13 +283,13 @@ function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Ce
   );
 }
 
-/** The field of the numbers of a wide table: null where its columns state it, undefined where nothing does. */
+/** Returns the field of the numbers of a wide table: null if its columns state it, undefined if nothing does. */
 function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {
   if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
   return mapping.field;
 }
 
-/** A wide table whose second row is one of numbers already. */
+/** Describes a wide table whose second row already contains numbers. */
 const withoutField = (label: string): Problem => ({
   code: 'MISSING_COLUMN',
   path: label,

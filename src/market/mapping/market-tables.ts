@@ -2,7 +2,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Heading } from '../formats/cells.js';
 
 /**
- * True when a file, sheet or table that is not named as a dataset belongs to the mapped market.
+ * Returns true if a file, sheet or table without the name of a dataset belongs to the mapped market.
  * @param name without folders
  */
 export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping, name: string): boolean {
@@ -11,17 +11,17 @@ export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping
   return from?.startsWith('file:') !== true || identifierOfFile(from, name) !== undefined;
 }
 
-/** The identifier that a file's name says by the pattern of a mapping; undefined where it is another name. */
+/** Returns the identifier in a file name by the pattern of a mapping; undefined if the name does not match. */
 export function identifierOfFile(pattern: string, name: string): string | undefined {
   const [before = '', after = ''] = pattern.slice('file:'.length).split('{identifier}');
   const isLike = name.startsWith(before) && name.endsWith(after) && name.length > before.length + after.length;
   return isLike ? name.slice(before.length, name.length - after.length) : undefined;
 }
 
-/** True when all rows of a table belong to one security, which its name or its heading states. */
+/** Returns true if all rows of a table belong to one security, which its name or heading states. */
 export const isNamedWhole = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
 
-/** The identifier of a table whose name or heading says it; undefined where neither does. */
+/** Returns the identifier of a table from its name or heading; undefined if neither states it. */
 export function identifierOfTable(from: string, name: string, heading: Heading): string | undefined {
   if (from.startsWith('file:')) return identifierOfFile(from, name);
   return valueBeside(from.slice('heading:'.length), heading);
@@ -39,7 +39,7 @@ export function valueBeside(label: string, heading: Heading): string | undefined
 
 const labelText = (text: string) => text.trim().replace(/:$/, '').toLowerCase();
 
-/** True when a market, once its columns are renamed, can be read as one without a mapping. */
+/** Returns true if a market can be read without a mapping once its columns are renamed. */
 export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapping): boolean {
   return (
     layout === 'long' &&

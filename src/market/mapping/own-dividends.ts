@@ -7,7 +7,7 @@ const DIVIDENDS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
 export const dividendColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => DIVIDENDS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
 
-/** Reports once that a vendor's own dividends are not used, and how they are. */
+/** Reports once that the dividends of a vendor are ignored, and how they can be used. */
 export function createOwnDividends({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
   let isReported = false;
   return (written: readonly string[]) => {

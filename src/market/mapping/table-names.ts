@@ -5,10 +5,10 @@ import type { Problems } from '../tables/problems.js';
 import type { Heading } from '../formats/cells.js';
 import { identifierOfTable, isNamedWhole } from './market-tables.js';
 
-/** Identifier of a table whose name or heading states it; undefined, with a finding, where neither does. */
+/** Returns the identifier of a table whose name or heading states it; undefined, with a finding, if neither does. */
 export type TableNames = (label: string, table: string, heading: Heading) => string | undefined;
 
-/** Two tables of one identifier are refused, or reported where the mapping says what becomes of duplicates. */
+/** Refuses two tables of one identifier, or reports them if the mapping states the treatment of duplicates. */
 export function createTableNames(mapping: Mapping, problems: Problems): TableNames {
   const tables = new Map<string, string>();
   return (label, table, heading) => {

@@ -17,10 +17,10 @@ interface Place {
 
 /** Texts among the numbers of columns that a mapping does not name: a column may hold none. */
 export interface TextColumns {
-  /** By the name of the datapoint: those that hold a number. */
+  /** Datapoints that contain a number, by name. */
   readonly numbered: Set<string>;
   add(name: string, text: string, place: Place): void;
-  /** True when a column contained a text. */
+  /** Returns true if a column contained a text. */
   has(name: string): boolean;
   /** Reports texts among numbers as errors; a column with texts only is excluded with a warning. */
   report(): void;

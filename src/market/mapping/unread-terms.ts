@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Columns that say something of a name, and are none of a bar: Currency, Exchange, Sector. */
+/** Columns with attributes of a security that are not fields of bars: Currency, Exchange, Sector. */
 const TERMS =
   /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|moeda|valuta|exchange|mic|sector|industry|country)$/;
 
@@ -13,7 +13,7 @@ const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
 export const currencyColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => CURRENCY.test(plain(name)));
 
-/** Reports once each column of terms that a mapping leaves out, and where such terms are read. */
+/** Reports once each attribute column that a mapping ignores, and how to read it. */
 export function createUnreadTerms({ columns, ignore }: Mapping, problems: Problems) {
   const reported = new Set(Object.values(columns));
   return (written: readonly string[]) => {

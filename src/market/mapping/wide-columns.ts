@@ -3,7 +3,7 @@ import { textIn, type Cell } from '../formats/cells.js';
 import { columnName, isKnownColumn } from '../tables/table-kinds.js';
 import { ADJUSTED_CLOSE, positionOf } from './mapped-columns.js';
 
-/** A column of a wide table: a field of a name. */
+/** Column of a wide table: one field of one security. */
 export interface WideColumn {
   readonly identifier: string;
   readonly field: string;
@@ -15,12 +15,12 @@ export interface WideColumn {
  */
 export interface WideColumns {
   readonly date: number;
-  /** Position of the day of each column, in a table with a column of days next to that of each security. */
+  /** Position of the day of each column, in a table with a day column next to each security. */
   readonly days?: readonly number[];
   readonly columns: readonly (WideColumn | undefined)[];
 }
 
-/** Headings that pandas writes for an index without a name. */
+/** Headings that pandas writes for an unnamed index. */
 const NAMELESS_INDEX = /^(__index_level_0__|Unnamed: 0)?$/;
 
 /** A column of two levels as Parquet files of pandas name it: ('Close', 'AAPL'). */
@@ -32,7 +32,7 @@ function dateColumn({ columns }: Mapping, written: readonly string[]): number {
   return named >= 0 ? named : 0;
 }
 
-/** The columns of a table whose numbers are all of one field. */
+/** Returns the columns of a table whose numbers all belong to one field. */
 export function columnsOfField(mapping: Mapping, field: string, written: readonly string[]): WideColumns {
   const date = dateColumn(mapping, written);
   const name = fieldOf(mapping, field);
@@ -47,11 +47,13 @@ export function columnsOfField(mapping: Mapping, field: string, written: readonl
   };
 }
 
-/** Which columns are called as those of days are. */
+/** Returns, for each column, whether it has the name of a day column. */
 const daysAmong = ({ columns }: Mapping, written: readonly string[]): readonly boolean[] =>
   written.map((name) => name.trim().toLowerCase() === (columns['date'] ?? 'date').trim().toLowerCase());
 
-/** Position of the day of each column: the next column of days on its left, where several columns hold days. */
+/**
+ * Returns the position of the day of each column: the nearest day column on its left, if several columns contain days.
+ */
 function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'date' | 'days'> {
   if (isDay.filter(Boolean).length < 2) return { date };
   let last = date;
@@ -124,7 +126,7 @@ function column(mapping: Mapping, [field, identifier]: readonly [string, string]
   return { identifier: identifier.trim(), field: fieldOf(mapping, field) };
 }
 
-/** True when the first of two levels are fields: more of them are known as fields. */
+/** Returns true if the first of two levels are fields, judged by the number of known fields. */
 function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
   const known = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
   const [a, b] = [known(first), known(second)];
@@ -142,5 +144,5 @@ export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written:
   return columnName('market', mapped === undefined ? written : mapped[0]);
 }
 
-/** A label without a digit: that of a row of terms between the names and the first day. */
+/** Label without a digit, as in a row of attributes between the identifiers and the first day. */
 export const WORD = /^[\p{L} ._-]+$/u;

@@ -14,7 +14,7 @@ const WITH_COMMA = new RegExp(
 );
 const BETWEEN_THOUSANDS = new RegExp(`[${EITHER_SIDE}]`, 'g');
 
-/** By their mark: numbers whose thousands are apart, with decimals behind a point. */
+/** Numbers with separated thousands and decimals after a point, by their mark. */
 const GROUPED = Object.fromEntries(
   Object.entries(THOUSANDS).map(([mark, set]) => [
     mark,
@@ -25,10 +25,10 @@ const GROUPED = Object.fromEntries(
   ]),
 ) as Readonly<Record<Thousands, { readonly number: RegExp; readonly marks: RegExp }>>; // its own keys
 
-/** A whole number with marks between its thousands. */
+/** Whole number with separated thousands. */
 const WHOLE = { ',': /^[+-]?\d{1,3}(?:,\d{3})+$/, '.': /^[+-]?\d{1,3}(?:\.\d{3})+$/ } as const;
 
-/** A sign of money before or behind a number, and a unit behind it; what stands between has the number. */
+/** Currency sign before or after a number, and a unit after it. The text between them is the number. */
 const WITH_UNITS = /^([+-]?)\s*([$€£¥₹]?)\s*([+-]?[\d.,'\u2019\s]*\d[.]?)\s*([KMBT]?)\s*([$€£¥₹]?)$/i;
 /** Characters of a number with its marks and units. */
 const LENGTH_MAX = 60;
@@ -67,7 +67,7 @@ const thousandsNumberIn =
 export const anyThousandsNumberIn = (cell: Cell | undefined): number | undefined =>
   thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
 
-/** The whole number in a cell that may have the mark of decimals between its thousands; a fraction is refused. */
+/** Returns a reader of whole numbers whose thousands may be separated by the decimal mark. Fractions are refused. */
 const countIn =
   (mark: ',' | '.'): ReadNumber =>
   (cell) => {
@@ -77,11 +77,11 @@ const countIn =
     return numberIn(text.replaceAll(mark, ''));
   };
 
-/** True when a text is a whole number whose thousands have a mark that separates decimals elsewhere: 58,490. */
+/** Returns true if a text is a whole number with a thousands mark that separates decimals elsewhere: 58,490. */
 export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
   typeof cell === 'string' && WHOLE[mark].test(cell.trim());
 
-/** A number with a sign of money or a unit, apart; undefined where a text has neither. */
+/** Splits a number from its currency sign or unit; undefined if a text has neither. */
 export function unitsIn(
   cell: unknown,
 ): { readonly number: string; readonly exponent: string; money: string } | undefined {

@@ -19,7 +19,7 @@ export interface MadeBlocks {
   readonly digests: ReadonlyMap<number, Uint8Array>;
 }
 
-/** SHA-256 for each block over its days and then its values, field by field in the order of their names. */
+/** Computes the SHA-256 of each block over its days and then its values, field by field in the order of their names. */
 export function blockDigests({ identifiers, dates, fields }: Panels): (block: number) => Uint8Array {
   const assets = identifiers.length;
   const panels = [...fields.keys()].toSorted(compareText).map((name) => fields.get(name)!);
@@ -33,7 +33,7 @@ export function blockDigests({ identifiers, dates, fields }: Panels): (block: nu
   };
 }
 
-/** The digest of one block. @param values of its fields in the order of their names, [days x assets] each */
+/** Computes the digest of one block. @param values of its fields in the order of their names, [days x assets] each */
 export function blockDigest(days: Int32Array, values: readonly Float64Array[]): Uint8Array {
   const hash = createHash('sha256').update(days);
   for (const cells of values) hash.update(cells);

@@ -1,14 +1,14 @@
-/** More than an engine lets memory outside its heap grow before it collects garbage, and no more than that needs. */
+/** More than an engine lets external memory grow before it collects garbage, and not more than necessary. */
 const BALLAST_BYTES_MAX = 96 << 20;
 
-/** Memory that the engine counts, by the first panel that it stands for. */
+/** Memory that the engine counts, by the first panel that it represents. */
 const ballast = new WeakMap<ArrayBufferLike, ArrayBuffer>();
 
 /**
  * Makes the garbage collector account for panels. The engine does not count shared memory, so unused versions of a
- * store would stay until something else triggered a collection. An ArrayBuffer, which it does count, lives as long as
- * the panels; it is never written, so it takes no physical memory. Best called before new panels are filled: unused
- * ones are collected meanwhile, in the background.
+ * store would stay until something else triggered a collection. An ArrayBuffer, which it does count, has the lifetime
+ * of the panels. It is never written, so it takes no physical memory. Call this before new panels are filled: unused
+ * panels are then collected in the background.
  * @param panels memory of the panels of one store, of any length; the first identifies them
  * @cost a concurrent collection, of which the thread notices a few milliseconds
  */

@@ -6,11 +6,11 @@ export interface Panels {
   readonly identifiers: readonly string[];
   /** [T] days. */
   readonly dates: Int32Array;
-  /** Field name to [T x N] row-major values in shared memory, NaN where there is none. */
+  /** Field name to [T x N] row-major values in shared memory, NaN for missing values. */
   readonly fields: ReadonlyMap<string, Float64Array>;
 }
 
-/** Memory the panels of such a store take. */
+/** Returns the number of bytes of the panels of a store of this shape. */
 export function panelBytes(shape: {
   readonly dates: number;
   readonly identifiers: number;
@@ -25,7 +25,7 @@ export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBu
   return new Float64Array(panelMemory(bytes, fields * bytes));
 }
 
-/** As `zeroPanel`, for one that another process is to have. */
+/** Allocates like `zeroPanel`, for a panel that is passed to another process. */
 export function handedPanel(cells: number, fields: number): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
   return new Float64Array(handedMemory(bytes, fields * bytes));
@@ -37,18 +37,20 @@ export function emptyPanel(cells: number, fields = 1): Float64Array<SharedArrayB
 }
 
 /**
- * Days that can be appended to a served panel in place: a year of refreshes. Unwritten memory takes no physical memory.
+ * Number of days that can be appended to a served panel in place: a year of refreshes. Unwritten memory takes no
+ * physical memory.
  */
 const SPARE_DAYS = 256;
 
-/**
- * The memory of a growable panel on the file of one that another process fills; undefined where the file is to be read.
- */
+/** Opens a growable panel on a file that another process fills; undefined if the file must be read instead. */
 export function openedPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
   return openPagedFile(file, panelBytes({ dates: days + SPARE_DAYS, identifiers: assets, fields: 1 }));
 }
 
-/** Memory of a panel, [days x assets] float64, with room for SPARE_DAYS more. @param fields panels of its store */
+/**
+ * Allocates a panel, [days x assets] float64, with space for SPARE_DAYS more. @param fields number of panels of its
+ * store
+ */
 export function growablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {
   const shape = { identifiers: assets, fields };
   return panelMemory(
@@ -57,7 +59,7 @@ export function growablePanel(days: number, assets: number, fields: number): Sha
   );
 }
 
-/** `MarketHandle.taken` of new panels: Int32 [1], the number of their days. */
+/** Creates `MarketHandle.taken` for new panels: Int32 [1], the number of their days. */
 export function newTakenCount(days: number): SharedArrayBuffer {
   const taken = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   new Int32Array(taken)[0] = days;
@@ -70,9 +72,9 @@ export function noPanels(fields: readonly string[]): Panels {
 }
 
 /**
- * Removes the days and identifiers without a value in any field, so that equal values have equal axes however many
- * empty rows the files hold.
- * @cost one pass over the cells; nothing is copied when every day and identifier has a value.
+ * Removes the days and identifiers without a value in any field, so that equal values have equal axes regardless of
+ * empty rows in the files.
+ * @cost one pass over the cells; nothing is copied if every day and identifier has a value.
  */
 export function withoutEmptyLines(panels: Panels): Panels {
   const { identifiers, dates, fields } = panels;

@@ -1,7 +1,7 @@
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
 
-/** How the reading process hands a market to the one that serves it: batch by batch of days, through files. */
+/** Messages by which the reading process passes a market to the serving process, in batches of days, through files. */
 export type HandOver =
   /** Panels of this shape follow; those sent before are discarded. */
   | {
@@ -20,7 +20,7 @@ export type HandOver =
       readonly from: number;
       readonly to: number;
     }
-  /** All days are written; a file holds the rest. */
+  /** All days are written; a file contains the rest of the market. */
   | {
       readonly kind: 'rest';
       readonly file: string;
@@ -39,10 +39,10 @@ export interface Extent {
 /** The parts of a handle that are in shared memory. */
 export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
 
-/** Codes of the system for a disk, or a share of it, that is full. */
+/** Error codes of the system for a full disk or quota. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
-/** True when a write failed because the disk or its quota is full. */
+/** Returns true if a write failed because the disk or quota is full. */
 export const isFull = (error: unknown): boolean =>
   error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
 
@@ -50,8 +50,8 @@ export const isFull = (error: unknown): boolean =>
 const CALL_BYTES_MAX = 8 << 20;
 
 /**
- * Reads or writes pieces of memory that are contiguous in a file, in as many calls as that takes.
- * @param offset byte of the file that the first piece begins at
+ * Reads or writes pieces of memory that are contiguous in a file, in as many calls as necessary.
+ * @param offset byte of the file at which the first piece begins
  * @param call reads or writes some pieces at an offset and returns the number of bytes done; 0 at the end of the file
  * @throws Error when the file ends early, and what `call` throws
  */
@@ -103,7 +103,9 @@ export function edgesOf(memory: ArrayBufferLike, file: PagedFile, bytes: number)
   return [new Uint8Array(memory, 0, file.before), new Uint8Array(memory, end, bytes - end)];
 }
 
-/** Bytes of a batch: enough to pay for a message, few enough to be transferred while the next is read. */
+/**
+ * Bytes per batch: large enough to outweigh a message, and small enough to be transferred while the next batch is read.
+ */
 const BATCH_BYTES = 4 << 20;
 
 /** Days of a batch, a multiple of `blockDays`. */

@@ -14,20 +14,17 @@ import { reportPanelMemory } from '../panels/gc-pressure.js';
 
 /** A market that is being received from another process. */
 export interface IncomingMarket {
-  /** Takes the next message of the hand-over. */
+  /** Processes the next message of the transfer. */
   take(step: HandOver): void;
-  /** The market in shared memory with spare days, once the last message was taken; undefined before. */
+  /** Returns the market in shared memory with spare days after the last message; undefined before. */
   market(): Promise<SharedMarket> | undefined;
   /** Stops reading; resolves when every read has settled. */
   stop(): Promise<void>;
-  /** Closes the files once stopped, without waiting for the 0.1 s/GiB that the system takes. */
+  /** Closes the files after `stop`, without waiting for the 0.1 s/GiB that the system takes. */
   close(): void;
 }
 
-/**
- * Reads under way at a time: most of the time goes into memory that is touched for the first time, by each on a core of
- * its own.
- */
+/** Number of concurrent reads. Most of the time is spent on touching new memory, each read on its own core. */
 const READS_AT_ONCE = 2;
 
 interface Shape {
@@ -41,7 +38,7 @@ interface Field {
   readonly values: SharedArrayBuffer;
   /** The file that the other process fills, where its panels are paged. */
   readonly file: PagedFile | undefined;
-  /** True when the memory maps that file, which then need not be read. */
+  /** True if the memory maps that file, which then need not be read. */
   readonly isOpened: boolean;
 }
 
@@ -74,7 +71,7 @@ export function createIncomingMarket(): IncomingMarket {
     });
   }
 
-  /** @throws Error ENOSPC when the disk has no room for panels that are paged */
+  /** @throws Error ENOSPC if the disk has no space for paged panels */
   function begin({ days, assets, fields, files: paged = [] }: HandOver & { kind: 'shape' }): void {
     const fieldOf = (name: string, f: number): Field => {
       const file = paged[f];

@@ -30,10 +30,10 @@ import { openCalendars } from '../serving/calendar-files.js';
 
 prepareDuckDb();
 
-/** A process that has grown beyond this ends with its task: the memory goes back to the system. */
+/** A process above this size ends after its task, so that its memory is returned to the system. */
 const REUSED_BYTES_MAX = 192 * 2 ** 20;
 
-/** The door of the process that `runMarketTask` has started: one request, reports, then the next or the end. */
+/** Entry point of the process that `runMarketTask` starts: one request, reports, then the next request or the end. */
 waitForTask();
 
 function waitForTask(): void {
@@ -55,7 +55,7 @@ function waitForTask(): void {
   });
 }
 
-// Nobody is left to report to.
+// The parent has disappeared, so there is nobody to report to.
 process.once('disconnect', () => process.exit(0));
 
 function endReport(error: unknown): MarketTaskReport {
@@ -70,7 +70,7 @@ class WriteFault extends Error {
   override readonly name = 'WriteFault';
 }
 
-/** Asks what to do with an import and waits for the answer. */
+/** Asks how to handle an import and waits for the answer. */
 const ask = (header: ImportHeader) => answerTo<ImportAnswer>({ kind: 'question', header });
 
 /** Reports a question and waits for its answer. */
@@ -125,7 +125,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
       : outgoing?.finish(content).catch((cause: unknown) => {
           throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
         });
-  // A part of a market would give warnings about data that is in the whole of it.
+  // A part of a market would give warnings about data that is present in the whole.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
   const calendars = { codes: request.options.calendars, open: openCalendars };
   const check = async () => {
@@ -135,7 +135,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     const digested = await digestContent(content, { made: await growing.made() }); // The last blocks were hashed meanwhile.
     return { ...digested, warnings, readWarnings };
   };
-  // The threads of the file system write the remaining hand-over in the meantime.
+  // Threads of the file system write the remaining transfer in the meantime.
   const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), result.files(), check()]);
   const summary = {
     contentHash: hash,
@@ -155,7 +155,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   return { kind: 'done', summary, digests };
 }
 
-/** A content, and the files it came from or is written to. */
+/** Content, and the files from which it was read or to which it is written. */
 interface Made {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;

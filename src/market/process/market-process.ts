@@ -31,7 +31,7 @@ const INSPECTION_SECONDS_MAX = LIMITS.MAX_QUERY_SECONDS;
 
 const FOLDER_PREFIX = 'divisor-';
 
-/** Where Linux has files in memory. */
+/** Folder of files in memory on Linux. */
 const SHARED_MEMORY = '/dev/shm';
 
 export interface MarketTaskOptions {
@@ -39,7 +39,7 @@ export interface MarketTaskOptions {
   readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
   /** Bytes of a request that the process reads. */
   readonly body?: Uint8Array;
-  /** Says what to do with an import by its header. What it throws ends the process and the task. */
+  /** Decides from its header how to handle an import. An error that it throws ends the process and the task. */
   readonly onImport?: (header: ImportHeader) => Promise<ImportAnswer>;
   /** Codes of the calendars that stored indices are on: bars on days that are no session of any are warned of. */
   readonly calendars?: readonly string[];
@@ -54,8 +54,8 @@ export type MarketTaskResult =
 
 /**
  * Runs one task in a forked process and loads what it read.
- * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies, STORE_WRITE_FAILED or STORAGE_FULL when what it made
- *   cannot be written; the reason of the signal when aborted.
+ * @throws Refusal STORE_READ_FAILED if the process fails, exceeds its time or is killed, STORE_WRITE_FAILED or
+ *   STORAGE_FULL if its output cannot be written; the reason of the signal if aborted.
  */
 export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' | 'query'>>(
   task: K,
@@ -102,7 +102,10 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   }
 }
 
-/** Looks at data and proposes how it is read, within a minute. @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies */
+/**
+ * Inspects data and proposes a mapping, within a minute. @throws Refusal STORE_READ_FAILED if the process fails,
+ * exceeds its time or is killed
+ */
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
   const options = { sharedFiles: null, bodyFile: null, calendars: [], memory: memoryLimit() };
@@ -124,9 +127,9 @@ export interface QueryOptions {
 }
 
 /**
- * Writes the answer to a query to a file in a temporary folder.
+ * Writes the result of a query to a file in a temporary folder.
  * @param take opens the file, which is removed afterwards
- * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; that of `onNeeds`; the reason of the signal when aborted
+ * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; that of `onNeeds`; the reason of the signal if aborted
  */
 export async function answerQuery<T>(
   order: Omit<SqlOrder, 'resultFile'>,
@@ -158,7 +161,7 @@ export async function answerQuery<T>(
   }
 }
 
-/** An ending that says what came of the data. @throws Refusal where the process says that nothing could */
+/** Returns the final report with the outcome of the data. @throws Refusal if the process reports a failure */
 function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
   if (report.kind === 'done' || report.kind === 'refused') return report;
   if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
@@ -168,7 +171,10 @@ function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
   throw new Error(`the process reported ${report.kind} at its end`);
 }
 
-/** The limit of this process for another one, whose paged memory this one opens, and whose panels where it loads them. */
+/**
+ * Returns the memory limit of this process for a child process, whose paged memory this process opens, and whose panels
+ * it loads.
+ */
 function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
   const limit = memoryLimit();
   const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
@@ -176,12 +182,14 @@ function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
   return loads && shared !== undefined ? { ...paging, sharedFolder: shared } : paging;
 }
 
-/** Removes a folder, which is empty unless something went wrong: that takes one turn where a search takes several. */
+/**
+ * Removes a folder, which is empty unless an error occurred: removing an empty folder takes one turn, a search several.
+ */
 async function removeFolder(folder: string): Promise<void> {
   await rmdir(folder).catch(() => rm(folder, { recursive: true, force: true }));
 }
 
-/** Writes the body of a request where there is room for it. */
+/** Writes the body of a request to the first folder with enough space. */
 async function writeBody([folder, ...others]: readonly string[], body: Uint8Array): Promise<string> {
   const file = join(folder!, 'body'); // there is at least one
   try {
@@ -198,7 +206,7 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
   }
 }
 
-/** Removes what processes that are gone left in shared memory. Called once at start. */
+/** Removes files in shared memory of processes that have ended. Called once at start. */
 export async function sweepSharedFolders(): Promise<void> {
   for (const place of sharedFolders()) {
     for (const name of await readdir(place).catch(() => [])) {
@@ -286,8 +294,8 @@ function converse(
 }
 
 /**
- * Folders for the hand-over: first memory-backed where the platform has one, because its files are read back at once
- * and removed; then temporary files, and last the folder of paged memory for data that does not fit into memory.
+ * Returns folders for the transfer: first memory-backed ones if available, because the files are read back and removed
+ * at once; then temporary files; last the folder of paged memory, for data that does not fit into memory.
  */
 function sharedFolders(): readonly string[] {
   const { folder } = memoryLimit();

@@ -21,8 +21,8 @@ import type { SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
 /**
- * Work on whole stores in a separate process: readers run native code and hold whole files, and a crash, a runaway or a
- * cancellation must cost one piece of work and not the service. This interface is the complete boundary.
+ * Work on whole stores in a separate process. Readers run native code and hold whole files: a crash, a runaway or a
+ * cancellation must cost one task and not the service. This interface is the complete boundary.
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
@@ -35,13 +35,13 @@ export interface MarketTasks {
   };
   /** Reads the tables of a database. */
   readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly terms?: MarketTerms };
-  /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
+  /** Reads the body of an import, after its header was answered, and writes it as a store. */
   importBody: Record<string, never>;
-  /** Reads a table that was sent as a file and writes what it brings as a store. */
+  /** Reads a table that was sent as a file and writes it as a store. */
   importTable: TableImport;
-  /** Looks at data and proposes how it is read, or reads it as given; nothing is made of it. */
+  /** Inspects data and proposes a mapping, or reads the data with a given one. Stores nothing. */
   inspect: { readonly inspected: Inspected; readonly said: Said };
-  /** Answers a query; it asks for the tables that the query reads. */
+  /** Answers a query. Requests the tables that the query reads. */
   query: SqlOrder;
   /** Makes a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
@@ -55,15 +55,15 @@ export type MarketTaskRequest = {
 
 export interface TaskOptions {
   /**
-   * Files to hand the market over through, for the caller to read into shared memory: in the first as far as it has
-   * room. Null when only the check is wanted.
+   * Files through which the market is passed to the caller, which reads them into shared memory. The first is used as
+   * far as it has space. Null if only the check is wanted.
    */
   readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null where the task has none. */
   readonly bodyFile: string | null;
   /** Codes of the calendars that stored indices are on. */
   readonly calendars: readonly string[];
-  /** That of the caller: the process keeps to it, too. */
+  /** Memory limit of the caller, which the process also observes. */
   readonly memory: MemoryLimit;
 }
 
@@ -80,22 +80,22 @@ export interface ContentSummary {
   /** Bytes of the files it was read from or written to. */
   readonly bytes: number;
   readonly files: readonly FileDigest[];
-  /** Tables that were not read, for their files are, byte for byte, those that were known. */
+  /** Tables that were not read because their files are byte for byte the known ones. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Number of actions derived from adjusted closes; null where none were asked for. */
+  /** Number of actions derived from adjusted closes; null if none were requested. */
   readonly derived?: DerivedActions | null;
   /** Precision of each derived dividend. */
   readonly dividendErrors?: readonly DividendError[];
   /** Warnings about the content; at most 201. */
   readonly warnings: readonly Finding[];
-  /** Warnings of the reading only, which a check of the content does not find again. */
+  /** Warnings of the reading itself, which a later check of the content would not find. */
   readonly readWarnings?: readonly Finding[];
 }
 
 /** A report of the process. */
 export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
-  /** Another part of the market is in a shared file; its acceptance is not yet decided. */
+  /** Another part of the market is in a shared file. Its acceptance is not yet decided. */
   | HandOver
   /** The tables that a query reads; the process waits for SqlInputs. */
   | { readonly kind: 'needs'; readonly needs: SqlNeeds }

@@ -17,13 +17,13 @@ import {
 
 /** A market that is being sent to another process. */
 export interface OutgoingMarket {
-  /** Starts with panels whose days are sent as they are completed; panels sent before are discarded. */
+  /** Begins with panels whose days are sent as they are completed. Panels sent earlier are discarded. */
   begin(panels: Panels): void;
   /** Sends days that change no more. */
   send(from: number, to: number): void;
   /**
-   * Sends the rest of a content: all of it if its panels are not those it was started with. Called once, at the end.
-   * @throws ENOSPC when no file has room for the rest
+   * Sends the rest of a content, or all of it if its panels are not those of `begin`. Called once, at the end.
+   * @throws ENOSPC if no file has space for the rest
    */
   finish(content: MarketContent): Promise<void>;
 }
@@ -51,9 +51,9 @@ interface Place {
 }
 
 /**
- * Writes a market to the first of several files with enough space, then to the next one when that is full: shared
- * memory is often small in a container. A paged market goes to the last, which is on a disk. The files must not exist
- * yet; only their owner can read them.
+ * Writes a market to the first of several files with enough space, and to the next one when that is full: shared memory
+ * is often small in a container. A paged market is written to the last file, which is on a disk. The files must not
+ * exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {
@@ -62,7 +62,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   let turn = 0;
   let left = paths;
   let panels: Panels | undefined;
-  /** Of the panels, where they are paged. */
+  /** Files of the panels, if they are paged. */
   let files: readonly PagedFile[] | undefined;
   /** A flag for each day of the panels. */
   let sent = new Uint8Array(0);

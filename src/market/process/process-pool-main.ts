@@ -10,10 +10,11 @@ import {
 } from './process-pool.js';
 import { ENTER_GROUP, openReaderGroups, type ReaderGroup, type ReaderGroups } from './reader-groups.js';
 
-/** The door of the process that starts the processes of market tasks: it relays messages in both directions. */
+/** Entry point of the process that starts the processes of market tasks and relays messages in both directions. */
 
 /**
- * Heap of such a process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap.
+ * Heap of such a process, sufficient for a JSON import of the largest accepted size and its checks. Panels are outside
+ * the heap.
  */
 const HEAP_MEGABYTES = 1536;
 
@@ -21,8 +22,8 @@ const HEAP_MEGABYTES = 1536;
 const THREADS = 6;
 
 /**
- * Asks the system for large pages, where it has them to give: panels are touched for the first time, and every page of
- * them costs. Elsewhere it says nothing.
+ * Asks the system for large pages if available, because every page of the panels is touched for the first time, which
+ * is slow. Has no effect elsewhere.
  */
 const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
 
@@ -35,7 +36,7 @@ const NICENESS = 5;
 setPriority(NICENESS);
 
 const SHELL = '/bin/sh';
-/** Sets the limit of private memory, KiB, then becomes the program. */
+/** Sets the limit of private memory in KiB, then replaces itself by the program. */
 const LIMITED = 'ulimit -d "$0" && exec "$@"';
 
 const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?? ''];
@@ -81,10 +82,10 @@ function tellUnlimited(limit: ReaderLimit, reason: string): void {
 
 const children = new Map<number, ChildProcess>();
 
-/** Requests that were given to a waiting process and of which it has said nothing: it may have been gone already. */
+/** Requests given to a waiting process that has not answered. It may have ended already. */
 const unanswered = new Map<number, object>();
 
-/** A process that has all its code already and waits for a request: to begin takes it nothing. */
+/** Process that has loaded its code and waits for a request, so that a task starts at once. */
 let spare: { readonly child: ChildProcess; readonly wait: NodeJS.Timeout } | undefined;
 
 process.on('message', (order: ProcessPoolOrder) => {
@@ -101,7 +102,7 @@ process.on('message', (order: ProcessPoolOrder) => {
     });
 });
 
-// The service is gone; the processes notice that this one is.
+// The service has ended. The child processes detect the end of this process.
 process.once('disconnect', () => process.exit(0));
 
 function start(id: number, request: object): void {
@@ -128,7 +129,9 @@ function give(id: number, child: ChildProcess): void {
   });
 }
 
-/** A process that has done its task and is still small waits for the next one, unless another does. */
+/**
+ * A process that has finished its task and is still small waits for the next one, unless another process waits already.
+ */
 function free(id: number, child: ChildProcess): void {
   child.removeAllListeners('message').removeAllListeners('error').removeAllListeners('close');
   children.delete(id);
@@ -161,7 +164,7 @@ function openGroup(): ReaderGroup | undefined {
   }
 }
 
-/** Words of the shell that limit a process, in a group where there is one. */
+/** Returns the shell command that limits a process, in a group if there is one. */
 function wordsIn(group: ReaderGroup | undefined): readonly string[] {
   if (group === undefined) return limitWords;
   const [flag, line, kibibytes] = limitWords as [string, string, string]; // As they were written above.
@@ -175,7 +178,7 @@ function over(id: number, event: ProcessPoolEvent): void {
   prepare(); // whoever reads a store reads it again
 }
 
-/** While processes work, the processor is theirs. */
+/** While processes work, the processor is reserved for them. */
 function prepare(waitMs?: number): void {
   if (children.size === 0 && spare === undefined) keepSpare(newProcess(), waitMs);
 }

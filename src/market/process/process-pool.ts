@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 
 /** Orders to the process pool. */
 export type ProcessPoolOrder =
-  /** Starts a process that waits so long for the next request, unless one does or will. */
+  /** Starts a process that waits up to this time for the next request, unless another process waits or will wait. */
   | { readonly kind: 'prepare'; readonly waitMs: number }
   /** Starts a process and sends it its request. */
   | { readonly id: number; readonly kind: 'start'; readonly message: object }
-  /** Sends a process a further message. */
+  /** Sends another message to a process. */
   | { readonly id: number; readonly kind: 'send'; readonly message: object }
   /** Ends a process, politely and then not. */
   | { readonly id: number; readonly kind: 'end' };
@@ -25,12 +25,12 @@ export type ProcessPoolEvent =
       readonly signal: NodeJS.Signals | null;
     };
 
-/** Report of a process to the pool alone: its task is done, it can take another. */
+/** Report of a process to the pool only: its task is done, and it can accept another. */
 export interface FreeProcess {
   readonly kind: 'free';
 }
 
-/** Callbacks of one process; `onEnded` or `onUnstarted` is the last. */
+/** Callbacks of one process. `onEnded` or `onUnstarted` is the last. */
 export interface Listener {
   onMessage(message: unknown): void;
   onUnstarted(): void;
@@ -56,7 +56,7 @@ export interface ReaderMemory {
   readonly bytes: number;
   /** Folder of a control group that is delegated to the service. Default: none. */
   readonly group?: string | undefined;
-  /** Called where the system cannot hold processes to it. */
+  /** Called if the system cannot enforce the limit of processes. */
   readonly onUnlimited: (limit: ReaderLimit, reason: string) => void;
 }
 
@@ -73,8 +73,8 @@ let pool: ProcessPool | undefined;
 let lastId = 0;
 
 /**
- * Starts a process for a market task. Its parent is a small process that stays alive: the system copies the page tables
- * of the parent, which would stop a service with gigabytes of panels for a tenth of a second or more.
+ * Starts a process for a market task. Its parent is a small process that stays alive: forking copies the page tables of
+ * the parent, which would pause a service with gigabytes of panels for a tenth of a second or more.
  */
 export function startMarketProcess(request: object, listener: Listener): MarketProcess {
   const { process: parent, listeners } = (pool ??= openProcessPool());
@@ -88,12 +88,15 @@ export function startMarketProcess(request: object, listener: Listener): MarketP
   return { send: (message) => order({ id, kind: 'send', message }), end: () => order({ id, kind: 'end' }) };
 }
 
-/** Time that a process waits for a task before it ends; the task after it starts another, which takes some 0.3 s. */
+/**
+ * Time for which a process waits for a task before it ends. The next task then starts another process, which takes
+ * about 0.3 s.
+ */
 export const SPARE_WAIT_MS = 60_000;
 
 /**
- * Starts a process that waits for the first task, as one does for the next after each task: it takes 85 MiB, and the
- * task then starts at once.
+ * Starts a process that waits for the first task, as a process waits for the next task after each one. It takes 85 MiB,
+ * and the task then starts at once.
  */
 export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
   if (pool === undefined) {
@@ -138,7 +141,7 @@ function openProcessPool(): ProcessPool {
 }
 
 /**
- * Sets whether the child keeps the event loop alive: an idle pool does not, and ends with the process that opened it.
+ * Sets whether the child keeps the event loop alive. An idle pool does not, and ends with the process that opened it.
  */
 function setKeepsAlive(child: ChildProcess, keepsAlive: boolean): void {
   if (keepsAlive) {

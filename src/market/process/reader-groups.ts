@@ -17,7 +17,7 @@ export interface ReaderGroups {
 const PREFIX = 'divisor-reader-';
 const CONTROLLERS = 'cgroup.subtree_control';
 
-/** A line of the shell that enters a group, whose folder is `$1`. */
+/** Shell command that enters a group, whose folder is `$1`. */
 export const ENTER_GROUP = 'echo $$ > "$1/cgroup.procs" && shift';
 
 /**
@@ -50,7 +50,7 @@ export function openReaderGroups(parent: string, bytes: number, shell: string): 
   return { open };
 }
 
-/** Removes a group; one that still has processes stays until the next start. */
+/** Removes a group. A group that still has processes remains until the next start. */
 function remove(folder: string): void {
   try {
     rmdirSync(folder);

@@ -8,8 +8,9 @@ import { CalendarIndex } from '#domain/calendars/rule-file.js';
 export const CALENDAR_FOLDER = fileURLToPath(new URL('../../../../data/calendars', import.meta.url));
 
 /**
- * The calendars of a folder of rule files. Only its index is read here; a calendar's own file is read at its first use.
- * @throws when the folder has no valid index
+ * Opens the calendars of a folder of rule files. Only the index is read here; the file of a calendar is read at its
+ * first use.
+ * @throws if the folder has no valid index
  */
 export function openCalendars(folder: string = CALENDAR_FOLDER): ExchangeCalendars {
   return createCalendars({
@@ -18,7 +19,7 @@ export function openCalendars(folder: string = CALENDAR_FOLDER): ExchangeCalenda
   });
 }
 
-/** A file of the folder as parsed JSON, by its name without `.json`. */
+/** Reads a file of the folder as parsed JSON, by its name without `.json`. */
 export function readCalendarFile(folder: string, name: string): unknown {
   return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
 }

@@ -8,8 +8,8 @@ import {
 } from '#domain/calendars/session-reference.js';
 
 /**
- * The references of a folder, one JSON or CSV file each, in order of file names; a CSV has its code as its name.
- * @throws when such a file is not a reference of sessions
+ * Reads the references of a folder, one JSON or CSV file each, in order of file names. The code of a CSV is its name.
+ * @throws if such a file is not a reference of sessions
  */
 export function readReferences(folder: string): SessionReference[] {
   const files = readdirSync(folder).filter((name) => ['.json', '.csv'].includes(extname(name)));

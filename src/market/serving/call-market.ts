@@ -9,8 +9,8 @@ interface Context {
 const calls = new AsyncLocalStorage<Context | undefined>();
 
 /**
- * Runs a call on a market: everything that the call awaits reads this market as the served one, whatever store is
- * active. Work that outlives the call keeps no market alive.
+ * Runs a call on a market: everything that the call awaits reads this market, regardless of the active store. Work that
+ * outlives the call does not keep the market in memory.
  */
 export async function onMarket<T>(market: ServedMarket, work: () => T | Promise<T>): Promise<T> {
   const context: Context = { market };
@@ -32,7 +32,7 @@ export function marketOfCall(): ServedMarket | undefined {
   return context.market;
 }
 
-/** The served market as calls read it: that of the call, else the active one. */
+/** Returns the markets as calls read them: the market of the call, otherwise the active one. */
 export function marketsOfCalls<M extends Markets>(active: M): M {
   return {
     ...active,

@@ -3,12 +3,12 @@ import type { MarketData } from '#domain/market/market-data.js';
 export interface CoverageHistory {
   /** Names with a price on each date, [T]. */
   readonly priced: Int32Array;
-  /** Names between their first and their last price on it, both included, [T]. */
+  /** Number of securities between their first and last price on each date, inclusive, [T]. */
   readonly expected: Int32Array;
 }
 
 /**
- * How many names have a price on each date of a market, and how many should have.
+ * Counts the securities with a price on each date of a market, and those expected to have one.
  * @cost two reads of the panel CLOSE
  */
 export function coverageHistory({

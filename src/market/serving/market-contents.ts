@@ -2,12 +2,15 @@ import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
 import type { ServedMarket } from './markets.js';
 
 /**
- * The markets of this process by their identity. A content stays as long as something references the identity with
- * which it was added: a pending event, the input of a task, the served market itself. No release is needed.
+ * Markets of this process by identity. A content remains while something references the identity with which it was
+ * added: a pending event, the input of a task, the served market. No release is needed.
  */
 export interface MarketContents {
   add(market: ServedMarket): void;
-  /** The content of an identity, of that very object or of an equal one; undefined where this process has none. */
+  /**
+   * Returns the content of an identity, whether that object or an equal one; undefined if this process does not have
+   * it.
+   */
   find(identity: MarketIdentity): ServedMarket | undefined;
 }
 

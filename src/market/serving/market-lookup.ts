@@ -3,28 +3,28 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData, Membership } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 
-/** Positions of one name's data in a market. */
+/** Positions of one security's data in a market. */
 export interface MarketLookup {
-  /** Column of a name, undefined when the market dataset does not hold it. */
+  /** Returns the column of a security; undefined if the market dataset lacks it. */
   positionOf(identifier: string): number | undefined;
-  /** True when any dataset contains the identifier. */
+  /** Returns true if any dataset contains the identifier. */
   holds(identifier: string): boolean;
   /** Actions of a name by ex day. */
   actionsOf(identifier: string): readonly CorporateAction[];
   /** Spells of a name in any universe. */
   membershipsOf(identifier: string): readonly Membership[];
-  /** First and last date with a CLOSE, null when the name has none. */
+  /** Returns the first and last date with a CLOSE; null if the security has none. */
   datesOf(identifier: string): { readonly start: Day; readonly end: Day } | null;
-  /** Every name of any dataset, in code-point order. */
+  /** Identifiers of all datasets, in code-point order. */
   readonly allIdentifiers: readonly string[];
 }
 
 const cache = new WeakMap<MarketData, MarketLookup>();
 
-/** Rows of a table by name, kept with the table: versions of a store that have it in common share them. */
+/** Rows of a table by security, cached with the table, which versions of a store may share. */
 const grouped = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
 
-/** The lookup of a market, made at its first use. @cost O(names + actions) once, then O(1) a question */
+/** Returns the lookup of a market, created at its first use. @cost O(securities + actions) once, then O(1) a call */
 export function lookupOf(market: MarketData): MarketLookup {
   let lookup = cache.get(market);
   if (lookup === undefined) cache.set(market, (lookup = createLookup(market)));
@@ -86,8 +86,8 @@ function byIdentifier<T extends { readonly identifier: string }>(
 }
 
 /**
- * A value of a name as of a day: the latest one at or before it, at most `staleMax` dates of the store old.
- * @returns NaN when there is none
+ * Returns a value of a security as of a day: the latest one on or before it, at most `staleMax` dates of the store old.
+ * @returns NaN if there is none
  */
 export function valueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
   const panel = market.fields.get(field);
@@ -101,7 +101,7 @@ export function valueAt(market: MarketData, field: string, position: number, day
   return Number.NaN;
 }
 
-/** Row of the store on which an action takes effect; its number of dates when that is still to come. */
+/** Returns the row of the store on which an action takes effect; the number of dates if that is in the future. */
 export function effectiveRow(market: MarketData, { exDay }: CorporateAction): number {
   return firstAtLeast(market.dates, exDay);
 }

@@ -10,9 +10,9 @@ import { panelBytesMax } from '../content/market-limits.js';
 import { transferAll } from '../panels/shared-market.js';
 
 /**
- * A market as bytes, for machines that cannot read its sources:
+ * Version of the format of a market as bytes, for machines that cannot read its sources:
  *
- *     length of the head, uint32 little-endian | head, JSON | dates | tables | places of actions | panels
+ * length of the head, uint32 little-endian | head, JSON | dates | tables | places of actions | panels
  */
 const FORMAT = 1;
 
@@ -20,7 +20,7 @@ interface Head {
   readonly format: typeof FORMAT;
   readonly market: Pick<MarketHandle, 'datasetId' | 'contentHash' | 'adjustment' | 'currency'>;
   readonly loadedAt: string;
-  /** Bytes of each part, in their order; those of one panel. */
+  /** Number of bytes of each part, in order; for panels, of one panel. */
   readonly dates: number;
   readonly tables: number;
   readonly actionPlaces: number;
@@ -37,7 +37,7 @@ interface Parts<T> {
   readonly history: T;
 }
 
-/** Largest head: names of files of a source, each a few hundred bytes. */
+/** Maximum size of the head, which contains names of source files, each a few hundred bytes. */
 const HEAD_BYTES_MAX = 64 << 20;
 /** Bytes copied in one turn of the event loop: a millisecond or two. */
 const TURN_BYTES = 8 << 20;
@@ -88,7 +88,7 @@ export async function encodeSnapshot({ handle, market, loadedAt, files }: Served
 
 /**
  * Reads a file of `encodeSnapshot` into shared memory.
- * @throws Refusal DOCUMENT_UNREADABLE when it is of another format, OVERLOADED when this machine has not the memory
+ * @throws Refusal DOCUMENT_UNREADABLE if it has another format, OVERLOADED if this machine has too little memory
  */
 export async function readSnapshot(path: string): Promise<ReadSnapshot> {
   const file = await open(path, 'r').catch((cause: unknown) => {

@@ -31,7 +31,7 @@ export interface SeriesRequest {
   readonly adjust: Adjustment;
 }
 
-/** A dated table of numbers: NaN where there is no value. */
+/** Dated table of numbers, NaN for missing values. */
 export interface DatedTable {
   readonly days: Int32Array;
   readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
@@ -41,8 +41,7 @@ const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**
- * The bars of one name as a client asks for them: adjusted first, then drawn together by week or month, then cut to the
- * window.
+ * Returns the bars of one security as requested: adjusted, then aggregated by week or month, then cut to the window.
  */
 export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable {
   const { dates, fields, names, position } = bars;
@@ -85,7 +84,7 @@ function column(panel: Float64Array, names: number, position: number): Float64Ar
   return values;
 }
 
-/** Rows from one to before another on which the name has a value in any field. */
+/** Returns the rows of a range on which the security has a value in any field. */
 function rowsWithValue({ fields, names, position }: NameBars, from: number, to: number): Int32Array {
   const rows = new Int32Array(Math.max(to - from, 0));
   const panels = fields.map(({ values }) => values);
@@ -102,7 +101,7 @@ function rowsWithValue({ fields, names, position }: NameBars, from: number, to: 
   return rows.subarray(0, count);
 }
 
-/** Values of some rows of one column of a row-major table. */
+/** Returns the values of some rows in one column of a row-major table. */
 function pick<T extends Float64Array | Int32Array>(
   values: T,
   step: number,
@@ -122,9 +121,9 @@ export interface AdjustmentFactors {
 }
 
 /**
- * Factors that put every row on the share basis of the last one, and for `total` let prices grow as a holding with all
- * cash reinvested does: adjusted CLOSE over the one before is the growth of that session in the total variant. The last
- * bar keeps its price. A store whose prices are adjusted that far already has factors of 1.
+ * Returns factors that convert every row to the share basis of the last one. For `total`, prices also grow like a
+ * holding with all cash reinvested: adjusted CLOSE over the previous one is the growth of that session in the total
+ * variant. The last bar keeps its price. A store whose prices are already adjusted to that degree has factors of 1.
  */
 export function adjustmentFactors(
   bars: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
@@ -143,8 +142,8 @@ export function adjustmentFactors(
   }
   if (adjust === 'splits') return { price, shares };
 
-  // From one session to the next the factor changes only where something happens to the share: a carried price is
-  // followed forward, so that an action on a session without a bar counts too.
+  // The factor changes between sessions only if something happens to the share. A carried price is followed, so that an
+  // action on a session without a bar counts too.
   const steps = new Float64Array(sessions).fill(1);
   let carried = Number.NaN;
   for (let t = 0; t < sessions; t++) {
@@ -164,7 +163,7 @@ export function adjustmentFactors(
   return { price, shares };
 }
 
-/** The actions on a share in each session, by row; an ex day without a row takes effect on the next one. */
+/** Returns the actions on a share by row. An ex-date without a row takes effect on the next one. */
 function effectsBySession(
   { dates, actions, adjustment }: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
   adjust: 'splits' | 'total',

@@ -16,39 +16,40 @@ import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 import { reportPanelMemory } from '../panels/gc-pressure.js';
 
-/** A store that was to be served and could not be read. */
+/** Store that was to be served and could not be read. */
 export interface FailedLoad {
   readonly datasetId: string;
   readonly error: ErrorDetail;
 }
 
-/** The one place that knows which market is served: a reference that is replaced in one assignment. */
+/** Reference to the served market, replaced in one assignment. No other module stores it. */
 export interface ServedMarkets extends Markets {
-  /** The event that a market is served from now on, for the transaction that makes its dataset the active one. */
+  /** Returns the event that a market is now served, for the transaction that makes its dataset active. */
   activation(market: ServedMarket): CommitEvent<'market-activated'>;
-  /** Serves the market of an activation. @throws Error when its content is not in this process */
+  /** Serves the market of an activation. @throws Error if its content is not in this process */
   activate(event: CommitEvents['market-activated']): void;
-  /** Serves the same content with what its dataset declares of it now, where it is the served one. */
+  /** Updates the declarations of the same content, if it is the served one. */
   declare(event: CommitEvents['market-declared']): void;
   /**
-   * The memory of a market of this process by its identity: whoever holds an identity of `served` finds it.
-   * @throws Refusal NO_DATA_SOURCE when it has been replaced since and nothing else holds it
+   * Returns the memory of a market of this process by its identity. The holder of an identity from `served` always
+   * finds it.
+   * @throws Refusal NO_DATA_SOURCE if it has been replaced and nothing else holds it
    */
   handleOf(identity: MarketIdentity): MarketHandle;
   /** The content of an identity, if this process has it. */
   find(identity: MarketIdentity): ServedMarket | undefined;
-  /** Registers an earlier content under its identity for as long as it is referenced. */
+  /** Registers an earlier content under its identity as long as it is referenced. */
   hold(market: ServedMarket): void;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /**
-   * Announces the store of before a restart: until it is served or `settle` is called, no answer says that there is no
-   * data.
+   * Announces the store from before a restart: until it is served or `settle` is called, no response states that there
+   * is no data.
    */
   expect(datasetId: string): void;
-  /** Id of that store until then. */
+  /** Returns the id of that store until then. */
   awaited(): string | undefined;
-  /** The active store that could not be read, until another is served. */
+  /** Returns the active store that could not be read, until another one is served. */
   failure(): FailedLoad | undefined;
   /** Reports that the first load is over, and why the store of before could not be read. */
   settle(failure?: FailedLoad): void;
@@ -150,9 +151,7 @@ export function failureText({ datasetId, error }: FailedLoad): string {
   return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
 }
 
-/**
- * A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it.
- */
+/** Prepares a loaded market for serving, with its lookup. Requests for the currently served market do not wait. */
 export async function servedMarket(
   handle: MarketHandle,
   loadedAt: string,
@@ -164,7 +163,7 @@ export async function servedMarket(
   return { handle, identity: identityOf(handle), market, loadedAt, files };
 }
 
-/** A later version of a market with the same identifiers and tables, ready to be served. */
+/** Prepares a later version of a market with the same identifiers and tables for serving. */
 export function servedAgain(
   handle: MarketHandle,
   { handle: { tables }, market: held }: ServedMarket,

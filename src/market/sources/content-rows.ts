@@ -14,8 +14,7 @@ import { createUniverseRows } from '../content/universe-rows.js';
 import { seriesIn } from '../content/whole-content.js';
 
 /**
- * Receives the rows of one table, null being one that cannot be read; undefined when its columns are not those of the
- * dataset.
+ * Receives the rows of one table, null for an unreadable row; undefined if its columns are not those of the dataset.
  */
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
@@ -27,7 +26,7 @@ export interface TablePlace {
 
 /** Collects the rows of all datasets into one content. */
 export interface ContentRows {
-  /** Begins a table of cells. @param table where it lies */
+  /** Begins a table of cells. @param table its location */
   beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink;
   /** Begins a CSV file; numbers of the market are read from its bytes. */
   beginCsv(
@@ -36,7 +35,7 @@ export interface ContentRows {
     columns: readonly string[],
     table?: TablePlace,
   ): ((record: CsvRecord) => void) | undefined;
-  /** Begins a table of the market whose numbers are set one by one. */
+  /** Begins a table of the market whose numbers are set individually. */
   beginMarket(
     label: string,
     columns: readonly string[],
@@ -45,7 +44,7 @@ export interface ContentRows {
   rowsOf(tableKind: TableKind): number;
   /** The tables other than the market. */
   toTables(): ContentTables;
-  /** The content; undefined when anything was wrong. */
+  /** Returns the content; undefined after an error. */
   toContent(): CompleteContent | undefined;
 }
 

@@ -5,10 +5,10 @@ import type { Cell, Heading } from '../formats/cells.js';
 import { unprotectedText } from '../formats/formula-text.js';
 import { asUtf8, type TextEncoding } from '../formats/text-encoding.js';
 
-/** Longest record: a thousand columns of a hundred characters and room to spare. */
+/** Maximum record size: more than a thousand columns of a hundred characters. */
 const RECORD_BYTES_MAX = 1 << 20;
 
-/** Most columns of a record. */
+/** Maximum number of columns of a record. */
 const COLUMNS_MAX = 4096;
 
 const QUOTE = 0x22;
@@ -30,7 +30,7 @@ export interface CsvRecord {
   cells: number;
 }
 
-/** A CSV file that cannot be read on: what is wrong and at which record, the header being record 0. */
+/** Unreadable CSV file: the fault and its record, where the header is record 0. */
 export class CsvFault extends Error {
   override readonly name = 'CsvFault';
   readonly record: number;
@@ -44,20 +44,20 @@ export class CsvFault extends Error {
 }
 
 interface CsvTerms {
-  /** Lines before the header, empty ones not counted. */
+  /** Number of lines before the header, not counting empty ones. */
   readonly skip?: number | undefined;
-  /** How the text is written where no byte order mark says it; null or absent: UTF-8. */
+  /** Encoding of a text without a byte order mark; null or absent: UTF-8. */
   readonly encoding?: TextEncoding | null | undefined;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads records of comma-separated values (RFC 4180; the delimiter is the one the header uses, of comma, semicolon, tab and bar).
- * Quoted cells may hold delimiters, line breaks and doubled quotes. Empty lines are passed over.
- * @param onHeader receives the column names and the lines above them; returns what to do with each record, undefined to stop. A record may have
- *   more or fewer cells than the header.
- * @throws CsvFault when the text is not such a file.
+ * Reads records of comma-separated values (RFC 4180; the header determines the delimiter: comma, semicolon, tab or
+ * bar). Quoted cells may contain delimiters, line breaks and doubled quotes. Empty lines are skipped.
+ * @param onHeader receives the column names and the lines above them; returns what to do with each record, undefined to
+ *   stop. A record may have more or fewer cells than the header.
+ * @throws CsvFault if the text is not such a file.
  * @cost one pass over the bytes; a record is a view that is valid during the call only.
  */
 export async function readCsv(
@@ -187,10 +187,10 @@ function readRecord(
   }
 }
 
-/** Texts of a line above the header: whatever stands between them, for the header alone decides the delimiter. */
+/** Splits a line above the header at any delimiter, because only the header determines the delimiter. */
 const headingCells = (line: string) => line.split(/[,;\t|]/).map((text) => text.trim().replaceAll(/^"|"$/g, ''));
 
-/** The position after the next line that is not empty, -1 where it is not complete. */
+/** Returns the position after the next non-empty line, -1 if it is incomplete. */
 function afterLine(bytes: Uint8Array, from: number): number {
   let position = from;
   while (bytes[position] === LF || bytes[position] === CR) position += 1;
@@ -243,14 +243,14 @@ function decodedText(bytes: Uint8Array, start: number, end: number): string {
   }
 }
 
-/** The cells of a record as text, null where they are empty; an apostrophe that protects from formulas is not part of it. */
+/** Returns the cells of a record as text, null if empty. An apostrophe that prevents formulas is removed. */
 export function textCells(record: CsvRecord): Cell[] {
   return Array.from({ length: record.cells }, (_, cell) =>
     record.starts[cell] === record.ends[cell] ? null : unprotectedText(cellText(record, cell)),
   );
 }
 
-/** Receives each record of a file; undefined when its columns are not those of a market file. */
+/** Receives each record of a file; undefined if its columns are not those of a market file. */
 export type MarketRecords = (
   label: string,
   columns: readonly string[],
@@ -298,7 +298,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 /** Message for a row whose number of cells differs from the number of columns. */
 export const raggedRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
-/** True when the last `numberOf` that gave NaN read an invalid number, rather than an empty cell. */
+/** True if the last `numberOf` that returned NaN read an invalid number rather than an empty cell. */
 let isBad = false;
 
 /** Powers of ten that a double holds exactly: a mantissa below 2^53 over one of them is correctly rounded. */
@@ -306,7 +306,7 @@ const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`
 const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
 
 /**
- * The number in a cell, NaN where it is empty, NaN with `isBad` where it is something else.
+ * Returns the number in a cell, NaN if it is empty, NaN with `isBad` for any other content.
  * @source Clinger (1990), How to read floating point numbers accurately: the exact fast path.
  */
 function numberOf(record: CsvRecord, cell: number): number {

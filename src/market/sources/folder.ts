@@ -13,10 +13,10 @@ import type { Problems } from '../tables/problems.js';
 
 export type TableFiles = Readonly<Record<TableKind, readonly SourceFile[]>>;
 
-/** Files of one store: a file a day for eighty years. */
+/** Maximum number of files of one store: a file a day for eighty years. */
 const FILES_MAX = 30_000;
 
-/** Entries of a tree that are looked through for files of a market: files of other kinds lie among them. */
+/** Maximum number of entries of a tree that are searched for market files, among files of other kinds. */
 const ENTRIES_MAX = 4 * FILES_MAX;
 
 /** Folders below a dataset's: more partition keys than anyone uses. */
@@ -34,11 +34,11 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
 ];
 
 /**
- * The files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also as
- * `.gz`) or a folder `market/` of files of one of these kinds, with or without hive partitions; likewise the other
+ * Returns the files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also
+ * as `.gz`) or a folder `market/` of files of one of these kinds, with or without hive partitions; likewise the other
  * datasets. Files whose names begin with a dot or an underscore are ignored. Files are in the order of their labels.
- * With a mapping and no file of that name, the market consists of the remaining files: workbooks where there are no
- * others, then together with `reference.xlsx` and similar files.
+ * With a mapping and no file of that name, the market consists of the remaining files. These may be workbooks if there
+ * are no others, with `reference.xlsx` and similar files in addition.
  */
 export async function folderFiles(
   folder: string,
@@ -78,7 +78,7 @@ export async function folderFiles(
         problems,
       });
     else if (tables.market === undefined) {
-      // A table that is named stands among others.
+      // A table that is named explicitly may be among other files.
       const read = new Set(isMapped ? files.market.map(({ path }) => basename(path)) : []);
       reportAbsent(
         table,
@@ -123,7 +123,7 @@ function isCalled(name: string, table: TableKind, withWorkbooks = false): boolea
 
 const isWorkbook = (name: string) => formatOf(name)?.as.format === 'xlsx';
 
-/** A name without the ending of its format. */
+/** Returns a file name without the extension of its format. */
 function stemOf(name: string): string {
   const ending =
     ENDINGS.toSorted((a, b) => b.ending.length - a.ending.length).find((each) => name.endsWith(each.ending))?.ending ??
@@ -131,9 +131,9 @@ function stemOf(name: string): string {
   return name.slice(0, name.length - ending.length);
 }
 
-/** The names of a folder's files, and how those of the market are read. */
+/** Names of the files in a folder, and how the market files are read. */
 export interface FolderTerms {
-  /** Names of files or folders of datasets that are called otherwise. */
+  /** Names of files or folders of datasets, if they differ from the default. */
   readonly tables: Readonly<Partial<Record<TableKind, string>>>;
   readonly mapping: Mapping | null;
 }
@@ -145,7 +145,7 @@ interface Listing {
   readonly problems: Problems;
 }
 
-/** The files of a mapped market: those of the folder that can be read and belong to no other dataset. */
+/** Returns the files of a mapped market: readable files of the folder that belong to no other dataset. */
 async function mappedFiles(
   folder: string,
   names: readonly string[],
@@ -198,13 +198,15 @@ const filesOfTable = (path: string, table: TableKind, listing: Listing) => files
 export const fileName = (label: string, path: string) =>
   label.includes('/') ? label.slice(label.indexOf('/') + 1) : tableName({ label, path });
 
-/** The name of a file as one of a table; an upload, which lies under a hidden name, is called as the table. */
+/** Returns the table name of a file. An upload, whose file has a hidden name, has the name of its table. */
 export function tableName({ label, path }: Pick<SourceFile, 'label' | 'path'>): string {
   const name = basename(path);
   return name.startsWith('.') ? label : name;
 }
 
-/** The files at some places, and in the folders there. @param places with what findings call them */
+/**
+ * Returns the files at some locations and in the folders there. @param places locations with their names in findings
+ */
 async function filesAt(
   places: readonly (readonly [path: string, label: string])[],
   table: TableKind,
@@ -281,7 +283,7 @@ export async function changedFiles(files: readonly SourceFile[]): Promise<readon
   return files.filter(({ identity }, i) => identity !== identities[i]);
 }
 
-/** The identity of a file that is there, undefined of one that is not. */
+/** Returns the identity of a file; undefined if it does not exist. */
 export async function identityOfFile(path: string): Promise<string | undefined> {
   const status = await stat(path, { bigint: true }).catch(() => undefined);
   return status && identityOf(status).identity;
@@ -298,14 +300,14 @@ function identityOf({
   return { identity: [dev, ino, size, mtimeNs, ctimeNs].join(':'), changedAt: Number(ctimeMs) };
 }
 
-/** The format a file name says, for any file or for one called after the dataset. */
+/** Returns the format stated by a file name, for any file or for one with the name of the dataset. */
 function formatOf(name: string, table?: string): (typeof ENDINGS)[number] | undefined {
   return ENDINGS.find(({ ending }) =>
     table === undefined ? name.endsWith(ending) && name.length > ending.length : name === table + ending,
   );
 }
 
-/** One table that stands alone in a file of Parquet. */
+/** Returns the files of a single table in one Parquet file. */
 export async function tableAlone(dataset: TableKind, path: string): Promise<TableFiles> {
   const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
   const file = {

@@ -5,17 +5,17 @@ import { identityOfFile, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import type { FileDigest } from '../formats/digest-file.js';
 
-/** A file as it was when a version of a store was read from it, all of it. */
+/** State of a file when a version of a store was read from the whole of it. */
 export interface KnownFile extends FileDigest {
   readonly dataset: TableKind;
   readonly path: string;
-  /** Null when it was written too shortly before to be recognised by it. */
+  /** Null if the file was written too shortly before the reading to be recognised by its identity. */
   readonly identity: string | null;
 }
 
 /**
- * Time a file must have been left alone before its identity vouches for its bytes: two writes within one tick of a file
- * system's clock leave the same times, and the coarsest clock in use ticks every two seconds.
+ * Minimum age of a file before its identity proves that its bytes are unchanged: two writes within one tick of a file
+ * system's clock have the same times, and the coarsest clock in use ticks every two seconds.
  */
 const SETTLED_AFTER_MS = 2000;
 
@@ -43,10 +43,10 @@ function settledIdentity(
 }
 
 /**
- * Files of the market that are known by their bytes and not by their identity: rewritten as they were, or too shortly
- * before they were read.
- * @param listedAt before any of the files was looked at, ms since 1970
- * @returns them by path, as they are to be known from now on
+ * Finds files of the market that are known by their bytes but not by their identity, because they were rewritten
+ * unchanged or too shortly before they were read.
+ * @param listedAt time before any of the files was inspected, ms since 1970
+ * @returns the files by path, with their new identity
  * @cost 1 ms a MiB of files of the size of a known one
  */
 export async function knownByBytes(
@@ -78,24 +78,24 @@ export type KnownTables = Readonly<Partial<Record<TableKind, Readonly<Record<str
 
 /** The files of a folder still to be read when some are known. */
 export interface Unread {
-  /** Files of the market that are new or changed, and all files of the tables of which any is, or has gone. */
+  /** New or changed files of the market, and all files of tables of which any file was added, changed or removed. */
   readonly files: TableFiles;
-  /** True when known files of the market have changed or disappeared: bars of any day may differ. */
+  /** True if known files of the market have changed or disappeared, so that bars of any day may differ. */
   readonly isMarketChanged: boolean;
   /** Files that are as they were. */
   readonly unchanged: readonly KnownFile[];
-  /** Tables none of whose files has come, gone or changed. */
+  /** Tables whose files are all unchanged. */
   readonly unchangedTables: readonly TableKind[];
   /**
-   * Digests that the other tables' files had, of those of which none has come or gone: they may have been written again
-   * as they were.
+   * Digests of the files of other tables to which none was added or removed: their files may have been rewritten
+   * unchanged.
    */
   readonly digests: KnownTables;
 }
 
 /**
- * @param byBytes files of the market that are known though their identity is another.
- * @param derived tables with rows that come from the market: read again whatever is known of their files.
+ * @param byBytes files of the market that are known although their identity differs.
+ * @param derived tables with rows derived from the market, which are always read again.
  * @cost O(files)
  */
 export function unreadFiles(

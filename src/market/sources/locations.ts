@@ -13,13 +13,13 @@ export interface Locations {
     location: string,
     kind: 'folder' | 'file',
   ): Promise<{ readonly path: string } | { readonly problem: Problem }>;
-  /** True when a real path is below one of the roots. */
+  /** Returns true if a real path is below one of the roots. */
   allows(realPath: string): Promise<boolean>;
 }
 
 /**
- * @param roots absolute folders; one that does not exist allows nothing.
- * @param machine named in refusals, where others may allow the place
+ * @param roots absolute folders; a folder that does not exist allows nothing.
+ * @param machine name for refusals if other machines may allow the path
  */
 export function createLocations(roots: readonly string[], machine?: string): Locations {
   const here = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
@@ -53,7 +53,7 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
   };
 }
 
-/** The real path a place has, or would have if it existed: links are resolved as far as there are any. */
+/** Returns the real path of a location, or the path that it would have if it existed. Existing links are resolved. */
 export async function realPathOfAbsent(path: string): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;

@@ -30,7 +30,7 @@ export async function readParquetMarket(
       path: 'market',
       message: `The files cannot be read: ${reasonOf(error)}`,
     });
-  // The digests are made while waiting for rows, that is, once the wide scan has started.
+  // Computes the digests while waiting for rows, that is, after the wide scan has started.
   let digesting: Promise<void> | undefined;
   const digest = () => (digesting ??= digestFilesApart(listed, digests).catch(refuse));
   try {
@@ -84,7 +84,7 @@ export async function readParquetMarket(
   }
 }
 
-/** Threads that read a market, where it is large enough for them. */
+/** Returns threads that read a market, if it is large enough. */
 function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return bytes < SCATTERED_BYTES_MIN
@@ -113,13 +113,13 @@ export const unreadableFile = ({ label }: SourceFile, error: unknown): Problem =
   message: readerFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
 });
 
-/** A sentence for faults whose message by the reader is unclear; undefined for others. */
+/** Returns a sentence for faults that the reader describes unclearly; undefined for others. */
 function readerFault(error: unknown): string | undefined {
   const isCut = error instanceof Error && /no magic bytes found at end of file/i.test(error.message);
   return isCut ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.' : undefined;
 }
 
-/** Reports each of the files whose columns cannot be read. @returns whether there is any */
+/** Reports each file whose columns are unreadable. @returns true if there is any */
 async function reportUnreadable(
   files: readonly SourceFile[],
   open: Reading['duck'],
@@ -159,7 +159,7 @@ export async function readParquetTable<T>(
   }
 }
 
-/** Hands over the rows of one Parquet file in file order; columns that only its neighbours hold are null. */
+/** Passes on the rows of one Parquet file in file order. Columns that only other files have are null. */
 async function cellsFrom(
   connection: DuckDBConnection,
   file: SourceFile,

@@ -26,8 +26,8 @@ import { readParquetMarket, readParquetTable } from './read-parquet-files.js';
 type Progress = (fraction: number, message: string) => void;
 
 /**
- * Reads the files of a store into one content, reporting every problem of them.
- * @returns undefined, with a finding, when anything is wrong.
+ * Reads the files of a store into one content and reports every problem.
+ * @returns undefined, with a finding, after any error.
  */
 export async function readSource(
   files: TableFiles,
@@ -145,7 +145,7 @@ async function readMarket(
   return { market: panels && { panels, rows: rows.rows }, identifiers: rows.names() };
 }
 
-/** A market, undefined where something is wrong with it, and as far as known its names. */
+/** Market, undefined after an error, and its identifiers as far as known. */
 interface FoundMarket {
   readonly market: MarketRead | undefined;
   readonly identifiers: readonly string[];
@@ -180,7 +180,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
   return { table: rows.toTable(), rows: rows.rows };
 }
 
-/** True when the files of a table are byte for byte the known ones; adds their digests then. */
+/** Returns true if the files of a table are byte for byte the known ones, and adds their digests. */
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],

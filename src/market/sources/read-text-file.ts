@@ -15,7 +15,7 @@ import { XmlFault } from '../formats/xml-tokens.js';
 import { ZipFault } from '../formats/zip-reader.js';
 import { readWorkbookFile, type WorkbookTerms } from './read-workbook-file.js';
 
-/** Bytes of a gzipped file after decompression, per byte before: text does not compress further. */
+/** Maximum ratio of decompressed to compressed bytes. Text does not compress further. */
 const GZIP_RATIO_MAX = 200;
 
 /** Bytes read at a time. */
@@ -24,7 +24,10 @@ const CHUNK_BYTES = 1 << 20;
 /** Bytes of a gzipped file read at a time, few so that one that decompresses to too much is refused early. */
 const GZIPPED_CHUNK_BYTES = 1 << 16;
 
-/** Bytes after decompression before their ratio to those read counts: a file may begin with what compresses well. */
+/**
+ * Number of decompressed bytes below which the ratio is not checked, because a file may begin with highly compressible
+ * data.
+ */
 const RATIO_FROM_BYTES = 1 << 24;
 
 interface RowReaders {
@@ -80,14 +83,14 @@ const GZIP_FAULTS: Readonly<Record<string, string>> = {
 const isCode = (error: unknown): error is Error & { readonly code: string } =>
   error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
 
-/** The text of a file as it comes, decompressed; its digest is added at the end. */
+/** Yields the text of a file as it is read, decompressed, and adds its digest at the end. */
 async function* bytesOf(
   file: SourceFile,
   digests: FileDigest[],
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
-  // The path has no links left; one that has come since is not followed.
+  // The path has no links; a link that was created since is not followed.
   const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
   let read = 0;
   async function* raw(): AsyncGenerator<Uint8Array> {

@@ -28,13 +28,13 @@ export interface MarketRead {
   readonly rows: number;
 }
 
-/** Takes the names of a market as soon as they are known, also of one that turns out to be wrong. */
+/** Receives the identifiers of a market as soon as they are known, even if the market turns out to be invalid. */
 export type OnNames = (identifiers: readonly string[]) => void;
 
 /**
- * Reads a typed market source into panels: two narrow scans give the axes, one wide scan is scattered into the cells.
- * Whatever is wrong is looked for again with row numbers, so that a good file pays nothing for the wording.
- * @returns undefined, with a finding, when something is wrong.
+ * Reads a typed market source into panels: two narrow scans give the axes, and one wide scan is scattered into the
+ * cells. Errors are searched for again with row numbers, so that valid files do not pay for messages.
+ * @returns undefined, with a finding, after an error.
  * @cost 0.15 µs a row and field on one core.
  */
 export async function readTypedMarket(
@@ -49,7 +49,7 @@ export async function readTypedMarket(
   const identifier = sqlName(columns.identifier);
   const beside = await duck.connect(); // First: a scan that fails while nobody waits for it would end the process.
   const [spellings, rowsByDay] = await settleAll([
-    // Names that are far too long are none: their bytes stay in DuckDB.
+    // Identifiers that are far too long are invalid, and their bytes stay in DuckDB.
     distinctTexts(connection, `SELECT ${shortOnly('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`),
     countDays(beside, scan, columns.date),
   ]);
@@ -95,14 +95,14 @@ export async function readTypedMarket(
   return { panels: withoutEmptyLines(scattered.panels), rows: scattered.rows };
 }
 
-/** Where the rows of a source go. */
+/** Destination of the rows of a source. */
 interface Destination {
   readonly target: Target;
   readonly spellings: readonly string[];
   readonly rows: number;
 }
 
-/** Fills the panels of a source, in separate threads where there are some and identifiers are short. */
+/** Fills the panels of a source, in separate threads if they are available and identifiers are short. */
 async function scatter(
   duck: DuckDb,
   source: TypedSource,
@@ -123,7 +123,7 @@ async function scatter(
   return scatterRows(await openStreams(duck, source, { positions, short, rows }), target, onRows, follower);
 }
 
-/** Streams of the rows of a source. Names are found by their bytes, long ones by a join. */
+/** Opens streams of the rows of a source. Identifiers are found by their bytes, long ones by a join. */
 async function openStreams(
   duck: DuckDb,
   source: TypedSource,
@@ -163,15 +163,17 @@ function queryOf({ columns: { date, fields } }: TypedSource, name: string, from:
 const PART_ROWS_MIN = 500_000;
 
 /**
- * One scan is worked on by one thread at a time for the most part; beyond these the thread that fills the panels is the
- * slower one.
+ * Maximum number of concurrent scans. A scan mostly uses one thread; with more scans, the thread that fills the panels
+ * is slower.
  */
 const PARTS_MAX = 3;
 
 /** DuckDB's name of a row's position. */
 const ROW_KEYS = /^(filename|file_row_number)$/i;
 
-/** Rows of a file that is ordered by day at which a block of days begins, of those that divide it into equal parts. */
+/**
+ * Returns the rows at which a file ordered by day is divided into about equal parts, each beginning a block of days.
+ */
 function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
   const begins = rowsTogether(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
     (sums, rows) => [...sums, sums.at(-1)! + rows],
@@ -185,9 +187,10 @@ function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
 }
 
 /**
- * The scan of a source as several that have each row once and pass over each other's row groups: by row within one
- * file, by file among many.
- * @param borders rows of a single file that parts begin with, behind the first; of many files as many parts are made
+ * Divides the scan of a source into scans that together return each row once and skip each other's row groups: by row
+ * within one file, by file if there are many.
+ * @param borders rows of a single file at which parts after the first begin; for many files, their number gives the
+ *   number of parts
  */
 function partsOf({ files, scan, numberedScan, columns }: TypedSource, borders: readonly number[]): string[] {
   if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // the file says something else by it
@@ -223,7 +226,7 @@ async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<st
 /** SQL of a text that can be a key, null for one that is longer. */
 const shortOnly = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_BYTES_MAX} THEN ${text} END`;
 
-/** Texts of a query of one column. */
+/** Returns the distinct texts of a query with one column. */
 async function distinctTexts(connection: DuckDBConnection, sql: string): Promise<Spellings> {
   const texts: string[] = [];
   let isSound = true;
@@ -239,7 +242,7 @@ async function distinctTexts(connection: DuckDBConnection, sql: string): Promise
 interface Spellings {
   /** The columns of texts: identifiers. */
   readonly texts: readonly string[];
-  /** True when all rows are valid. */
+  /** True if all rows are valid. */
   readonly isSound: boolean;
 }
 

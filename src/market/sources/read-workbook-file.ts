@@ -2,23 +2,23 @@ import type { Heading } from '../formats/cells.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import type { SourceFile } from '../formats/source-file.js';
 
-/** Bytes of a workbook: those of the largest upload, decoded. */
+/** Maximum size of a workbook, equal to the largest upload after decoding. */
 const WORKBOOK_BYTES_MAX = 48 << 20;
 
-/** How a workbook of one table is read. */
+/** Terms for reading a workbook with one table. */
 export interface WorkbookTerms {
-  /** Rows before the header, empty ones not counted. */
+  /** Number of rows before the header, not counting empty ones. */
   readonly skip?: number | undefined;
-  /** Sheets that are left out. */
+  /** Sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** The sink of the only sheet that holds anything. */
+/** Receiver of the only sheet that is not empty. */
 type OnHeader = (columns: readonly string[], heading: Heading) => SheetSink;
 
 /**
- * Reads a workbook among the files of a dataset: the only sheet that holds anything.
- * @param file its bytes, as its folder or archive says
+ * Reads a workbook of a dataset, which must have only one sheet that is not empty.
+ * @param file its bytes, with their name in the folder or archive
  * @throws WorkbookFault, ZipFault, XmlFault
  */
 export async function readWorkbookFile(
@@ -42,7 +42,7 @@ export async function workbookBytes(
   return Buffer.concat(pieces);
 }
 
-/** Reads the only sheet of a workbook that holds anything. @throws WorkbookFault, ZipFault, XmlFault */
+/** Reads the only non-empty sheet of a workbook. @throws WorkbookFault, ZipFault, XmlFault */
 export async function readOnlySheet(
   workbook: Uint8Array,
   onHeader: OnHeader,

@@ -14,16 +14,16 @@ export interface SourceRead {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
   readonly files: readonly FileDigest[];
-  /** Tables that were not read, for their files are those that were known. */
+  /** Tables that were not read because their files are the known ones. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Number of actions derived from adjusted closes; null where none were asked for. */
+  /** Number of actions derived from adjusted closes; null if none were requested. */
   readonly derived?: DerivedActions | null;
   /** Precision of each derived dividend. */
   readonly dividendErrors?: readonly DividendError[];
 }
 
 export interface ReadOptions {
-  /** How the market is to be understood; as it stands by default. */
+  /** Terms for interpreting the market. Default: no mapping. */
   readonly terms?: MarketTerms;
   /** The files are some of a source's: they may hold no bar. */
   readonly isPart?: boolean;
@@ -35,7 +35,7 @@ export interface ReadOptions {
   readonly follower?: DayFollower;
 }
 
-/** Shared state of one source's tables while they are read. */
+/** State shared by the tables of one source while they are read. */
 export interface Reading {
   readonly digests: FileDigest[];
   readonly unchangedTables: TableKind[];

@@ -3,20 +3,20 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 
 /** Facts about a parsed query. */
 export interface CheckedQuery {
-  /** Text constants in it. */
+  /** Text constants in the query. */
   readonly texts: ReadonlySet<string>;
-  /** Names of tables in it, in lower case. */
+  /** Names of tables in the query, in lower case. */
   readonly tables: ReadonlySet<string>;
-  /** Names of columns in it, in lower case; null where it has a star. */
+  /** Names of columns in the query, in lower case; null if it contains a star. */
   readonly columns: ReadonlySet<string> | null;
-  /** True of SHOW and DESCRIBE. */
+  /** True for SHOW and DESCRIBE. */
   readonly isDescription: boolean;
 }
 
-/** Nesting of a syntax tree; deeper ones are refused as DuckDB refuses expressions. */
+/** Maximum depth of a syntax tree. DuckDB also refuses deeper expressions. */
 const DEPTH_MAX = 1000;
 
-/** Functions of tables that read nothing but their arguments. */
+/** Table functions that read only their arguments. */
 const TABLE_FUNCTIONS = new Set(['unnest', 'generate_series', 'range', 'json_each', 'json_tree']);
 
 /** Functions that read settings, files, the catalogue or other queries. */
@@ -31,7 +31,7 @@ interface Serialized {
 }
 
 /**
- * Parses a query by DuckDB itself, without running it.
+ * Parses a query with DuckDB, without running it.
  * @throws Refusal VALIDATION_FAILED unless it is one SELECT statement that calls only functions of values
  */
 export async function checkQuery(connection: DuckDBConnection, query: string): Promise<CheckedQuery> {
@@ -130,7 +130,7 @@ export function queryRefusal(query: string, error: unknown, prefix = 0): Refusal
   if (mark === null) return badQuery(text);
   const line = Number(mark[1]);
   const column = mark[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
-  // DuckDB shortens long lines, after which the mark does not say the column.
+  // DuckDB shortens long lines, so the position of the mark is not the column.
   return badQuery(text, mark[2]!.includes('...') ? undefined : placeOf(query, line, Math.max(1, column)));
 }
 

@@ -2,14 +2,14 @@ import type { DuckDBDataChunk, DuckDBValue } from '@duckdb/node-api';
 import type { ColumnType } from '#domain/exports/export-table.js';
 import type { ResultColumn } from './sql-order.js';
 
-/** No day, and no count. NaN is no number. */
+/** Marks a missing day or count. NaN marks a missing number. */
 const NONE = -0x8000_0000;
 
 type Vector = ReturnType<DuckDBDataChunk['getColumnVector']>;
 
 /**
- * Members of vectors that the package does not publish: values in memory, and bits of those that are not null. Where they
- * are absent, values are read one by one.
+ * Members of vectors that the package does not publish: values in memory, and the validity bits. If they are absent,
+ * values are read one by one.
  */
 interface VectorMemory {
   readonly items?: Float64Array | Int32Array | object;
@@ -89,11 +89,11 @@ function numberOf(value: DuckDBValue): number {
 
 /** Places of remembered texts, a power of two. */
 const PLACES = 1 << 14;
-/** Words of 32 bits of a text in a vector, and its longest length whose bytes are among them. */
+/** Number of 32-bit words of a text in a vector, and the maximum length of a text stored inline. */
 const WORDS = 4;
 const INLINE_BYTES_MAX = 12;
 
-/** Reads texts. Decoding takes most of the time, so texts that fit into a vector are remembered by their bytes. */
+/** Creates a reader of texts. Decoding takes most of the time, so inline texts are cached by their bytes. */
 function createTextReader() {
   const keys = new Uint32Array(PLACES * WORDS);
   const texts: (string | undefined)[] = Array.from({ length: PLACES });
@@ -143,7 +143,7 @@ function createTextReader() {
 
 const textOf = (value: DuckDBValue): string | null => (value === null ? null : String(value));
 
-/** Returns the memory of a vector of texts; undefined for other types, which have no such memory. */
+/** Returns the memory of a vector of texts; undefined for other types. */
 function wordsOf(vector: Vector, count: number): Uint32Array | undefined {
   const { dataView } = vector as unknown as VectorMemory;
   const isAligned = dataView !== undefined && dataView.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0;

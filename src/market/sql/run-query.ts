@@ -9,18 +9,16 @@ import { resultColumns } from './result-columns.js';
 import type { CreateResultWriter, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from './sql-order.js';
 import { type PlannedRuns, planningTables, readingTables, restTable, runTable } from './view-definitions.js';
 
-/** Threads of one query: several run at once, next to the work of the service. */
+/** Number of threads of one query. Several queries run concurrently with the work of the service. */
 const THREADS = 2;
 
-/**
- * Statistics of the empty tables must not remove tables from a plan.
- */
+/** Statistics of the empty tables must not remove tables from a plan. */
 const PLANNING = `SET disabled_optimizers = 'statistics_propagation'; SET threads = 1;`;
 
 /**
- * Runs a query: parses it, plans it on empty tables, asks for those that its plan reads, and writes the result.
- * @param ask gives the tables
- * @throws Refusal VALIDATION_FAILED with the place of an error, QUERY_LIMIT
+ * Runs a query: parses it, plans it on empty tables, requests the tables that the plan reads, and writes the result.
+ * @param ask returns the tables
+ * @throws Refusal VALIDATION_FAILED with the position of an error, QUERY_LIMIT
  */
 export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promise<SqlInputs>): Promise<SqlOutcome> {
   const { query } = order;
@@ -46,10 +44,13 @@ export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promis
   }
 }
 
-/** Tables of a plan, some 0.1 ms each: where the client may read more runs, those that the query names come first. */
+/**
+ * Maximum number of tables of a plan, about 0.1 ms each. If the client may read more runs, those named in the query
+ * come first.
+ */
 const PLANNED_RUNS = 1000;
 
-/** Texts of a query that are excluded from the further runs. */
+/** Maximum number of texts of a query that are excluded from the further runs. */
 const EXCLUDED_TEXTS = 100;
 
 function plannedRuns(ids: readonly string[], texts: ReadonlySet<string>): PlannedRuns {

@@ -20,7 +20,7 @@ export interface SqlOrder {
 export type SqlColumnType = ColumnType | 'flag';
 
 export interface SqlLimits {
-  /** Runs whose tables one query reads. */
+  /** Number of runs whose tables the query reads. */
   readonly runs: number;
   readonly rows: number;
   readonly bytes: number;
@@ -29,7 +29,7 @@ export interface SqlLimits {
 /** Tables that a query reads, after its conditions on `index_id`. */
 export interface SqlNeeds {
   readonly runs: readonly { readonly view: RunViewName; readonly indexId: string }[];
-  /** With the columns that are named; null: any. */
+  /** Views with the columns that the query names; null: any. */
   readonly market: readonly { readonly view: MarketViewName; readonly columns: readonly string[] | null }[];
   readonly lists: readonly ListViewName[];
 }
@@ -43,7 +43,7 @@ export interface SqlInputs {
 
 export interface SqlOutcome {
   readonly rows: number;
-  /** True if rows beyond the limit were dropped. */
+  /** True if rows after the limit were dropped. */
   readonly isTruncated: boolean;
 }
 

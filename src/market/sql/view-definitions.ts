@@ -31,16 +31,17 @@ const ownColumns = (columns: Columns): Columns =>
 export interface PlannedRuns {
   /** Ids with a separate table. */
   readonly named: readonly string[];
-  /** True where one table represents all further runs. */
+  /** True if one table represents all further runs. */
   readonly hasRest: boolean;
-  /** Texts of the query that are no id of a further run. */
+  /** Texts of the query that are not the id of a further run. */
   readonly others: readonly string[];
 }
 
 /**
- * Empty tables with views over them, for planning: one table for each run, and one for those beyond a number. A plan then
- * names the tables that its conditions on `index_id`, which is a constant of each table, leave.
- * @param views those of runs that the query names; others are empty
+ * Returns empty tables with views over them, for planning: one table for each run up to a number, and one for all
+ * others. `index_id` is a constant of each table, so a plan contains only the tables that satisfy its conditions on
+ * `index_id`.
+ * @param views views of the runs that the query names; others are empty
  */
 export function planningTables(
   { columns }: SqlOrder,
@@ -71,7 +72,7 @@ const emptyView = (view: SqlViewName, columns: Columns) =>
 
 const branch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS index_id, * FROM ${table(name)}`;
 
-/** The views over the inputs of a query; all others are empty. */
+/** Returns the views over the inputs of a query. All other views are empty. */
 export function readingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
   const ofRuns = RUN_VIEWS.map((view) => {
     const branches = needs.runs.flatMap((need, i) =>
@@ -105,7 +106,7 @@ const nulls = (columns: Columns) =>
     .map(([name, type]) => `NULL::${TYPES[type]} AS ${sqlName(name)}`)
     .join(', ');
 
-/** Rows of one statement: its text stays small. */
+/** Rows per statement, to limit the length of its text. */
 const INSERTED_ROWS = 500;
 
 function insertions(into: string, rows: readonly (readonly (string | number | null)[])[]): string[] {

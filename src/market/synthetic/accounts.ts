@@ -3,7 +3,8 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 
 /**
- * The published report of a fiscal year: the flows of the year and the book at its end, in whole thousands of currency.
+ * Published report of a fiscal year: the flows of the year and the book value at its end, in whole thousands of
+ * currency.
  */
 export interface Report {
   readonly periodEnd: Day;
@@ -18,16 +19,16 @@ export interface Report {
   readonly worth: number;
 }
 
-/** The accounts of one company while it lives; every amount in units of the market's currency. */
+/** Accounts of one company while it exists. All amounts are in units of the market's currency. */
 export interface Accounts {
-  /** Day after which the year in hand has to be closed. */
+  /** Day after which the current fiscal year must be closed. */
   readonly periodEnd: Day;
   pay(cash: number): void;
-  /** Takes in cash for new shares; a negative amount buys shares back. */
+  /** Adds cash from new shares; a negative amount buys shares back. */
   issue(cash: number): void;
   /** Hands a part of the company to a new one. */
   divide(fraction: number): void;
-  /** Closes the year in hand. @param worth what all shares were worth at its last close */
+  /** Closes the current fiscal year. @param worth value of all shares at its last close */
   close(worth: number): void;
   readonly reports: readonly Report[];
 }
@@ -35,7 +36,7 @@ export interface Accounts {
 export interface Opening {
   /** First session. */
   readonly listed: Day;
-  /** True when the company is listed on that day: its last accounts before it are published with the listing. */
+  /** True if the company is listed on that day: its latest accounts before it are published with the listing. */
   readonly isNew: boolean;
   readonly sector: Sector;
   /** Market capitalisation, and dividends a year. */
@@ -43,7 +44,7 @@ export interface Opening {
   readonly dividends: number;
 }
 
-/** Weight of a year's last price in what earnings follow: they come after prices. */
+/** Weight of the last price of a year in the value that earnings follow, because earnings lag prices. */
 const SMOOTHING = 0.5;
 /**
  * Deviation of a year's earnings of the steadiest and of the least steady company, and of the sales of all, as
@@ -67,7 +68,7 @@ const FISCAL_MONTHS = [12, 12, 12, 12, 12, 12, 12, 3, 6, 9] as const;
 const YEAR_DAYS = 365;
 
 /**
- * Accounts that agree with the market: earnings follow what the shares were worth when the year ended and before,
+ * Opens accounts that agree with the market: earnings follow the value of the shares at the end of the year and before,
  * dividends are those that were paid, and the book grows by earnings and new shares less dividends. Nothing in a report
  * was decided after its year.
  * @source Ohlson (1995), Contemporary Accounting Research 11, 661-687: clean surplus.
@@ -111,7 +112,7 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
     dividends: isNew ? 0 : dividends,
     worth,
   });
-  // Of the year in hand, the part before the first session paid what years before it did.
+  // The part of the current year before the first session pays the dividends of earlier years.
   const yearStart = periodEnd - YEAR_DAYS;
   let paid = isNew ? 0 : dividends * Math.min((listed - yearStart) / YEAR_DAYS, 1);
 

@@ -1,13 +1,16 @@
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { Report } from './accounts.js';
 
-/** A name as it comes to the market. */
+/** Properties of a security at its listing. */
 export interface Birth {
   readonly identifier: string;
   readonly name: string;
   /** Stream of its random numbers. */
   readonly stream: number;
-  /** Position among the names that may buy others: lower ones are made first. Spun-off names have none. */
+  /**
+   * Position among the securities that may acquire others; lower ones are generated first. Null for spun-off
+   * securities.
+   */
   readonly rank: number | null;
   readonly sector: number;
   readonly industry: string;
@@ -31,7 +34,7 @@ export interface Bars {
   readonly missing: Uint8Array;
 }
 
-/** A name's whole life inside the window. */
+/** History of a security within the window. */
 export interface Company {
   readonly birth: Birth;
   readonly bars: Bars;
@@ -40,7 +43,7 @@ export interface Company {
   /** Session of its ending; null while it lives. */
   readonly ended: number | null;
   readonly actions: readonly CorporateAction[];
-  /** Published reports, in the order of days; includes those after the last session. */
+  /** Published reports in order of days, including reports after the last session. */
   readonly reports: readonly Report[];
   /** Names it spun off. */
   readonly children: readonly Birth[];

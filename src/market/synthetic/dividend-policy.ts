@@ -3,7 +3,10 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { SyntheticSpec } from './spec.js';
 
-/** Share of names that pay dividends, so that the mean over all is the yield that was asked for. */
+/**
+ * Share of securities that pay dividends. Their yields are chosen so that the mean over all securities is the requested
+ * yield.
+ */
 const PAYERS = 0.7;
 /** Weight of the price in next quarter's dividend: dividends follow prices over years. */
 export const DIVIDEND_SMOOTHING = 0.1;
@@ -35,7 +38,7 @@ export function dividendPolicy(
   };
 }
 
-/** Announced three weeks before; paid once the window reaches the day of payment. */
+/** Announced three weeks earlier; paid if the payment day is within the window. */
 export function paid(exDay: Day, payDays: number, sessions: Int32Array): Partial<CorporateAction> {
   const payDay = exDay + payDays;
   return { payDay, announcedDay: exDay - 21, status: payDay <= sessions.at(-1)! ? 'paid' : 'announced' };

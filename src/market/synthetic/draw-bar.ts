@@ -23,7 +23,7 @@ interface Move {
   readonly before: number;
   readonly volatility: number;
   readonly activity: number;
-  /** The name's own shock in deviations. */
+  /** Specific shock of the security, in standard deviations. */
   readonly shock: number;
   readonly random: CounterRandom;
 }

@@ -7,10 +7,10 @@ import { toTick } from './draw-bar.js';
 const CLOSING_SESSIONS = 20;
 const CLOSING_SPREAD = 40;
 
-/** No session loses more than this. */
+/** Maximum loss on one session. */
 export const LOSS_MAX = 0.6;
 
-/** How a name leaves: by cash, by shares of another, by a delisting at its price, by bankruptcy. */
+/** Way in which a security leaves: for cash, for shares of another one, by delisting at its price, or by bankruptcy. */
 export type Ending = { readonly session: number; readonly offer: number } & (
   | { readonly way: 'acquired' | 'delisted' | 'bankrupt' }
   | { readonly way: 'merged'; readonly into: Company; readonly ratio: number }
@@ -84,7 +84,7 @@ export function endLife(
     case 'acquired':
       return act('ACQUISITION', t, ending.offer);
     case 'merged': {
-      // A buyer that has gone itself in the meantime leaves what its shares were last worth, in cash.
+      // If the acquirer has left in the meantime, the last value of its shares is paid in cash.
       if (priceOn(ending.into, t) === undefined) return act('ACQUISITION', t, lastClose);
       return act('MERGER', t, ending.ratio, { related: ending.into.birth.identifier });
     }

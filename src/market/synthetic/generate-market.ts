@@ -13,20 +13,20 @@ import { SPIN_OFF_SHARE } from './spin-off.js';
 import { companyName, countryOf, SECTORS, ticker, TICKERS_MAX } from './names.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
-/** Universe that holds every name while it is listed. */
+/** Universe that contains every security while it is listed. */
 export const SYNTHETIC_UNIVERSE = 'SYNTH';
 
-/** Streams that one name and the names spun off from it use. */
+/** Number of streams for one security and the securities spun off from it. */
 const STREAMS_PER_NAME = 128;
 
-/** Smallest and largest market value of a name at its start, in the market's currency. */
+/** Smallest and largest initial market value of a security, in the market's currency. */
 const VALUE_MIN = 4e8;
 const VALUE_MAX = 1.2e12;
 
 /**
- * A whole market from a seed: a common factor and sectors, names with fat-tailed returns whose volatility clusters,
- * bars, dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies. The same spec gives the same bits
- * on every platform; a spec that differs only by later sessions gives the same bars on the earlier ones.
+ * Generates a market from a seed: a common factor and sectors, securities with fat-tailed returns and volatility
+ * clusters, bars, dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies. The same spec gives the
+ * same bits on every platform; a spec that differs only by later sessions gives the same bars on the earlier ones.
  * @cost 0.8 µs a bar.
  */
 export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: number) => void): MarketContent {
@@ -71,7 +71,8 @@ function newName(spec: SyntheticSpec, rank: number, listed: number): Birth {
   const sector = random.integer(spec.sectors);
   const { industries } = SECTORS[sector]!;
   const price = Math.round((listed === 0 ? 8 + 140 * random.uniform() : 15 + 25 * random.uniform()) * 100) / 100;
-  // One over a uniform number: sizes as uneven as those of real markets (Zipf's law). New names are not giants.
+  // The reciprocal of a uniform number gives sizes as uneven as in real markets (Zipf's law). New securities are not
+  // the largest.
   const value = Math.min(VALUE_MIN / Math.max(random.uniform(), 1e-6), listed === 0 ? VALUE_MAX : VALUE_MAX / 20);
   return {
     identifier,
@@ -150,8 +151,8 @@ const COLUMNS = [
 ];
 
 /**
- * One row a name without any accounts, then one from every day on which it publishes some: before that day nobody knew
- * them. A name that is delisted has a last row from that day on, with the accounts it published last.
+ * Returns one row per security without accounts, then one from every day on which it publishes accounts, because they
+ * were unknown before. A delisted security has a last row from that day, with its latest accounts.
  */
 function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
   const { sessions, exchange, currency } = spec;
@@ -197,8 +198,8 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
 const NOTHING: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
 
 /**
- * Amounts in currency, then their ratios: to the value of all shares at the end of the year, and of earnings to the
- * book, where there is one.
+ * Returns amounts in currency, then ratios: to the value of all shares at the end of the year, and of earnings to book
+ * value, if positive.
  */
 function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
   return [
@@ -212,10 +213,10 @@ function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonl
   ];
 }
 
-/** To a millionth, which is more than accounts are good for. */
+/** Rounds to a millionth, which exceeds the accuracy of accounts. */
 const ratio = (amount: number, base: number) => Math.round((1e6 * amount) / base) / 1e6 + 0;
 
-/** Days as texts, each made once. */
+/** Caches days as texts. */
 function dayTexts(): (day: Day) => string {
   const known = new Map<Day, string>();
   return (day) => {

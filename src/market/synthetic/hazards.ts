@@ -6,7 +6,7 @@ import { SPIN_OFF_SHARE } from './spin-off.js';
 /** Special dividends a year of a name that pays at all. */
 const SPECIALS_PER_YEAR = 0.01;
 
-/** Above this price a split becomes more likely: few companies let their shares become more expensive. */
+/** Price above which a split becomes more likely, because few companies let their shares become more expensive. */
 const DEAR = 250;
 const DEAR_SPLITS = 9;
 
@@ -37,7 +37,7 @@ export function eventOf(uniform: number, hazards: readonly Hazard[], price: numb
   return price > DEAR && uniform < last + DEAR_SPLITS * hazards[0]!.below ? 'split' : undefined;
 }
 
-/** Expensive shares are split, cheap ones are consolidated, the others pay stock dividends. */
+/** Returns a split for expensive shares, a consolidation for cheap ones, and stock dividends for others. */
 export function splitOf(price: number, random: CounterRandom): { readonly type: ActionType; readonly ratio: number } {
   const pick = random.integer(4);
   if (price < 4) return { type: 'SPLIT', ratio: pick < 2 ? 0.1 : 0.2 };

@@ -15,13 +15,13 @@ import { spinOff, SPIN_OFFS_MAX } from './spin-off.js';
 export interface Surroundings {
   readonly spec: SyntheticSpec;
   readonly factors: Factors;
-  /** Companies that were made before, of lower rank: those that can buy this one. */
+  /** Companies of lower rank, generated earlier, which can acquire this one. */
   readonly elders: readonly Company[];
 }
 
 /**
- * Lives one name from its listing to its ending or the last session. Everything is decided in the order of the sessions
- * from the name's own random numbers, so that a longer window only adds to a shorter one.
+ * Simulates one security from its listing to its ending or the last session. All decisions are made in session order
+ * from the security's own random numbers, so that a longer window only extends a shorter one.
  */
 export function liveCompany(birth: Birth, surroundings: Surroundings): Company {
   const life = beginLife(birth, surroundings);
@@ -49,9 +49,9 @@ interface Life extends Surroundings {
   readonly accounts: Accounts;
   /** Of prices. */
   readonly random: CounterRandom;
-  /** Of what happens to the name. */
+  /** Stream for the events of the security. */
   readonly fate: CounterRandom;
-  /** Of bars that are not published. */
+  /** Stream for bars that are not published. */
   readonly gaps: CounterRandom;
 
   readonly bars: Bars;
@@ -63,7 +63,7 @@ interface Life extends Surroundings {
   /** Quarterly dividend, smoothed. */
   perShare: number;
   freeFloat: number;
-  /** Announced, and not yet come. */
+  /** Ending that is announced and not yet effective. */
   ending: Ending | undefined;
 }
 
@@ -78,7 +78,7 @@ interface Traits {
   readonly hazards: readonly Hazard[];
 }
 
-/** Each number is drawn in this order: another order is another market. */
+/** The order of draws is fixed: another order gives another market. */
 function beginLife(birth: Birth, surroundings: Surroundings): Life {
   const { spec } = surroundings;
   const { seed, sessions } = spec;

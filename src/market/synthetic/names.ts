@@ -3,10 +3,10 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 const CONSONANTS = 'BCDFGHJKLMNPQRSTVWXZ';
 const VOWELS = 'AEIOUY';
 
-/** Identifiers there can be: consonant, vowel, consonant, consonant. */
+/** Number of possible identifiers: consonant, vowel, consonant, consonant. */
 export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.length;
 
-/** A prime that shares no factor with their number, so that neighbours do not look alike and no two are equal. */
+/** Prime that is coprime to their number, so that successive identifiers look different and are distinct. */
 const STEP = 7919;
 
 /** The identifier of the k-th name. */
@@ -36,7 +36,7 @@ const BUSINESS = [
   'Capital',
 ];
 
-/** A company's name that goes with its identifier. */
+/** Returns a company name that matches its identifier. */
 export function companyName(identifier: string, random: CounterRandom): string {
   const stem = identifier[0]! + identifier.slice(1).toLowerCase();
   return `${stem}${ENDINGS[random.integer(ENDINGS.length)]!} ${BUSINESS[random.integer(BUSINESS.length)]!}`;
@@ -53,7 +53,7 @@ export interface Sector {
   readonly priceToBook: number;
 }
 
-/** Sectors in the order in which a market of fewer takes them, each with its industries. */
+/** Sectors in the order in which smaller markets use them, each with its industries. */
 export const SECTORS: readonly Sector[] = [
   {
     sector: 'Technology',
@@ -116,7 +116,7 @@ export const SECTORS: readonly Sector[] = [
   { sector: 'Real Estate', industries: ['Offices', 'Housing'], margin: 0.25, priceToEarnings: 22, priceToBook: 1.6 },
 ];
 
-/** Countries of the large exchanges; elsewhere the country is not said. */
+/** Countries of the large exchanges; securities of other exchanges have no country. */
 const COUNTRIES: Readonly<Record<string, string>> = {
   XNYS: 'US',
   XNAS: 'US',

@@ -7,11 +7,14 @@ const WIDE_SCALE = 2.5;
 /** Scale of the others, so that the variance of all is 1. */
 const NARROW_SCALE = Math.sqrt((1 - WIDE_PROBABILITY * WIDE_SCALE * WIDE_SCALE) / (1 - WIDE_PROBABILITY));
 
-/** A number of mean 0, variance 1 and kurtosis 6.4: one uniform number says which distribution, and where in it. */
+/**
+ * Draws a number with mean 0, variance 1 and kurtosis 6.4. A single uniform number selects the distribution and the
+ * quantile.
+ */
 function fatTailed(random: CounterRandom): number {
   const uniform = random.uniform();
   if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * normalQuantile(uniform / WIDE_PROBABILITY);
-  // The rest is stretched over (0, 1); its very ends round to what the quantile does not take.
+  // The rest is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
   const rest = (uniform - WIDE_PROBABILITY) / (1 - WIDE_PROBABILITY);
   return NARROW_SCALE * normalQuantile(Math.min(Math.max(rest, SMALLEST), 1 - SMALLEST));
 }
@@ -27,7 +30,8 @@ export interface Shocks {
 }
 
 /**
- * @param persistence weight of yesterday's variance; `reaction` that of yesterday's squared shock. Together below 1.
+ * @param persistence weight of yesterday's variance; `reaction`: weight of yesterday's squared shock. Their sum is
+ *   below 1.
  * @source Bollerslev (1986), Journal of Econometrics 31, 307-327. Only sums, products and square roots of uniform
  *   numbers: the same bits on every platform.
  */

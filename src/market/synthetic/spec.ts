@@ -1,13 +1,11 @@
-/**
- * Parameters of a synthetic market; the names are those of the request. Equal specs give equal bits on every platform.
- */
+/** Parameters of a synthetic market, named as in the request. Equal specs give equal bits on every platform. */
 export interface SyntheticSpec {
   readonly seed: number;
-  /** Names alive on the first session. */
+  /** Number of securities listed on the first session. */
   readonly assets: number;
   /** Days of the calendar the market trades on, ascending. */
   readonly sessions: Int32Array;
-  /** MIC of that calendar. */
+  /** MIC of the calendar. */
   readonly exchange: string;
   readonly currency: string;
   readonly sectors: number;
@@ -16,7 +14,7 @@ export interface SyntheticSpec {
   readonly market_volatility: number;
   /** Annual specific volatility, mean over securities. */
   readonly specific_volatility: number;
-  /** Mean yield over names, paid in quarters. */
+  /** Mean yield over securities, paid quarterly. */
   readonly dividend_yield: number;
   readonly splits_per_year: number;
   readonly delistings_per_year: number;
@@ -24,7 +22,7 @@ export interface SyntheticSpec {
   readonly missing_rate: number;
 }
 
-/** Version of the generator: data of another version cannot be extended by this one. */
+/** Version of the generator. Data of another version cannot be extended. */
 export const GENERATOR = 2;
 
 /** Sessions of a year, on every calendar. */

@@ -18,7 +18,10 @@ interface Parent {
 
 const SPIN_OFF_LETTERS = 'NRSTWX';
 
-/** A part of a name that trades by itself from a session on; the parent's price falls by what its holders get. */
+/**
+ * Creates a security that trades separately from a session on. The price of its parent falls by the value distributed
+ * to holders.
+ */
 export function spinOff({ birth, ordinal, session, price, shares, random }: Parent): {
   readonly birth: Birth;
   readonly ratio: number;

@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { Problem } from './problems.js';
 
-/** The problem of a cell that names no asset. @param text null where it is empty */
+/** Describes a cell without a valid identifier. @param text null if it is empty */
 export function badIdentifier(path: string, text: string | null): Problem {
   if (text === null) return { code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' };
   return {
@@ -12,7 +12,7 @@ export function badIdentifier(path: string, text: string | null): Problem {
   };
 }
 
-/** The problem of a cell that says no day. @param column as the file writes it. @param text null where it is empty */
+/** Describes a cell without a valid day. @param column as written in the file. @param text null if it is empty */
 export function badDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): Problem {
   if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
   return {
@@ -24,7 +24,7 @@ export function badDay(path: string, column: string, text: string | null, format
 }
 
 /**
- * The problem of a market row whose keys an earlier row has.
+ * Describes a market row whose keys repeat an earlier row.
  * @param earlier location of that row and comparison of its values, if known
  */
 export function repeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {

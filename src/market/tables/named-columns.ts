@@ -13,9 +13,9 @@ import type { Problems } from './problems.js';
 const LISTED_MAX = 20;
 
 /**
- * The names of a file's columns, '' for a column that cannot be read. Problems are reported; the rows are read
- * nevertheless, to find their problems too.
- * @returns undefined when none of the needed columns is there: the file is none of this dataset
+ * Returns the names of the columns of a file, '' for an unreadable column. Problems are reported, and the rows are read
+ * nevertheless to find their problems too.
+ * @returns undefined if none of the required columns is present, because the file does not belong to this dataset
  */
 export function namedColumns(
   table: TableKind,
@@ -45,7 +45,7 @@ export function namedColumns(
   }
   if (missing.length === REQUIRED_COLUMNS[table].length) return undefined;
   doubtNames({ dataset: table, label, names, missing }, problems);
-  // A column meant for a missing one is not read as a custom column: each of its cells would be refused.
+  // A misspelled known column is not read as a custom column, because each of its cells would be refused.
   return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset: table, missing }) ? '' : name));
 }
 
@@ -88,7 +88,7 @@ interface Named {
   readonly missing: readonly string[];
 }
 
-/** Warns of columns with a name similar to an absent known one, and reports unread columns. */
+/** Warns of unknown columns whose name is similar to an absent known one, and reports unread columns. */
 function doubtNames({ dataset: table, label, names, missing }: Named, problems: Problems): void {
   const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(
@@ -115,7 +115,7 @@ function ignored({ dataset: table, label }: Pick<Named, 'dataset' | 'label'>, na
   return { code: 'COLUMN_IGNORED' as const, path: `${label}.${name}`, column: name, message };
 }
 
-/** True when an unknown column has a name similar to a missing one. */
+/** Returns true if an unknown column has a name similar to a missing one. */
 function isMeantFor(name: string, { dataset: table, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
   return !isKnownColumn(table, name) && missing.some((column) => nearestName(column, [name]) !== undefined);
 }

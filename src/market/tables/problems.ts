@@ -1,59 +1,62 @@
 import { createRowConflicts, type RowConflict, type ValueConflict } from './row-conflicts.js';
 import { orderFindings, smallValue, type Finding, type FindingCode, type Severity } from '#domain/refusals/findings.js';
 
-/** Findings reported about one store before MORE_FINDINGS takes the place of the rest. */
+/** Maximum number of findings reported about one store, after which MORE_FINDINGS counts the rest. */
 export const FINDINGS_MAX = 200;
 
-/** Findings of one code and column that are listed each; more of them are one finding with their count. */
+/**
+ * Maximum number of findings with one code and column that are listed individually. More of them become one finding
+ * with their count.
+ */
 export const ALIKE_MAX = 20;
 
-/** Places that a finding about many of them names, and those that its sentence does. */
+/** Maximum number of locations in a finding about many, and in its sentence. */
 const PLACES_MAX = 10;
 const PLACES_LISTED_MAX = 3;
 
-/** One thing that is wrong with a dataset. */
+/** Problem of a dataset. */
 export interface Problem {
   readonly code: FindingCode;
   readonly path: string;
   readonly message: string;
   /** Column concerned, where the path has no row that it follows. */
   readonly column?: string;
-  /** Path that says the file, where the own one does not. */
+  /** Path that identifies the file, if `path` does not. */
   readonly at?: string;
   readonly value?: unknown;
   readonly accepted?: readonly string[];
 }
 
 /**
- * Collects what is wrong with a store. More than ALIKE_MAX findings of one severity, code, table and column are one
- * finding with their count, the first places and the first as an example. The first FINDINGS_MAX findings of each
- * severity are listed in served order; a MORE_FINDINGS finding counts the rest.
+ * Collects the problems of a store. More than ALIKE_MAX findings with one severity, code, table and column become one
+ * finding with their count, the first locations and the first finding as an example. The first FINDINGS_MAX findings of
+ * each severity are listed in the order of responses; a MORE_FINDINGS finding counts the rest.
  */
 export interface Problems {
   /**
    * Sets the name of the file whose label begins the paths of findings.
-   * @param label of a table or a file, or `market[AAPL` for all of one name
+   * @param label of a table or a file, or `market[AAPL` for all findings of one security
    */
   nameFile(label: string, file: string): void;
-  /** @param times how many problems this one stands for: itself, and others alike that are not added */
+  /** @param times number of problems that this one represents, including itself */
   error(problem: Problem, times?: number): void;
   warning(problem: Problem): void;
-  /** Records that two rows of one security and date differ, in addition to the error about the later one. */
+  /** Records that two rows of one security and date differ, in addition to the error about the later row. */
   conflict(conflict: ValueConflict): void;
   /** Conflicts by security, in the order in which they were met. */
   conflicts(): readonly RowConflict[];
   /** Adds findings that were collected elsewhere. */
   take(findings: readonly Finding[]): void;
   readonly errors: number;
-  /** Findings in served order. */
+  /** Returns findings in the order of responses. */
   findings(): Finding[];
 }
 
-/** Problems of one severity, code, table and column. */
+/** Problems with one severity, code, table and column. */
 interface Alike {
   readonly place: string;
   readonly first: Finding[];
-  /** Order in which the first ones came. */
+  /** Order of arrival of the first ones. */
   readonly orders: number[];
   count: number;
 }
@@ -126,7 +129,7 @@ export function createProblems(): Problems {
 
 const empty = (): Collected => ({ alike: new Map(), met: 0 });
 
-/** The findings of one severity, the first FINDINGS_MAX that were met, in served order, and the count of the rest. */
+/** Returns the first FINDINGS_MAX findings of one severity in the order of responses, and the count of the rest. */
 function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
   const all = [...alike.values()].flatMap((each) =>
     each.count > ALIKE_MAX
@@ -150,7 +153,10 @@ function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
   return [...orderFindings(first.map(({ finding }) => finding)), ...rest];
 }
 
-/** Many problems of one column as one finding: how many, the first places, and the first of them as an example. */
+/**
+ * Combines many problems of one column into one finding: their number, the first locations, and the first problem as an
+ * example.
+ */
 function asOne({ place, first, count }: Alike): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
@@ -165,12 +171,15 @@ function asOne({ place, first, count }: Alike): Finding {
   };
 }
 
-/** Where in a table: the label of its file or sheet, the data row counted from 1, the column as written. */
+/**
+ * Returns a location in a table: the label of its file or sheet, the data row counted from 1, and the column as
+ * written.
+ */
 export function cellPath(label: string, row: number, column: string): string {
   return column === '' ? `${label}[row ${row}]` : `${label}[row ${row}].${column}`;
 }
 
-/** The file of a path: that of its label, else that of the name whose bar it is. */
+/** Returns the file of a path, by its label or by the security of its bar. */
 function fileOf(path: string, files: ReadonlyMap<string, string>): string | undefined {
   if (files.size === 0) return undefined;
   const opening = path.indexOf('[');
@@ -185,7 +194,7 @@ function fileOf(path: string, files: ReadonlyMap<string, string>): string | unde
   return undefined;
 }
 
-/** The table and column of a path: those of its dataset, whichever of its files and rows it names. */
+/** Returns the table and column of a path: those of its dataset, for any of its files and rows. */
 function placeOf(path: string, column: string | undefined): string {
   const opening = path.indexOf('[');
   const label = opening < 0 ? path : path.slice(0, opening);

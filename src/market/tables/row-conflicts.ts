@@ -1,17 +1,17 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** Rows of one security that differ from an earlier one of their date. */
+/** Rows of one security that differ from an earlier row of their date. */
 export interface RowConflict {
   readonly identifier: string;
   readonly rows: number;
-  /** Date of the first of them, the first value there that differs, and what both rows have. */
+  /** Date of the first of them, the first differing value, and the values of both rows. */
   readonly date: string;
   readonly column: string;
   readonly first: number | null;
   readonly other: number | null;
 }
 
-/** Two values of one security, date and column. */
+/** Two different values of one security, date and column. */
 export interface ValueConflict {
   readonly identifier: string;
   readonly day: Day;

@@ -2,7 +2,7 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 
 export type TableKind = (typeof TABLE_KINDS)[number];
 
-/** Rows of each table; those of series are left out where there are none, as most stores have none. */
+/** Number of rows of each table. Series are omitted if there are none, as in most stores. */
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
 /** The dataset that a table is called like, in any case. */
@@ -29,7 +29,7 @@ export const REQUIRED_COLUMNS: Record<TableKind, readonly string[]> = {
   series: ['identifier', 'date', 'CLOSE'],
 };
 
-/** Columns with a defined meaning. Their names are matched without regard to case and stored in this spelling. */
+/** Columns with a defined meaning. Their names are matched ignoring case and stored in this spelling. */
 export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
   market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
   reference: [
@@ -64,7 +64,7 @@ export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
   series: ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME'],
 };
 
-/** Datasets that hold any column besides those that are known. */
+/** Datasets that may have any columns in addition to the known ones. */
 export const OPEN_TABLES: ReadonlySet<TableKind> = new Set(['market', 'reference']);
 
 /** Columns that must be greater than zero where they have a value: a price of zero divides the next return. */
@@ -73,7 +73,7 @@ export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW'
 /** Columns that must not be negative where they have a value. */
 export const COUNT_COLUMNS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT']);
 
-/** Reference columns that are text whatever they look like: the code of an issuer may be all digits. */
+/** Reference columns that are always text: the code of an issuer may consist of digits. */
 export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
   'NAME',
   'CURRENCY',
@@ -95,13 +95,13 @@ const SPELLING: Record<TableKind, ReadonlyMap<string, string>> = {
   series: spellings('series'),
 };
 
-/** The name under which a column is carried: known columns in their own spelling, any other as it was written. */
+/** Returns the stored name of a column: the canonical spelling of a known column, otherwise the name as written. */
 export function columnName(table: TableKind, written: string): string {
   const name = written.trim();
   return SPELLING[table].get(name.toLowerCase()) ?? name;
 }
 
-/** True when the meaning of a column is known, in any case of letters. */
+/** Returns true if the meaning of a column is known, ignoring case. */
 export const isKnownColumn = (table: TableKind, written: string): boolean =>
   SPELLING[table].has(written.trim().toLowerCase());
 

@@ -14,10 +14,10 @@ export type HashingAnswer =
   | { readonly kind: 'files'; readonly digests: readonly FileDigest[] }
   | { readonly kind: 'unread'; readonly message: string };
 
-/** Minimum number of bytes for a separate hashing thread: a thread takes 50 ms to start. */
+/** Minimum number of bytes for a separate hashing thread, which takes 50 ms to start. */
 export const APART_BYTES_MIN = 64 << 20;
 
-/** A thread that hashes. @param onEnd called once it does no more, whatever the reason */
+/** Starts a thread that hashes. @param onEnd called when it has stopped for any reason */
 export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: () => void): Worker {
   const thread = new Worker(new URL('./hashing-thread.js', import.meta.url));
   thread.on('message', onAnswer);
@@ -27,8 +27,8 @@ export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: (
 }
 
 /**
- * As `digestFiles`, in a separate thread where the files are large.
- * @throws when a file cannot be read
+ * Hashes files like `digestFiles`, in a separate thread if the files are large.
+ * @throws if a file cannot be read
  */
 export async function digestFilesApart(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -38,7 +38,7 @@ export async function digestFilesApart(files: readonly SourceFile[], digests: Fi
   else await digestFiles(files, digests);
 }
 
-/** The answer about files; undefined where the thread ended without an answer. */
+/** Returns the answer about files; undefined if the thread ended without an answer. */
 async function askedApart(files: readonly SourceFile[]): Promise<HashingAnswer | undefined> {
   let thread: Worker | undefined;
   try {

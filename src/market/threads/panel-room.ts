@@ -1,33 +1,36 @@
 import { isWritten, memoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
 import { settleAll } from '../panels/settle-all.js';
 
-/** Where the cells of panels lie while they are filled: batch by batch of days. */
+/** Memory of the cells of panels while they are filled in batches of days. */
 export interface PanelRoom {
   batchOf(cell: number): number;
   /** First cell of a batch. */
   firstOf(batch: number): number;
-  /** The cells of a batch of one panel, to be filled before the room is asked for another batch. */
+  /** Returns the cells of a batch of one panel, which must be filled before the next batch is requested. */
   cellsOf(batch: number, field: number): Float64Array;
-  /** The panels themselves: cells may be anywhere from now on. */
+  /** Returns the panels themselves, in which any cell can then be written. */
   open(): readonly Float64Array[];
-  /** The cells of a batch are filled. @param onDone called once they are in the panels: at once, or before `settled` resolves */
+  /**
+   * Marks a batch as filled. @param onDone called when its cells are in the panels: immediately, or before `settled`
+   * resolves
+   */
   close(batch: number, onDone: () => void): void;
   /** Resolves once every batch that was closed is in the panels. @throws what the system does not write */
   settled(): Promise<void>;
 }
 
-/** Batches that are filled apart at a time: a scan each, and one that is left behind. */
+/** Maximum number of batches in separate memory: one for each scan, and one that is late. */
 const APART_MAX = 4;
 
 /** Batches that threads of the file system write at a time; the thread that fills them writes more itself. */
 const WRITTEN_MAX = 2;
 
-/** Of the memory of panels, what batches may take that are filled apart or written. */
+/** Maximum share of the memory of panels for batches in separate memory. */
 const APART_SHARE = 0.5;
 
 /**
- * Write buffer for panels. Where panels are paged, a batch is filled in other memory and written to them as a whole:
- * single page faults of a file are the largest cost. This continues as long as rows arrive in the order of the panels.
+ * Creates a write buffer for panels. If panels are paged, a batch is filled in separate memory and written as a whole,
+ * because page faults of a file are the largest cost. This continues while rows arrive in the order of the panels.
  */
 export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
@@ -35,7 +38,7 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
   const most = Math.min(APART_MAX, room);
   const writtenMost = Math.min(WRITTEN_MAX, room - most);
   let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
-  /** By batch, the one that was used longest ago first. */
+  /** Separate memory by batch, least recently used first. */
   const apart = new Map<number, readonly Float64Array[]>();
   /** Batches that are filled in the panels. */
   const within = new Set<number>();
@@ -64,7 +67,7 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
     return cells;
   }
 
-  /** Of the cells of a batch, where those of a field go, and their bytes. */
+  /** Returns the positions in the file of a batch's cells of each field, with their bytes. */
   function place(batch: number, cells: readonly Float64Array[], field: number) {
     const { buffer, byteOffset, byteLength } = panels[field]!.subarray(batch * batchCells, (batch + 1) * batchCells);
     return [buffer, byteOffset, new Uint8Array(cells[field]!.buffer, 0, byteLength)] as const;

@@ -11,21 +11,21 @@ export interface StripeRows {
   readonly values: readonly Float64Array[];
 }
 
-/** Rows of a run on an average from which on runs are copied, and not rows. */
+/** Minimum average length of a run at which whole runs are copied instead of rows. */
 const RUN_ROWS_MIN = 8;
 
-/** Where the rows of a chunk go. */
+/** Destinations of the rows of a chunk. */
 interface Places {
   /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
-  /** First row of each run of rows of one day whose cells follow each other, and behind the last the number of rows. */
+  /** First row of each run of rows of one day with contiguous cells, followed by the number of rows. */
   readonly runs: Int32Array;
   readonly runCount: number;
   /** False when a row has no cell. */
   readonly isSound: boolean;
 }
 
-/** Finds the cells of rows. Results are valid until the next call. */
+/** Creates a finder of the cells of rows. Results are valid until the next call. */
 export function createPlaces({ dates, assets }: { readonly dates: Int32Array; readonly assets: number }) {
   const rowOf = dayPositions(dates);
   const first = dates[0]!;
@@ -93,7 +93,7 @@ export function put(
   return isSound;
 }
 
-/** One column of rows whose cells lie anywhere. */
+/** Writes one column of rows whose cells are not contiguous. */
 function putRows(
   { values, cells, shift, floor }: Readonly<{ values: Float64Array; cells: Int32Array; shift: number; floor: number }>,
   begin: number,
@@ -110,7 +110,7 @@ function putRows(
   return isSound;
 }
 
-/** The hot loop: one column of rows whose cells follow each other. */
+/** Writes one column of rows with contiguous cells. This is the hot loop. */
 function putRun(values: Float64Array, into: Float64Array, first: number, floor: number): boolean {
   if (areAboveZero(values, floor)) {
     into.set(values, first);
@@ -126,7 +126,7 @@ function putRun(values: Float64Array, into: Float64Array, first: number, floor: 
   return isSound;
 }
 
-/** True when all values are above zero, not below their floor and finite, so that they need no change. */
+/** Returns true if all values are positive, finite and at least their floor, so that they need no change. */
 function areAboveZero(values: Float64Array, floor: number): boolean {
   const least = Math.max(floor, Number.MIN_VALUE);
   for (let i = 0; i < values.length; i++) if (!(values[i]! >= least && values[i]! <= Number.MAX_VALUE)) return false;

@@ -9,18 +9,18 @@ import { createPanelRoom, type PanelRoom } from './panel-room.js';
 import { rowsTogether } from './stripes.js';
 import { batchDays } from '../panels/shared-market.js';
 
-/** Where rows go. */
+/** Destination of rows. */
 export interface Target extends Pick<Panels, 'identifiers' | 'dates'> {
   readonly fields: readonly string[];
-  /** Rows to come of each day. */
+  /** Expected number of rows of each day. */
   readonly rowsOfDay: Int32Array;
 }
 
-/** Follows panels while they are filled: reports complete days, whole blocks in any order, each once. */
+/** Follows panels while they are filled. It is notified of complete days in whole blocks, in any order, each once. */
 export interface DayFollower {
   begin(panels: Panels): void;
   complete(from: number, to: number): void;
-  /** Takes the digest of a block of days that whoever fills it has made, before the block is complete. */
+  /** Receives the digest of a block of days from the code that fills it, before the block is complete. */
   digested?(block: number, digest: Uint8Array): void;
 }
 
@@ -28,28 +28,32 @@ export interface Scattered {
   readonly panels: Panels;
   readonly rows: number;
   /**
-   * False when two rows share a cell, a name or a value is none, or days have not the rows that were to come.
+   * False if two rows share a cell, an identifier or value is invalid, or the number of rows of a day differs from the
+   * expected one.
    */
   readonly isSound: boolean;
 }
 
-/** Rows of one query as chunks of day, name, and a double per field. */
+/** Rows of one query as chunks of day, identifier, and one double per field. */
 export interface RowStream {
   readonly chunks: AsyncIterable<DuckDBDataChunk>;
-  /** Positions of the names of a chunk, -1 for one that is none; they are used before the next chunk is asked for. */
+  /**
+   * Returns the positions of the identifiers of a chunk, -1 for an unknown one. They are used before the next chunk is
+   * requested.
+   */
   namesOf(chunk: DuckDBDataChunk): Int32Array;
 }
 
-/** Rows that come at once: DuckDB's vectors are of 2,048. */
+/** Maximum number of rows per chunk. Vectors of DuckDB have 2,048. */
 const CHUNK_ROWS_MAX = 1 << 16;
 
-/** Rows of a run on an average from which on runs are copied, and not rows. */
+/** Minimum average length of a run at which whole runs are copied instead of rows. */
 const RUN_ROWS_MIN = 8;
 
 /**
- * Writes the rows of several queries to one set of panels, in any order. Rows that are in the order of a panel are
- * copied in one run.
- * @cost 10 ns a row of five fields that comes in the order of the panels, 30 ns another one.
+ * Writes the rows of several queries to one set of panels, in any order. Rows in the order of a panel are copied as one
+ * run.
+ * @cost 10 ns per row of five fields in the order of the panels, otherwise 30 ns
  */
 export async function scatterRows(
   streams: readonly RowStream[],
@@ -104,18 +108,18 @@ export async function scatterRows(
   };
 }
 
-/** Least value of each field. */
+/** Returns the minimum value of each field. */
 export function floorsOf(fields: readonly string[]): number[] {
   return fields.map((name) =>
     PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
   );
 }
 
-/** Where the rows of a chunk go. */
+/** Destinations of the rows of a chunk. */
 interface Places {
   /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
-  /** First row of each run of rows whose cells follow each other, and behind the last the number of rows. */
+  /** First row of each run of rows with contiguous cells, followed by the number of rows. */
   readonly runs: Int32Array;
   readonly runCount: number;
   /** False when a row has no cell, or one that another has. */
@@ -133,7 +137,7 @@ interface Cells {
   readonly full: number[];
 }
 
-/** Finds and counts the cells of rows. Results are valid until the next call. */
+/** Creates a finder that also counts the cells of rows. Results are valid until the next call. */
 function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
   const rowOf = dayPositions(dates);
   const firstDay = dates[0]!;
@@ -147,7 +151,7 @@ function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
   return (dayOf: Int32Array, nameOf: Int32Array, size: number): Places => {
     let isSound = true;
     let runCount = 0;
-    /** Of the day before, its row and its first row here. */
+    /** Previous day, its row, and the first row of it in the chunk. */
     let [day, t, since] = [firstDay - 1, -1, 0];
     for (let i = 0, next = -1; i < size; i++) {
       if (dayOf[i] !== day) {
@@ -174,11 +178,11 @@ function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
 interface Column {
   readonly field: number;
   readonly values: Float64Array;
-  /** Least value that is one. */
+  /** Minimum valid value. */
   readonly floor: number;
 }
 
-/** Writes the columns of one chunk to their panels. False when a value is below its floor or is infinite. */
+/** Writes the columns of one chunk to their panels. Returns false if a value is below its floor or infinite. */
 function scatterColumns(columns: readonly Column[], places: Places, room: PanelRoom): boolean {
   const { cells, runs, runCount } = places;
   let isSound = true;
@@ -199,7 +203,7 @@ function scatterColumns(columns: readonly Column[], places: Places, room: PanelR
   return isSound;
 }
 
-/** One column of rows whose cells lie anywhere. */
+/** Writes one column of rows whose cells are not contiguous. */
 function scatterColumn({ values, floor }: Column, { cells, runs, runCount }: Places, panel: Float64Array): boolean {
   const size = runs[runCount]!;
   let isSound = true;
@@ -222,7 +226,7 @@ interface Run {
   readonly first: number;
 }
 
-/** The hot loop: one column of rows whose cells follow each other. */
+/** Writes one column of rows with contiguous cells. This is the hot loop. */
 function copyRun(values: Float64Array, { from, to, first }: Run, cells: Float64Array, floor: number): boolean {
   const shift = first - from;
   let isSound = true;

@@ -5,7 +5,7 @@ import { openDirectDuckDb, type DirectDuckDb } from '../formats/direct-duckdb.js
 import { shortNames, TEXT_BYTES } from '../formats/short-names.js';
 import type { ScatterAnswer, ScatterMessage, ScatterOrder } from './scattering.js';
 
-/** The door of a thread that reads parts of a market into the panels. */
+/** Entry point of a thread that reads parts of a market into the panels. */
 
 /** Rows between two reports. */
 const REPORT_ROWS = 1 << 18;

@@ -11,18 +11,18 @@ import { settleAll } from '../panels/settle-all.js';
 
 /** The work of a thread. */
 export type ScatterMessage =
-  /** It opens a DuckDB that runs these settings. */
+  /** Opens a DuckDB with these settings. */
   { readonly kind: 'open'; readonly settings: string } | { readonly kind: 'scatter'; readonly order: ScatterOrder };
 
 export interface ScatterOrder {
   readonly target: StripeTarget;
-  /** By panel, the file that it is written to. */
+  /** File of each panel, to which it is written. */
   readonly places: readonly (WrittenPlace | undefined)[];
-  /** The column of each spelling of a name. */
+  /** Column of each spelling of an identifier. */
   readonly positions: readonly (readonly [string, number])[];
   /** Queries of day, name and numbers, each row in one of them. */
   readonly parts: readonly string[];
-  /** Number of the part that the next free thread takes, [1] in shared memory. */
+  /** Number of the part for the next free thread, [1] in shared memory. */
   readonly next: Int32Array;
 }
 
@@ -34,28 +34,28 @@ export type ScatterAnswer =
   | { readonly kind: 'done'; readonly rows: number; readonly isSound: boolean }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Minimum size in bytes of the files of a market for separate reading threads: each takes 0.1 s to start. */
+/** Minimum size in bytes of the files of a market for separate reading threads, each of which takes 0.1 s to start. */
 export const SCATTERED_BYTES_MIN = 64 << 20;
 
-/** Threads that read one market: beyond these the disk and the hashes are slower. */
+/** Maximum number of threads that read one market. With more, the disk and the hashes are the bottleneck. */
 const THREADS_MAX = 4;
 
-/** Of the memory of panels, what threads may take that fill blocks of panels on a disk. */
+/** Maximum share of the memory of panels for threads that fill blocks of panels on a disk. */
 const STAGED_SHARE = 0.5;
 
-/** Parts for each thread, so that all of them end at about the same time. */
+/** Number of parts per thread, so that all threads end at about the same time. */
 const PARTS_PER_THREAD = 4;
 
 /** The read that the threads perform. */
 export interface Scattering {
-  /** Parts that rows are best divided into. */
+  /** Suitable number of parts into which to divide rows. */
   readonly parts: number;
-  /** True when all threads can read. */
+  /** Resolves to true if all threads can read. */
   areReady(): Promise<boolean>;
   /**
    * Reads the parts of a market into its panels.
-   * @param positions as `shortNames` takes them, none of which is too long
-   * @throws Error with what DuckDB says
+   * @param positions as for `shortNames`, without spellings that are too long
+   * @throws Error with the message of DuckDB
    */
   scatter(
     reading: Pick<ScatterOrder, 'parts' | 'positions'>,
@@ -117,14 +117,14 @@ export function startScattering(settings: string): Scattering {
 
 interface StartedThread {
   readonly thread: Worker;
-  /** True when the thread can read, once that is known. */
+  /** Resolves to true if the thread can read. */
   readonly isReady: Promise<boolean>;
 }
 
-/** The answer for a thread that could not be opened: the others read its parts. */
+/** Answer for a thread that could not be opened. The other threads read its parts. */
 const NOTHING_READ: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
 
-/** The last answer of a thread to a message. @throws Error when the thread ends without an answer */
+/** Returns the last answer of a thread to a message. @throws Error if the thread ends without an answer */
 function askedOf(
   thread: Worker,
   message: ScatterMessage,

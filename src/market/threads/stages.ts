@@ -7,7 +7,7 @@ export interface Stage {
   /** A flag for each cell that is filled. */
   readonly flags: Uint8Array;
   rows: number;
-  /** Puts the cells of each field at a byte of its room, below `SPARE_BYTES`. */
+  /** Places the cells of each field at an offset of its memory, below `SPARE_BYTES`. */
   begin(byteIn: (room: ArrayBuffer, field: number) => number): void;
 }
 
@@ -28,7 +28,7 @@ export function createStage(fields: number, stripeCells: number): Stage {
   };
 }
 
-/** Takes the values of cells without a row away. @returns the cells with one */
+/** Clears the values of cells without a row. @returns the number of cells with a row */
 export function emptyUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
   if (flags.indexOf(0) < 0) return count;
   let filled = 0;

@@ -4,29 +4,29 @@ import { blockDigest } from '../panels/day-blocks.js';
 import { createPlaces, put, type StripeRows } from './row-places.js';
 import { createStage, emptyUnfilled, type Stage } from './stages.js';
 
-/** Panels that several threads fill, and what those know of each other; arrays are in shared memory. */
+/** Panels that several threads fill, and the state that the threads share; arrays are in shared memory. */
 export interface StripeTarget {
   readonly assets: number;
   /** [T] */
   readonly dates: Int32Array;
-  /** Rows to come of each day, [T]. */
+  /** Expected number of rows of each day, [T]. */
   readonly rowsOfDay: Int32Array;
   /** [field], [T x assets] each. */
   readonly panels: readonly Float64Array[];
-  /** Least value of each field. */
+  /** Minimum value of each field. */
   readonly floors: readonly number[];
   /** Days that are reported together, a multiple of the days of a stripe. */
   readonly batchDays: number;
   readonly stripeDays: number;
   /** Rows that each batch lacks. */
   readonly left: Int32Array;
-  /** A flag for each stripe that was written as a whole. */
+  /** Flag for each stripe that was written as a whole. */
   readonly whole: Int32Array;
   /** A flag for each cell of other stripes that is filled, [T x assets]. */
   readonly filled: Uint8Array;
   /**
-   * Where a stripe is a block of days that is hashed by the thread that fills it, and written past the cache of the system: its fields
-   * in the order in which they are hashed. Null elsewhere.
+   * Fields in the order in which they are hashed, if a stripe is a block of days that is hashed by the thread that
+   * fills it and written past the system's cache; otherwise null.
    */
   readonly hashed: readonly number[] | null;
 }
@@ -35,18 +35,18 @@ export interface StripeTarget {
 export interface StripeListener {
   /** The last row of a batch has been put into the panels. */
   complete(batch: number): void;
-  /** A block of days will have this digest, unless something is wrong. */
+  /** Announces the digest of a block of days, unless an error occurs. */
   digest(block: number, digest: Uint8Array): void;
 }
 
-/** In place of the number of a stripe. */
+/** Represents an unknown stripe number. */
 const UNKNOWN = -1;
 const NONE = -2;
 
-/** The stripes of one thread. */
+/** Stripes of one thread. */
 export interface Stripes {
   take(rows: StripeRows): void;
-  /** Puts what is left into the panels. */
+  /** Writes the remaining rows to the panels. */
   flush(): void;
   /** False once two rows have shared a cell, or a row had none, or a value that is none. */
   isSound(): boolean;
@@ -54,20 +54,20 @@ export interface Stripes {
   end(): void;
 }
 
-/** Bytes of a stripe of all panels: it stays in the processor's cache until it is written. */
+/** Maximum size of a stripe of all panels, which stays in the processor's cache until it is written. */
 const STRIPE_BYTES_MAX = 2 << 20;
 
-/** Stripes that a thread fills at a time, and those that are blocks. */
+/** Maximum number of stripes that a thread fills at a time, and of stripes that are blocks. */
 const STAGED_MAX = 4;
 export const STAGED_BLOCKS_MAX = 2;
 
-/** Rows come in no order of days when a stripe had less than this share of its rows as others took its place. */
+/** Rows count as unordered if a stripe has less than this share of its rows when others replace it. */
 const ORDERED_SHARE = 1 / 8;
 
 /** Cells that follow each other from which on they are written to the file of a panel: two pages. */
 const WRITTEN_CELLS_MIN = 1024;
 
-/** Days of a stripe: a power of two, which divides `batchDays` as long as that is a multiple of 64. */
+/** Returns the number of days per stripe: a power of two, which divides `batchDays` if that is a multiple of 64. */
 export function stripeDaysOf({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
   const dayBytes = assets * fields * Float64Array.BYTES_PER_ELEMENT;
   let days = 64;
@@ -75,7 +75,7 @@ export function stripeDaysOf({ assets, fields }: { readonly assets: number; read
   return days;
 }
 
-/** Rows of days that lie together. */
+/** Sums the rows of consecutive groups of days. */
 export function rowsTogether(rowsOfDay: Int32Array, days: number): Int32Array {
   const rows = new Int32Array(Math.ceil(rowsOfDay.length / days));
   for (let t = 0; t < rowsOfDay.length; t++) rows[Math.floor(t / days)]! += rowsOfDay[t]!;
@@ -83,8 +83,8 @@ export function rowsTogether(rowsOfDay: Int32Array, days: number): Int32Array {
 }
 
 /**
- * Fills panels together with other threads. A stripe of days whose rows come to one thread, as they do in files that are ordered by day,
- * is filled in memory that stays in the cache and written as a whole; every other cell goes to its place in the panels.
+ * Fills panels together with other threads. If one thread receives all rows of a stripe of days, as in files ordered by
+ * day, it fills the stripe in cached memory and writes it as a whole. Other cells are written directly to the panels.
  */
 export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
   const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
@@ -93,10 +93,10 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   const stripeCells = stripeDays * assets;
   const expected = rowsTogether(target.rowsOfDay, stripeDays);
   const placesOf = createPlaces(target);
-  /** By stripe, the one that was begun first ahead. */
+  /** Stripes in memory, earliest first. */
   const staged = new Map<number, Stage>();
   const spare: Stage[] = [];
-  /** The first stripe since the last flush, as long as it may be filled: others may have its first rows. */
+  /** First stripe since the last flush, as long as it may become complete: other threads may have its first rows. */
   let first = UNKNOWN;
   let isDirect = false;
   let isSound = true;
@@ -127,7 +127,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     return stage;
   }
 
-  /** Of the memory of a panel, the byte that a stripe begins at. */
+  /** Returns the offset of a stripe in the memory of a panel. */
   const byteOf = (stripe: number, f: number): number =>
     panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
 
@@ -181,7 +181,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     listener.complete(batch);
   }
 
-  /** The cells without a row in a stripe whose rows are there. */
+  /** Clears the cells without a row in a stripe that has all its rows. */
   function complete(stripe: number): void {
     const [from, to] = cellsOf(stripe);
     const cells = panels.map((panel) => panel.subarray(from, to));

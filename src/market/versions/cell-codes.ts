@@ -1,14 +1,18 @@
 import { powerOf } from '#kernels/power.js';
 
 /**
- * Cells of a panel as bytes that deflate: numbers of few decimals as integers, each less the one of the day before, the
- * bytes of one weight together. Prices and counts take a tenth of the time that their doubles do, and half of the space.
+ * Encodes cells of a panel as bytes that compress well: numbers with few decimals as integers, each as the difference
+ * from the previous day, with bytes of equal significance grouped. Prices and counts take a tenth of the time of
+ * doubles and half of the space.
  */
 
-/** Decimals up to which numbers are tried as integers. */
+/** Maximum number of decimals with which numbers are tried as integers. */
 const DECIMALS_MAX = 6;
 
-/** Form of cells that are kept as doubles; that of integers is the number of their decimals, of long ones with this added. */
+/**
+ * Form of cells that are stored as doubles. The form of integers is the number of their decimals, plus this offset for
+ * long ones.
+ */
 const DOUBLES = 255;
 const LONG = 128;
 
@@ -16,12 +20,12 @@ const LONG = 128;
 const LONG_END = 2 ** 51;
 const LONG_WIDTH = 7;
 
-/** No value among long integers. */
+/** Missing value among long integers. */
 const LONG_NONE = -LONG_END;
 
 const WORD = 2 ** 32;
 
-/** No value; integers are larger. */
+/** Missing value; integers are larger. */
 const NONE = -(2 ** 31);
 
 /** The one NaN that panels have, by its halves. */
@@ -30,8 +34,8 @@ const NAN_HIGH = 0x7ff80000;
 const WIDTH = Int32Array.BYTES_PER_ELEMENT;
 
 /**
- * @param assets cells of a day
- * @returns bytes from which `decodeCells` makes the same bits, in memory that the next call takes
+ * @param assets number of cells of a day
+ * @returns bytes from which `decodeCells` reproduces the same bits, in memory that the next call overwrites
  */
 export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
   for (const end of [-NONE, LONG_END]) {
@@ -51,7 +55,9 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
   return bytes;
 }
 
-/** Memory of this thread for integers and for bytes: new memory for each part would stay until the next collection. */
+/**
+ * Reused memory of this thread for integers and bytes: new memory for each part would remain until the next collection.
+ */
 const room = { integers: new ArrayBuffer(0), bytes: new ArrayBuffer(0) };
 
 function roomOf(what: keyof typeof room, bytes: number): ArrayBuffer {
@@ -71,7 +77,7 @@ function firstFit(cells: Float64Array, from: number, end: number): number {
   return Math.max(from, DECIMALS_MAX + 1);
 }
 
-/** True when an integer between the negative and the positive bound reproduces the same bits. */
+/** Returns true if an integer within the bounds reproduces the same bits. */
 function isExact(
   value: number,
   integer: number,
@@ -80,7 +86,7 @@ function isExact(
   return integer / scale === value && (integer !== 0 || Object.is(value, 0)) && integer > -end && integer < end;
 }
 
-/** @returns integers of 32 bits, or long ones, as their end has it */
+/** @returns integers of 32 bits, or long ones, depending on the range */
 function integersOf(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
   const form = { scale: powerOf(10, decimals), end };
   const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
@@ -100,7 +106,10 @@ function integersOf(cells: Float64Array, decimals: number, end: number): Int32Ar
   return integers;
 }
 
-/** Differences in the order of their size, so that those below zero have few bytes too, byte by byte. */
+/**
+ * Returns the bytes of differences, mapped so that small negative ones have few significant bytes, in planes by
+ * significance.
+ */
 function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
   const bytes = bytesOf(1 + WIDTH * count);
@@ -116,7 +125,7 @@ function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8
   return bytes;
 }
 
-/** As `planesOf`, of long integers. */
+/** Returns the planes of long integers, like `planesOf`. */
 function longPlanesOf(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
   const bytes = bytesOf(1 + LONG_WIDTH * count);
@@ -137,10 +146,10 @@ function longPlanesOf(integers: Float64Array, assets: number, decimals: number):
   return bytes;
 }
 
-/** True when the bytes encode integers. */
+/** Returns true if the bytes encode integers. */
 export const areIntegers = (bytes: Uint8Array): boolean => bytes[0] !== DOUBLES;
 
-/** The cells of such bytes, into memory for them. */
+/** Decodes such bytes into the given memory. */
 export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Array): void {
   const decimals = bytes[0]!;
   if (decimals === DOUBLES) {

@@ -4,11 +4,11 @@ import type { MarketContent } from '../content/market-content.js';
 import type { RowCounts } from '../content/restatements.js';
 import { changesOfTables, totalCounts } from './change-counts.js';
 
-/** A value that two contents have otherwise; null where one has none. */
+/** Value that differs between two contents; null on a side without a value. */
 export interface CellDifference {
   readonly table: string;
   readonly identifier: string;
-  /** YYYY-MM-DD; null for what has always held. */
+  /** YYYY-MM-DD; null for a value that has always applied. */
   readonly date: string | null;
   readonly field: string;
   readonly before: ReferenceValue;
@@ -16,14 +16,14 @@ export interface CellDifference {
 }
 
 export interface DataDifference {
-  /** Values up to the last day of the first content that only one has, or has otherwise. */
+  /** Number of differing values up to the last day of the first content. */
   readonly cells: number;
   readonly rows: RowCounts;
-  /** The first of those values; then, where they are asked for, those of the bars that were appended. */
+  /** First of those values, followed, on request, by values of appended bars. */
   readonly changes: readonly CellDifference[];
-  /** True when there are more differences than requested. */
+  /** True if there are more differences than requested. */
   readonly isCut: boolean;
-  /** Null where the second content has no later sessions. */
+  /** Null if the second content has no later sessions. */
   readonly appended: AppendedBars | null;
 }
 
@@ -37,9 +37,9 @@ export interface AppendedBars {
 }
 
 export interface DifferenceTerms {
-  /** Most values that are listed. */
+  /** Maximum number of listed values. */
   readonly limit: number;
-  /** True when values of appended bars are listed as well. */
+  /** True if values of appended bars are listed as well. */
   readonly isAppendedListed: boolean;
 }
 
@@ -65,7 +65,7 @@ export function differenceOf(
       after: cell.after,
     }));
   const cells = compared.reduce((sum, { total }) => sum + total, 0);
-  // One difference above the limit shows that there are more.
+  // One difference more than the limit shows that there are further ones.
   const list = isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length + 1)] : changes;
   return {
     cells,
@@ -76,7 +76,7 @@ export function differenceOf(
   };
 }
 
-/** Place of the first session after those of a content. */
+/** Returns the position of the first session after those of a content. */
 function firstAfter(before: MarketContent, { dates }: MarketContent): number {
   const last = before.dates.at(-1) ?? -Infinity;
   const place = dates.findIndex((day) => day > last);

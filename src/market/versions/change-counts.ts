@@ -24,7 +24,7 @@ export function changesOfTables(before: MarketContent, after: MarketContent): Re
   return { market: compareBars(before, after, { lateTo: lastDay }), ...tables };
 }
 
-/** Rows that a content has gained, lost, and has otherwise than the one before. @cost as `changesOfTables` */
+/** Number of rows added, removed and changed between two contents. @cost as `changesOfTables` */
 export function changeCounts(before: MarketContent, after: MarketContent): ChangeCounts {
   const changes = changesOfTables(before, after);
   return { ...totalCounts(Object.values(changes)), bars: countsOf(changes.market) };

@@ -2,7 +2,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { listChange, placesOf, type ListChange } from './list-change.js';
 import { TABLE_NAMES, tableTexts, type TableTexts } from './table-texts.js';
 
-/** How a content is made from the one that came after it: as far as it was the same nothing is said. */
+/** Change from a later content back to an earlier one. Unchanged parts are absent. */
 export interface ContentChange {
   readonly dates: ListChange<number>;
   readonly identifiers: ListChange<string>;
@@ -10,7 +10,7 @@ export interface ContentChange {
   readonly tables: { readonly [K in keyof TableTexts]: ListChange<string> };
 }
 
-/** Cells of a panel that were others, by their place in the content that is made. */
+/** Changed cells of a panel, by their position in the reconstructed content. */
 export interface FieldChange {
   readonly name: string;
   readonly rows: Int32Array;
@@ -19,8 +19,8 @@ export interface FieldChange {
 }
 
 /**
- * How `before` is made from `after`.
- * @cost one pass over the panels where they do not share memory, a few microseconds a row of the tables
+ * Returns the change from `after` back to `before`.
+ * @cost one pass over panels that do not share memory, a few microseconds a row of the tables
  */
 export function contentChange(before: MarketContent, after: MarketContent): ContentChange {
   const dates = listChange([...before.dates], [...after.dates]);

@@ -8,7 +8,7 @@ import { tablesOf, tableTexts, type TableTexts } from './table-texts.js';
 /** Version of the bytes below. Of version 1 each panel is one part, of doubles. */
 const FORMAT = 2;
 
-/** Prices deflate to half; a higher level takes twice the time for a hundredth less. */
+/** Compression level. Prices compress to half; a higher level takes twice the time for one per cent less. */
 const LEVEL = 1;
 
 /** Longest part that is read: a panel of 2 GiB. */
@@ -35,10 +35,10 @@ export interface CopyPiece {
 }
 
 /**
- * A whole content as bytes, piece by piece: a header as JSON, then parts of each panel; every part deflated, after its
+ * Encodes a whole content in pieces: a header as JSON, then parts of each panel, each compressed and preceded by its
  * length.
- * @param from number of the part that the piece begins with, 0 for the first
- * @cost 3 ms a megabyte of prices, 10 of values that are not of few decimals
+ * @param from number of the part with which the piece begins, 0 for the first
+ * @cost 3 ms a megabyte of prices, 10 ms for values with many decimals
  */
 export function encodeContent(content: MarketContent, from: number): CopyPiece {
   const { dates, identifiers, fields } = content;

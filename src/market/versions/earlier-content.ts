@@ -15,16 +15,16 @@ interface Overlay {
   readonly cells: Map<number, number>;
 }
 
-/** An axis under reconstruction: its items by stable numbers, of which the first are those of the last content. */
+/** Axis under reconstruction. Its items have stable numbers, of which the first are those of the last content. */
 interface Axis<T> {
   readonly names: T[];
   ids: number[];
 }
 
 /**
- * A content from the one that came last and the changes back to it, the latest first. Panels that are the beginning of
- * those of the last content share their memory.
- * @cost of the changes, the tables, and one pass over each panel that is another
+ * Reconstructs a content from the latest one and the changes back to it, latest first. Panels that are a prefix of the
+ * latest panels share their memory.
+ * @cost of the changes, the tables, and one pass over each panel that differs
  */
 export function earlierContent(last: MarketContent, changes: readonly ContentChange[]): MarketContent {
   const dates = axisOf<number>([...last.dates]);

@@ -10,22 +10,22 @@ import { TABLE_NAMES, tableTexts, type SeriesLine, type TableTexts } from './tab
 
 /** A content by the change that makes it from the one after it. */
 export interface EarlierContent {
-  /** Day at whose end it was known. */
+  /** Day at whose end the content was known. */
   readonly knownOn: Day;
   readonly change: ContentChange;
 }
 
 export interface KnownContents {
-  /** Day at whose end the last content was known. */
+  /** Day at whose end the latest content was known. */
   readonly knownOn: Day;
   /** The available earlier contents, latest first. */
   readonly earlier: readonly EarlierContent[];
 }
 
 /**
- * The market as known at the ends of days. Where all later data is dated after the day, the market itself replaces the
- * earlier content: no computation uses data after its day.
- * @cost of the changes once; of an earlier content where one is asked for that no change after the last one left alone
+ * Creates the markets as known at the ends of days. If all later data is dated after the day, the latest market
+ * replaces the earlier content, because no computation uses data after its day.
+ * @cost of the changes, once; and of an earlier content when it is requested, unless only data after its end changed
  */
 export function createKnownMarkets(last: MarketData, { knownOn, earlier }: KnownContents): KnownMarkets {
   const touched = touchedFrom(last, earlier);
@@ -54,7 +54,7 @@ function notKnown({ datasetId }: MarketData, day: Day, first: Day): Refusal {
   });
 }
 
-/** A content on the way back, as far as changes are dated by it. */
+/** Content during reconstruction, with the dates of its changes. */
 interface Stage {
   readonly dates: readonly Day[];
   readonly identifiers: readonly string[];
@@ -62,7 +62,10 @@ interface Stage {
   readonly tables: TableTexts;
 }
 
-/** By content, the first day on which anything is another than in the last one; -Infinity where that has no day. */
+/**
+ * Returns, for each content, the first day on which anything differs from the latest content; -Infinity for changes
+ * without a day.
+ */
 function touchedFrom(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
   const first = new Float64Array(earlier.length);
   let after: Stage = { ...last, dates: [...last.dates], fields: [...last.fields.keys()], tables: tableTexts(last) };
@@ -110,7 +113,7 @@ function firstParted(before: readonly Day[], after: readonly Day[]): number {
   return Math.min(before[place] ?? Infinity, after[place] ?? Infinity);
 }
 
-/** True when two lists are equal, item by item. */
+/** Returns true if two lists are equal, item by item. */
 function isWhole<T>(change: ListChange<T>, after: readonly T[]): boolean {
   const [step] = change;
   if (step === undefined) return after.length === 0;
@@ -141,9 +144,9 @@ function dayOfLine(table: keyof TableTexts, line: string): number {
 }
 
 /**
- * A content whose columns and sessions are those of the last one: names that the last one does not have come after its
- * own, and where it began earlier its first date goes before, without bars.
- * @throws Refusal NO_DATA_KNOWN where the content began earlier than the last one
+ * Places a content on the columns and sessions of the latest one. Securities that the latest content lacks are
+ * appended, and its first date is prepended, without bars, if the latest content began earlier.
+ * @throws Refusal NO_DATA_KNOWN if the content began earlier than the latest one
  */
 function onAxesOf(last: MarketData, content: MarketContent, day: Day): MarketData {
   const { datasetId, adjustment, currency = null, contentHash } = last;

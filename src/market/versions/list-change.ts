@@ -1,9 +1,10 @@
 /**
- * How a list is made from another one: positions of runs of it, [from, count], and what it does not have. Both are JSON.
+ * Instructions for building one list from another: runs of positions, [from, count], and items that the other lacks.
+ * Both are JSON.
  */
 export type ListChange<T> = readonly (readonly [number, number] | { readonly own: readonly T[] })[];
 
-/** How a list is made from another one. @cost one look-up an item */
+/** Returns the instructions for building one list from another. @cost one look-up an item */
 export function listChange<T extends string | number>(wanted: readonly T[], from: readonly T[]): ListChange<T> {
   const places = new Map<T, number>();
   for (let i = from.length - 1; i >= 0; i--) places.set(from[i]!, i);

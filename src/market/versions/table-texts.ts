@@ -2,7 +2,7 @@ import type { CorporateAction, Membership, ReferenceRow } from '#domain/market/m
 import type { PriceSeries } from '#domain/market/series.js';
 import type { ContentTables } from '../content/market-content.js';
 
-/** The tables of a content as lines of JSON, a row or a name each. */
+/** Tables of a content as lines of JSON, one row or identifier each. */
 export interface TableTexts {
   readonly columns: readonly string[];
   readonly reference: readonly string[];
@@ -34,7 +34,7 @@ function seriesLines({ identifier, name, currency, days, closes }: PriceSeries):
   );
 }
 
-/** The tables of such lines. */
+/** Parses tables from such lines. */
 export function tablesOf(texts: TableTexts): ContentTables {
   const series = seriesOf(texts.series);
   return {

@@ -14,6 +14,7 @@ import { isWithin } from '#domain/documents/reach.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { outside } from '#store/reach/guarded-store.js';
 import { runUnrestricted, currentReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -109,7 +110,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
 
   async function find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
     const stored = await reader.get('approval', keyOf(approvalId));
-    const read = stored && !('unreadable' in stored) ? Approval.safeParse(stored.body).data : undefined;
+    const read = parseStored(stored, Approval);
     return read && asOfNow(read);
   }
 
@@ -266,7 +267,7 @@ const isOpen = ({ state }: Pick<Approval, 'state'>): boolean => state === 'pendi
 
 async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {
   const stored = await reader.get('approval-state', OWNER);
-  return (stored && !('unreadable' in stored) && OpenApprovals.safeParse(stored.body).data?.open) || [];
+  return parseStored(stored, OpenApprovals)?.open ?? [];
 }
 
 const digestOf = ({ action, subject, content }: Requested): string =>

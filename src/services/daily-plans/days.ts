@@ -16,6 +16,7 @@ import { assertOrder } from '#domain/schema/assert-order.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
@@ -299,7 +300,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
       const found = await Promise.all(numbers.map((seq) => documents.get('judgement', numberedId(scheduleId, seq))));
       return found.flatMap((stored) => {
-        const read = stored && !('unreadable' in stored) ? Judgement.safeParse(stored.body).data : undefined;
+        const read = parseStored(stored, Judgement);
         return read === undefined ? [] : [read];
       });
     },

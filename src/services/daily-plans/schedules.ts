@@ -11,6 +11,7 @@ import { isBuiltIn } from '#domain/reports/built-in.js';
 import { lastVersionOf, versionOf } from '#store/history/history.js';
 import { currentReach } from '#store/reach/reach-context.js';
 import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
@@ -122,7 +123,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
   /** The stored plan of a schedule; undefined of one that is not stored or cannot be read. */
   async function planOf(id: string): Promise<ScheduleDocument | undefined> {
     const stored = await documents.get('schedule', id);
-    return stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data : undefined;
+    return parseStored(stored, ScheduleDocument);
   }
 }
 

@@ -3,6 +3,7 @@ import { dayFrom } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
 /** Time after which another process may go on with a day whose process was not heard of. */
@@ -48,14 +49,14 @@ export async function readDay(
 ): Promise<DayDocument | undefined> {
   const stored = await reader.get('schedule-day', dayId(scheduleId, date));
   if (stored === undefined) return undefined;
-  const day = 'unreadable' in stored ? undefined : DayDocument.safeParse(stored.body).data;
+  const day = parseStored(stored, DayDocument);
   if (day !== undefined) return day;
   throw new Refusal('DOCUMENT_UNREADABLE', `The day ${date} of ${scheduleId} cannot be read.`);
 }
 
 export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId: string): Promise<ScheduleState> {
   const stored = await reader.get('schedule-state', scheduleId);
-  return (stored && !('unreadable' in stored) && ScheduleState.safeParse(stored.body).data) || NO_STATE;
+  return parseStored(stored, ScheduleState) ?? NO_STATE;
 }
 
 export function createStoredDays({ documents, now, isShared }: StoredDaysDependencies): StoredDays {

@@ -18,6 +18,7 @@ import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
 
@@ -161,7 +162,7 @@ export async function decisionsOn(
   actionId: string,
 ): Promise<readonly ActionDecision[]> {
   const stored = await reader.get('action-decision', actionId);
-  return (stored && !('unreadable' in stored) && ActionDecisions.safeParse(stored.body).data?.decisions) || [];
+  return parseStored(stored, ActionDecisions)?.decisions ?? [];
 }
 
 /** Returns the state of actions of a store. */

@@ -7,6 +7,7 @@ import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { writeHashed } from '../shared/write-hashed.js';
 
 /** Makes a market the served one, in this process only or in every process that shares the documents. */
@@ -89,10 +90,10 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   async function named(reader: Pick<DocumentStore, 'get'>, id: string): Promise<ActiveMarketDocument | undefined> {
     const found = await reader.get('market', id);
     if (found === undefined) return undefined;
-    const parsed = 'unreadable' in found ? undefined : ActiveMarketDocument.safeParse(found.body);
-    if (parsed?.success !== true)
+    const active = parseStored(found, ActiveMarketDocument);
+    if (active === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', 'What market is active cannot be read; activate a data store again.');
-    return parsed.data;
+    return active;
   }
 
   const active = (reader: Pick<DocumentStore, 'get'>) => named(reader, ACTIVE);

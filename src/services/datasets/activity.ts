@@ -5,6 +5,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { asFindings } from './refused-data.js';
 import {
   readDataset,
@@ -134,7 +135,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   async function assertFree(datasetId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
     const stored = await reader.get('store', datasetId);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+    const document = readStored(stored, readDataset);
     if (stored === undefined || (document !== undefined && (await isAbandoned(document)))) return;
     throw new Refusal(
       'STORE_EXISTS',

@@ -10,6 +10,7 @@ import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { createContentCopies } from './content-copies.js';
 import { knownLater, notKept, unreadable, versionNotFound, type VersionPath } from './data-version-refusals.js';
 import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
@@ -244,7 +245,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   async function requireStore(datasetId: string): Promise<DatasetDocument | undefined> {
     const stored = await documents.get('store', datasetId);
     if (stored === undefined) throw datasetNotFound(datasetId);
-    return 'unreadable' in stored ? undefined : readDataset(stored.body);
+    return readStored(stored, readDataset);
   }
 
   function stateOf(head: DataHistoryDocument | undefined, store: DatasetDocument | undefined): DataVersionList['copy'] {

@@ -17,6 +17,7 @@ import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import type { ServedDataset } from './coverage.js';
 import { createGate, type Asker } from '../shared/gate.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
@@ -198,7 +199,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     },
     async datasetInUse(datasetId) {
       const stored = await documents.get('store', datasetId);
-      const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+      const document = readStored(stored, readDataset);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },
     async health() {

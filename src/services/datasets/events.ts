@@ -9,7 +9,7 @@ import type { StoreMarkets } from './store-markets.js';
 export interface DatasetEventsDependencies {
   readonly documents: Pick<DocumentStore, 'subscribe'>;
   readonly markets: Pick<ServedMarkets, 'declare'>;
-  readonly stores: Pick<StoreMarkets, 'onContent'>;
+  readonly stores: Pick<StoreMarkets, 'onContent' | 'onRemoved'>;
   readonly activations: Pick<Activations, 'onActivated'>;
   readonly versions: Pick<DataVersions, 'onActivated'>;
   readonly folders: Pick<ManagedFolders, 'remove'>;
@@ -26,6 +26,7 @@ export function followDatasetEvents(dependencies: DatasetEventsDependencies): vo
   );
   documents.subscribe('market-declared', markets.declare);
   documents.subscribe('store-content', stores.onContent);
+  documents.subscribe('store-removed', stores.onRemoved);
   documents.subscribe('folder-replaced', ({ store_id: datasetId, folder }) => {
     folders.remove(folder, datasetId).catch(() => {}); // The next start removes the rest.
   });

@@ -5,6 +5,7 @@ import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-
 import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { hasGrown, reloadedFields } from './served-content.js';
 import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
 import { loadedFields, readFailed } from './loading.js';
@@ -104,8 +105,7 @@ async function noteFailure(documents: DocumentStore, datasetId: string, failure:
   await documents.transaction(
     async (tx) => {
       const stored = await tx.get('store', datasetId);
-      const document =
-        stored === undefined || 'unreadable' in stored ? undefined : DatasetDocument.safeParse(stored.body).data;
+      const document = parseStored(stored, DatasetDocument);
       if (document !== undefined)
         await tx.put('store', datasetId, {
           ...document,

@@ -2,6 +2,7 @@ import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents
 import { PublicationBatch } from '#domain/documents/publication-document.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
+import { parseStored, readStored } from '#store/read-stored.js';
 import { readRun } from '../stored/run-documents.js';
 import { FORGOTTEN_AT_ONCE, historyOf } from '../stored/data-history.js';
 import { readDataset } from '../stored/dataset-documents.js';
@@ -15,7 +16,7 @@ import { readDataset } from '../stored/dataset-documents.js';
  */
 export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<boolean> {
   const stored = await tx.get('store', datasetId);
-  const dataset = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+  const dataset = readStored(stored, readDataset);
   const head = await historyOf(tx, datasetId);
   if (head === undefined || dataset?.versions_kept == null) return false;
   const wanted = head.latest - dataset.versions_kept + 1;
@@ -76,5 +77,5 @@ async function versionOf(
   version: number,
 ): Promise<DataVersionDocument | undefined> {
   const stored = await tx.get('data-version', numberedId(datasetId, version));
-  return stored === undefined || 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
+  return parseStored(stored, DataVersionDocument);
 }

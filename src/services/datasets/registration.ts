@@ -11,6 +11,7 @@ import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import type { VersionContent } from '../history/versions.js';
 import type { Asker, Gate } from '../shared/gate.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
@@ -237,7 +238,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
 
   async function remove(datasetId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void> {
     const stored = await documents.get('store', datasetId);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+    const document = readStored(stored, readDataset);
     if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
       throw datasetNotFound(datasetId);
     if (activity.isServed(datasetId))
@@ -256,6 +257,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       await tx.delete('store', datasetId);
       await activations.forget(tx, datasetId);
       publishReplaced(tx, document);
+      tx.publish({ type: 'store-removed', store_id: datasetId });
       await forgetJobsAbout(tx, jobs, deleted);
       return forgetDataVersions(tx, datasetId);
     };

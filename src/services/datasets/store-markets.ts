@@ -23,6 +23,8 @@ export interface StoreMarkets {
   within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
   /** Keeps a content that a store other than the active one has from now on, if it is in this process. */
   onContent(event: CommitEvents['store-content']): void;
+  /** Releases the content of a store that was removed. */
+  onRemoved(event: CommitEvents['store-removed']): void;
   /** Ids of the stores in memory besides the active one, the one used longest ago first. */
   kept(): readonly string[];
 }
@@ -115,9 +117,13 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     if (markets.awaited() === datasetId) throw datasetLoading(datasetId);
     const reach = currentReach();
     if (reach !== undefined && !mayRead(reach, 'store', datasetId)) throw outside(reach, 'store', datasetId);
-    const market = held(await requireStored(datasetId)) ?? (await reading(datasetId));
-    keep(market);
-    return market;
+    for (let attempt = 1; ; attempt++) {
+      const known = held(await requireStored(datasetId));
+      const market = known ?? (await reading(datasetId));
+      keep(market);
+      // A read that another call began may be of the content before this call.
+      if (known !== undefined || attempt > READS_MAX) return market;
+    }
   }
 
   return {
@@ -127,6 +133,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
       const content = markets.find(market);
       if (content !== undefined) keep(content);
     },
+    onRemoved: ({ store_id: datasetId }) => release(datasetId),
     kept: () => [...kept.keys()],
   };
 }

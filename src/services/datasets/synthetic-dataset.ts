@@ -5,6 +5,7 @@ import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js'
 import { Refusal } from '#domain/refusals/refusal.js';
 import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 
 /** The document of a synthetic store before its data is there. */
 export function writingDataset({ store_id, name, created_at, request }: GeneratePayload): DatasetDocument {
@@ -44,12 +45,7 @@ export async function forgetUnwritten(documents: DocumentStore, datasetId: strin
   await documents.transaction(
     async (tx) => {
       const stored = await tx.get('store', datasetId);
-      if (
-        stored !== undefined &&
-        !('unreadable' in stored) &&
-        DatasetDocument.safeParse(stored.body).data?.writing === true
-      )
-        await tx.delete('store', datasetId);
+      if (parseStored(stored, DatasetDocument)?.writing === true) await tx.delete('store', datasetId);
     },
     { reserve: true },
   );

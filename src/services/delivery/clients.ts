@@ -7,6 +7,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
 import { currentReach } from '#store/reach/reach-context.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
 import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
@@ -145,7 +146,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
     },
     async find(id) {
       const stored = await documents.get('client', id);
-      const document = stored && !('unreadable' in stored) ? ClientDocument.safeParse(stored.body).data : undefined;
+      const document = parseStored(stored, ClientDocument);
       if (document === undefined) return undefined;
       const kept = await secretsIn(documents, id);
       const version = await lastVersionOf(documents, { kind: 'client', id });
@@ -167,7 +168,7 @@ const needsSecret = (target: Target): boolean =>
 
 async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
   const stored = await reader.get('client-secrets', id);
-  return (stored && !('unreadable' in stored) && ClientSecrets.safeParse(stored.body).data?.secrets) || {};
+  return parseStored(stored, ClientSecrets)?.secrets ?? {};
 }
 
 /** The stored secret of a target; one of another address stays unused, so that nobody sends it elsewhere. */

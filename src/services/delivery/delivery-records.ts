@@ -3,6 +3,7 @@ import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 
 /** Files of clients by day of a schedule: the log of deliveries. */
 export interface DeliveryRecords {
@@ -38,7 +39,7 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
   async function get(place: RecordPlace): Promise<DeliveryRecord | undefined> {
     const stored = await documents.get('file-delivery', recordId(place));
     if (stored === undefined) return undefined;
-    const record = 'unreadable' in stored ? undefined : DeliveryRecord.safeParse(stored.body).data;
+    const record = parseStored(stored, DeliveryRecord);
     if (record !== undefined) return record;
     throw new Refusal('DOCUMENT_UNREADABLE', `The deliveries to ${place.clientId} on ${place.date} cannot be read.`);
   }

@@ -9,6 +9,7 @@ import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { ALL_CLOSURES, followClosures, recordedClosures } from '../stored/recorded-closures.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 
@@ -66,7 +67,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     ]);
     const named = { calendar: calendar.code, name: calendar.name, version };
     if (stored === undefined) return { closures: { ...named, updated_at: null, changes: [] }, etag: null };
-    const document = 'unreadable' in stored ? undefined : ClosuresDocument.safeParse(stored.body).data;
+    const document = parseStored(stored, ClosuresDocument);
     if ('unreadable' in stored || document === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', `The changes of ${calendar.code} cannot be read; record them again.`);
     return { closures: { ...named, updated_at: stored.updatedAt, ...document }, etag: stored.etag };

@@ -16,6 +16,7 @@ import { lastVersionOf } from '#store/history/history.js';
 import { logHead } from '#store/publication/log.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
 import type { Versions } from '../history/versions.js';
 import type { Publications } from '../publication/publications.js';
@@ -80,12 +81,12 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     const found: Judgement[] = [];
     for (const scheduleId of await documents.ids('schedule')) {
       const stored = await documents.get('schedule', scheduleId);
-      const plan = stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data : undefined;
+      const plan = parseStored(stored, ScheduleDocument);
       if (plan === undefined || !plan.indices.includes(indexId)) continue;
       const last = await documents.lastNumber('judgement', scheduleId);
       for (let seq = last; seq > Math.max(0, last - JUDGEMENTS_READ); seq--) {
         const read = await documents.get('judgement', numberedId(scheduleId, seq));
-        const judgement = read && !('unreadable' in read) ? Judgement.safeParse(read.body).data : undefined;
+        const judgement = parseStored(read, Judgement);
         if (judgement === undefined || (judgement.index_id !== null && judgement.index_id !== indexId)) continue;
         found.push(judgement);
       }

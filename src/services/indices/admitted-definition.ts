@@ -3,6 +3,7 @@ import { changesBetween } from '#domain/documents/document-changes.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { logHead } from '#store/publication/log.js';
 import type { DocumentReader } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import type { Requested } from '../approvals/approvals.js';
 
 /** Changes that a request lists for those who decide. */
@@ -20,7 +21,7 @@ export async function requestedDefinition(
 ): Promise<Requested | undefined> {
   if ((await logHead(reader, id)) === undefined) return undefined;
   const stored = await reader.get('index', id);
-  const before = stored === undefined || 'unreadable' in stored ? null : (readIndex(stored.body) ?? null);
+  const before = readStored(stored, readIndex) ?? null;
   const changes = after === null ? [] : changesBetween(before ?? {}, after);
   if (after !== null && before !== null && changes.length === 0) return undefined;
   const added = amendmentsOf(after).slice(amendmentsOf(before).length);

@@ -85,8 +85,8 @@ async function documentsOf(
   const own = readIndex(definition);
   const { id, store_id: storeId } = definition;
   if (own === undefined) {
-    const { data: store } = Id.safeParse(storeId); // A malformed one is a finding of the document.
-    const named = store === undefined ? undefined : { id: String(id), store_id: store };
+    const read = Id.safeParse(storeId).data; // Another value is a finding of the shape.
+    const named = read === undefined ? undefined : { id: String(id), store_id: read };
     return named === undefined ? {} : { [named.id]: named as IndexDocument }; // Only its store is read.
   }
   const reached = new Map<string, IndexDocument>();

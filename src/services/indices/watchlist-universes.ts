@@ -3,6 +3,7 @@ import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
@@ -63,8 +64,8 @@ async function watchlistOf(
 ): Promise<{ readonly identifiers: string[] } | { readonly finding: Finding }> {
   const id = universe.watchlist_id ?? '';
   const stored = await reader.get('watchlist', id);
-  const body = stored === undefined || 'unreadable' in stored ? undefined : WatchlistDocument.safeParse(stored.body);
-  if (body?.success === true) return { identifiers: body.data.identifiers };
+  const watchlist = parseStored(stored, WatchlistDocument);
+  if (watchlist !== undefined) return { identifiers: watchlist.identifiers };
   return {
     finding: {
       severity: 'error',

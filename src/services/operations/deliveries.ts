@@ -6,6 +6,7 @@ import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import type { JobLog } from '#jobs/queue.js';
 import type { JobCallback } from '#jobs/status.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { CallbackPlaces } from './callback-places.js';
 
@@ -103,7 +104,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     const until = formatTimestamp(nowMs + CLAIM_MS);
     const { isClaimed, next } = await documents.transaction(async (tx) => {
       const stored = await tx.get('delivery', id);
-      const delivery = stored === undefined || 'unreadable' in stored ? undefined : readDelivery(stored.body, id);
+      const delivery = readStored(stored, readDelivery);
       const next = delivery?.next_attempt_at;
       if (delivery === undefined || Date.parse(delivery.next_attempt_at) > nowMs) return { isClaimed: false, next };
       await tx.put('delivery', id, { ...delivery, next_attempt_at: until } satisfies Delivery);
@@ -115,7 +116,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
 
   async function attempt(id: string): Promise<void> {
     const stored = await documents.get('delivery', id);
-    const delivery = stored === undefined || 'unreadable' in stored ? undefined : readDelivery(stored.body, id);
+    const delivery = readStored(stored, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
     // The operator may have taken the host from the list since.
     const failure = places.problemOf(delivery.url) ?? (await send(delivery, closing.signal));
@@ -171,7 +172,7 @@ async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outc
   if (next === null) await tx.delete('delivery', id);
   else await tx.put('delivery', id, { ...delivery, attempts, next_attempt_at: next } satisfies Delivery);
   const stored = await tx.get('job', jobId);
-  const job = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+  const job = readStored(stored, readJobRecord);
   if (job?.callbacks.some((callback) => callback.delivery_id === id) !== true) return;
   const callbacks = job.callbacks.map((callback) =>
     callback.delivery_id === id ? { ...callback, ...outcome } : callback,

@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto
 import type { Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { addressesOf } from './address-ranges.js';
 
@@ -132,7 +133,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   /** Takes in what another process has written. */
   async function readAgain(id: string): Promise<void> {
     const entry = await documents.get('key', id);
-    const record = entry === undefined || 'unreadable' in entry ? undefined : readRecord(entry.body);
+    const record = readStored(entry, readRecord);
     configured ||= entry !== undefined;
     if (record !== undefined) holders.set(id, holderOf(record));
   }

@@ -31,6 +31,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+import { parseStored, readStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { reachedBy, versioned } from '../indices/index-questions.js';
 import { onStoreOf } from '../indices/on-store.js';
@@ -133,7 +134,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
     const stored = await documents.get('constraint-set', setId);
     if (stored === undefined) throw setNotFound(setId);
-    const set = 'unreadable' in stored ? undefined : readConstraintSet(stored.body);
+    const set = readStored(stored, readConstraintSet);
     if (set === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
     return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
@@ -318,7 +319,7 @@ async function resultOf(
   const stored = await documents.get('optimisation-run', runId);
   if (stored === undefined)
     throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
-  const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
+  const document = parseStored(stored, OptimisationDocument);
   if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
   const { artifact } = document;
   return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };

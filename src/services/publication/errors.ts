@@ -6,6 +6,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import { changesOn, sizesOf, type Closes, type Disagreement } from './disagreements.js';
 
 /** The closes of a run and the published entries. */
@@ -185,5 +186,5 @@ async function readError(
   seq: number,
 ): Promise<PublishedError | undefined> {
   const stored = await reader.get(KIND, numberedId(indexId, seq));
-  return stored && !('unreadable' in stored) ? PublishedError.safeParse(stored.body).data : undefined;
+  return parseStored(stored, PublishedError);
 }

@@ -17,6 +17,7 @@ import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { withUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
@@ -106,7 +107,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
     const stored = await documents.get('template', templateId);
     if (stored === undefined) throw templateNotFound(templateId);
-    const template = 'unreadable' in stored ? undefined : readTemplate(stored.body);
+    const template = readStored(stored, readTemplate);
     if (template === undefined || 'unreadable' in stored)
       throw new Refusal(
         'DOCUMENT_UNREADABLE',
@@ -190,7 +191,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     async getRender(renderId) {
       const stored = await documents.get('render', renderId);
       if (stored === undefined) throw renderNotFound(renderId);
-      const document = 'unreadable' in stored ? undefined : readRender(stored.body);
+      const document = readStored(stored, readRender);
       if (document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
       const { artifact, template_id } = document;
@@ -206,7 +207,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         const stored = await tx.get('render', renderId);
         if (stored === undefined) throw renderNotFound(renderId);
-        const etag = 'unreadable' in stored ? undefined : readRender(stored.body)?.artifact.sha256;
+        const etag = readStored(stored, readRender)?.artifact.sha256;
         if (ifMatch !== undefined && ifMatch !== '*' && (etag === undefined || !ifMatch.includes(etag))) {
           throw new Refusal(
             'PRECONDITION_FAILED',

@@ -11,6 +11,7 @@ import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { columnsOf, earlierFiles, hashedReference, readRun } from '../stored/run-documents.js';
 import { createRunFiles, type Continuable } from './run-files.js';
 import { modelReferences, plannedFiles } from '../stored/used-models.js';
@@ -78,7 +79,7 @@ export function createRunMaker({
   ): Promise<Continuable | FullRunReason | null> {
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
-    const run = 'unreadable' in found ? undefined : readRun(found.body);
+    const run = readStored(found, readRun);
     const { columns, checkpoint } = run?.artifacts ?? {};
     if (run === undefined || !columns || !checkpoint) return 'no_checkpoint';
     const reason = await planReasonOf(run, payload, market);

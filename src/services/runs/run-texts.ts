@@ -6,6 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { RunTextInput, StoredText } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from '../stored/stored-bytes.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
@@ -186,7 +187,7 @@ export function recordEtag(run: RunDocument): string {
 export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
   if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;
-  const run = 'unreadable' in found ? undefined : readRun(found.body);
+  const run = readStored(found, readRun);
   const etag = run && recordEtag(run);
   if (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)) return;
   throw new Refusal(

@@ -3,7 +3,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
-import { causeOf } from '#store/unreadable-cause.js';
+import { causeOf } from '#store/read-stored.js';
 import { skippedBy } from '../shared/skipped.js';
 import { damagedRuns } from '../stored/damaged-runs.js';
 import { assertHasRuns, runListOf } from '../stored/kept-runs.js';

@@ -2,6 +2,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { MISSING_CODES } from '#domain/documents/named-documents.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
 
 export interface PageQuery {
@@ -50,7 +51,7 @@ export function storedFamily<D extends object>(
     async get(id) {
       const stored = await documents.get(kind, id);
       if (stored === undefined) throw notFound(id);
-      const document = 'unreadable' in stored ? undefined : read(stored.body);
+      const document = readStored(stored, read);
       if ('unreadable' in stored || document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The ${word} ${id} cannot be read; it can still be deleted.`);
       return { document, etag: stored.etag, updatedAt: stored.updatedAt };

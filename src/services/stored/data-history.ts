@@ -9,6 +9,7 @@ import { NO_REQUEST, type Authorship } from '#domain/documents/version-document.
 import type { ChangeCounts } from '#market/versions/change-counts.js';
 import { numberedId, numberOf, ownerOf } from '#store/document-id.js';
 import type { ArtifactRef, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
@@ -115,9 +116,7 @@ export async function forgetLeft(tx: DocumentTransaction, datasetId: string, las
 /** Number up to which the versions of a store are of others that had its id; 0 where there were none. */
 async function forgottenOf(reader: Reader, datasetId: string): Promise<number> {
   const stored = await reader.get('data-history', datasetId);
-  if (stored === undefined || 'unreadable' in stored) return 0;
-  const document = DataHistoryDocument.safeParse(stored.body).data ?? ForgottenHistory.safeParse(stored.body).data;
-  return document?.forgotten ?? 0;
+  return (parseStored(stored, DataHistoryDocument) ?? parseStored(stored, ForgottenHistory))?.forgotten ?? 0;
 }
 
 /** Forgets what deleted stores left, where a deletion was cut off. @cost a listing of the ids of all versions */
@@ -149,7 +148,7 @@ export const firstOf = (head: DataHistoryDocument | undefined): number => (head?
 /** The last version of a store; undefined where it has none. */
 export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
   const stored = await reader.get('data-history', datasetId);
-  return stored === undefined || 'unreadable' in stored ? undefined : DataHistoryDocument.safeParse(stored.body).data;
+  return parseStored(stored, DataHistoryDocument);
 }
 
 /**
@@ -163,8 +162,7 @@ export async function contentsOf(reader: Reader, datasetId: string): Promise<Rea
   if (head === undefined) return (await forgottenOf(reader, datasetId)) > 0 ? hashes : null;
   for (let version = firstOf(head); version <= head.latest; version++) {
     const stored = await reader.get('data-version', numberedId(datasetId, version));
-    const document =
-      stored === undefined || 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
+    const document = parseStored(stored, DataVersionDocument);
     if (document === undefined) return null;
     hashes.add(document.content_hash);
   }

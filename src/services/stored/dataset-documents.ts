@@ -3,6 +3,7 @@ import { DatasetDocument, withoutPassword } from '#domain/documents/dataset-docu
 import { Refusal } from '#domain/refusals/refusal.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 
 /** A stored data store with the etag of its document. */
 export interface StoredStore {
@@ -20,7 +21,7 @@ export async function requireDataset(
 ): Promise<StoredStore> {
   const stored = await reader.get('store', datasetId);
   if (stored === undefined) throw datasetNotFound(datasetId);
-  const document = 'unreadable' in stored ? undefined : readDataset(stored.body);
+  const document = readStored(stored, readDataset);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`);
   return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
@@ -43,7 +44,7 @@ export async function allDatasets(
   const documents: DatasetDocument[] = [];
   for (const id of await reader.ids('store')) {
     const stored = await reader.get('store', id);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+    const document = readStored(stored, readDataset);
     if (document !== undefined) documents.push(document);
   }
   return documents;

@@ -2,6 +2,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import { readDataset } from './dataset-documents.js';
 
 export interface DeclaredRooms {
@@ -16,6 +17,6 @@ export async function adjustmentOf(
 ): Promise<Adjustment | null> {
   if (storeId == null) return markets.served()?.market.adjustment ?? null;
   const stored = await documents.get('store', storeId);
-  const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+  const document = readStored(stored, readDataset);
   return document?.adjustment ?? null;
 }

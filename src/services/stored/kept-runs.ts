@@ -2,6 +2,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
+import { parseStored, readStored } from '#store/read-stored.js';
 import { contentsOf } from './data-history.js';
 import { assertSubject, hasSubject, keptRunId, readRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
@@ -11,10 +12,7 @@ const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 /** Reads which runs of a subject are stored in addition to the newest. */
 export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const stored = await reader.get('run-list', subject);
-  return (
-    (stored === undefined || 'unreadable' in stored ? undefined : RunListDocument.safeParse(stored.body).data) ??
-    NO_RUNS
-  );
+  return parseStored(stored, RunListDocument) ?? NO_RUNS;
 }
 
 /**
@@ -57,7 +55,7 @@ export async function putRunAfter(
 ): Promise<boolean> {
   const subject = run.run_id;
   const stored = await tx.get('run', subject);
-  const newest = stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+  const newest = readStored(stored, readRun);
   if ((newest === undefined ? null : runIdOf(newest)) === after) {
     if (after === null && !(await hasSubject(tx, subject))) return false;
     await putRun(tx, run, runsKept);
@@ -129,7 +127,7 @@ export async function assertNothingPublished(
 async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
     const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));
-    const run = kept === undefined || 'unreadable' in kept ? undefined : readRun(kept.body);
+    const run = readStored(kept, readRun);
     if (run !== undefined) yield run;
   }
 }
@@ -144,7 +142,7 @@ function isKept({ earlier, published }: RunListDocument, runsKept: number): (id:
 /** Writes the newest run among the earlier ones; one that cannot be read is not kept. */
 async function withNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
   const stored = await tx.get('run', subject);
-  const run = stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+  const run = readStored(stored, readRun);
   if (run === undefined) return list;
   const id = runIdOf(run);
   await tx.put('kept-run', keptRunId(subject, id), run);

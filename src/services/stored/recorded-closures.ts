@@ -4,6 +4,7 @@ import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 
 /** Id of the one document with the changed sessions of all calendars, which is written together with those of each. */
 export const ALL_CLOSURES = 'all';
@@ -15,7 +16,7 @@ export const ALL_CLOSURES = 'all';
 export async function recordedClosures(reader: Pick<DocumentReader, 'get'>): Promise<RecordedClosures | undefined> {
   const stored = await reader.get('recorded-closures', ALL_CLOSURES);
   if (stored === undefined) return undefined;
-  const closures = 'unreadable' in stored ? undefined : RecordedClosures.safeParse(stored.body).data;
+  const closures = parseStored(stored, RecordedClosures);
   if (closures !== undefined) return closures;
   throw new Refusal('DOCUMENT_UNREADABLE', 'The recorded changes of calendars cannot be read; record them again.');
 }

@@ -7,6 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactReference, HashedReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
+import { parseStored, readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
@@ -19,7 +20,7 @@ export function readRun(body: unknown): RunDocument | undefined {
 /** A stored run, undefined when there is none that can be read. */
 export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
   const stored = await reader.get('run', runId);
-  return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+  return readStored(stored, readRun);
 }
 
 /** Tests that a run is the newest of its index over the whole history, which is the length of a benchmark. */
@@ -50,14 +51,14 @@ export type RunName = string | AskedRun;
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
   const newest = await reader.get('run', subject);
-  const run = newest === undefined || 'unreadable' in newest ? undefined : readRun(newest.body);
+  const run = readStored(newest, readRun);
   if (run !== undefined && (id === undefined || runIdOf(run) === id)) return run;
   const stored = id === undefined ? newest : await reader.get('kept-run', keptRunId(subject, id));
   if (stored === undefined) {
     await assertSubject(reader, subject);
     throw runNotFound({ subject, id }, await reader.get('run-list', subject));
   }
-  const document = 'unreadable' in stored ? undefined : readRun(stored.body);
+  const document = readStored(stored, readRun);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${subject} cannot be read; it can still be deleted.`);
   return document;
@@ -67,7 +68,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
 function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
-  const readable = list === undefined || 'unreadable' in list ? undefined : RunListDocument.safeParse(list.body).data;
+  const readable = parseStored(list, RunListDocument);
   const earlier = readable?.earlier ?? [];
   if (earlier.length === 0) return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject });
   return new Refusal(

@@ -6,6 +6,7 @@ import { withoutPrivateKey } from '#store/history/superseded-secrets.js';
 import { timeAfterLogs } from '#store/publication/log.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
 import { latestTime } from '#store/timestamp.js';
 import { withUnreadable } from '../shared/skipped.js';
@@ -35,7 +36,7 @@ export function createSigningKeys({
   async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
     for (const id of await tx.ids('signing-key')) {
       const stored = await tx.get('signing-key', id);
-      const key = stored === undefined || 'unreadable' in stored ? undefined : readKey(stored.body);
+      const key = readStored(stored, readKey);
       if (key?.valid_until === null) return { ...key, private_key: secrets.open(key.private_key) };
     }
     return undefined;
@@ -61,7 +62,7 @@ export function createSigningKeys({
       documents.transaction(async (tx) => (await inUse(tx)) ?? (await replace(tx, timestamp())), { by }),
     async isCurrent(reader, keyId) {
       const stored = await reader.get('signing-key', keyId);
-      return stored !== undefined && !('unreadable' in stored) && readKey(stored.body)?.valid_until === null;
+      return readStored(stored, readKey)?.valid_until === null;
     },
     async list() {
       const { documents: keys, ...left } = await documents.list('signing-key', readKey);

@@ -3,6 +3,7 @@ import { referencesOf } from '#domain/checks/validate-reference.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>;
 
@@ -17,7 +18,7 @@ export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string)
   const stored = await reader.get('index', indexId);
   if (stored === undefined)
     throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
-  const document = 'unreadable' in stored ? undefined : readIndex(stored.body);
+  const document = readStored(stored, readIndex);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The index ${indexId} cannot be read; it can still be deleted.`, {
       index_id: indexId,
@@ -28,7 +29,7 @@ export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string)
 /** A stored definition, undefined when there is none that can be read. */
 export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<IndexDocument | undefined> {
   const stored = await reader.get('index', indexId);
-  return stored === undefined || 'unreadable' in stored ? undefined : readIndex(stored.body);
+  return readStored(stored, readIndex);
 }
 
 /** Ids of the indices derived from one and of overlays on it, directly, in code-point order. @cost reads every stored index */

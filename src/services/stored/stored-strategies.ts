@@ -2,11 +2,12 @@ import { readConstraintSet, type ConstraintSet } from '#domain/documents/constra
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 
 /** A stored constraint set, undefined when there is none that can be read. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
   const stored = await reader.get('constraint-set', setId);
-  return stored === undefined || 'unreadable' in stored ? undefined : readConstraintSet(stored.body);
+  return readStored(stored, readConstraintSet);
 }
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
@@ -21,7 +22,7 @@ export async function requireStrategy(
     throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
       strategy_id: strategyId,
     });
-  const strategy = 'unreadable' in stored ? undefined : readStrategy(stored.body);
+  const strategy = readStored(stored, readStrategy);
   if (strategy === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {
       strategy_id: strategyId,

@@ -18,6 +18,7 @@ import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
 import type { NeededRisk } from '#jobs/tasks/views.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
@@ -32,7 +33,7 @@ export interface StoredRiskModel {
 export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
   const stored = await reader.get('risk-model', modelId);
   if (stored === undefined) throw modelNotFound(modelId);
-  const document = 'unreadable' in stored ? undefined : readModel(stored.body);
+  const document = readStored(stored, readModel);
   if (document === undefined) throw unreadableModel(modelId);
   return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }
@@ -186,7 +187,7 @@ async function plannedDocuments(
   const documents: Record<string, RiskModelDocument> = {};
   for (const [id, model] of Object.entries(planned)) {
     const stored = await reader.get('risk-model', id);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readModel(stored.body);
+    const document = readStored(stored, readModel);
     if (document === undefined || canonicalJson(plannedModel(document)) !== canonicalJson(model))
       throw new Refusal(
         'RISK_MODEL_CHANGED',
@@ -224,7 +225,7 @@ async function modelsOf(
   const models = new Map<string, RiskModelDocument>();
   for (const [modelId, by] of usedModels(Object.values(documents))) {
     const stored = await reader.get('risk-model', modelId);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readModel(stored.body);
+    const document = readStored(stored, readModel);
     if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, by)]);
     models.set(modelId, document);
   }
@@ -249,7 +250,7 @@ export async function lookAheadOf(
   const [used] = usedModels([document]).keys();
   if (used === undefined || calendar === undefined) return [];
   const stored = await reader.get('risk-model', used);
-  const model = stored === undefined || 'unreadable' in stored ? undefined : readModel(stored.body);
+  const model = readStored(stored, readModel);
   const firstDay = market?.dates[0] ?? null;
   return lookAheadFindings(document, {
     calendar,

@@ -10,6 +10,7 @@ import {
 } from '#domain/documents/audit-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentReader, DocumentTransaction } from '../port.js';
+import { parseStored } from '../read-stored.js';
 
 /** Content of an entry, before it is appended. */
 export type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;
@@ -35,7 +36,7 @@ export function isAudited(kind: DocumentKind): kind is AuditedKind {
 export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
   const stored = await reader.get('audit-head', HEAD);
   if (stored === undefined) return NO_AUDIT;
-  const head = 'unreadable' in stored ? undefined : StoredAuditHead.safeParse(stored.body).data;
+  const head = parseStored(stored, StoredAuditHead);
   if (head === undefined) throw unreadable('its head');
   return head;
 }
@@ -76,7 +77,7 @@ export async function* auditBatches(
 
 async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
   const stored = await reader.get('audit', entryId(seq));
-  const entry = stored === undefined || 'unreadable' in stored ? undefined : AuditEntry.safeParse(stored.body).data;
+  const entry = parseStored(stored, AuditEntry);
   if (entry === undefined) throw unreadable(`its entry ${seq}`);
   return entry;
 }

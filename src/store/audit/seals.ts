@@ -5,6 +5,7 @@ import { signHash } from '../publication/signing.js';
 import { hashOf } from '../publication/statement-hash.js';
 import { latestTime } from '../timestamp.js';
 import { auditHead, entryId, putAuditHead } from './log.js';
+import { parseStored } from '../read-stored.js';
 
 /**
  * Signs the log up to its end, unless it is signed, with a time not before the last signature or the creation of the
@@ -37,7 +38,7 @@ async function lastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<Au
   const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : entryId(sealed);
   if (id === undefined) return null;
   const stored = await reader.get('audit-seal', id);
-  return stored === undefined || 'unreadable' in stored ? undefined : AuditSeal.safeParse(stored.body).data;
+  return parseStored(stored, AuditSeal);
 }
 
 /** Returns true if the last entry is signed, or there is none. */

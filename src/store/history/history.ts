@@ -13,6 +13,7 @@ import {
 import { numberedId, numberedRange, numberOf } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction, FoundDocument, UnreadableCause } from '../port.js';
 import { unpackContent, packContent } from './version-content.js';
+import { parseStored } from '../read-stored.js';
 
 /** A version with its content as text; null for a deletion. */
 export interface Version extends Omit<VersionDocument, 'content'> {
@@ -78,8 +79,7 @@ export async function versionWith(
 ): Promise<number | null> {
   const last = await lastVersionOf(reader, subject);
   const stored = last === 0 ? undefined : await reader.get('version', versionId(subject, last));
-  if (stored === undefined || 'unreadable' in stored) return null;
-  return VersionDocument.safeParse(stored.body).data?.etag === etag ? last : null;
+  return parseStored(stored, VersionDocument)?.etag === etag ? last : null;
 }
 
 /** Parses a version with its content, undefined if the content does not match its ETag. */
@@ -232,7 +232,7 @@ async function authorOf(
 
 async function recordOf(reader: Pick<DocumentReader, 'get'>, subject: Subject): Promise<HistoryDocument | undefined> {
   const stored = await reader.get('history', historyId(subject));
-  return stored === undefined || 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
+  return parseStored(stored, HistoryDocument);
 }
 
 /** Returns true if a history has versions; a purged document has none. */

@@ -1,5 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '../port.js';
+import { readStored } from '../read-stored.js';
 
 /** Bytes of the versions of each key, and their limit. */
 export interface KeyQuota {
@@ -63,7 +64,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
           },
           async delete(kind, id) {
             const stored = kind === 'version' ? await tx.get(kind, id) : undefined;
-            const written = stored === undefined || 'unreadable' in stored ? undefined : writtenBy(stored.body);
+            const written = readStored(stored, writtenBy);
             if (written !== undefined) change({ ...written, bytes: -written.bytes });
             return tx.delete(kind, id);
           },

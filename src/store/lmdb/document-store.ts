@@ -28,6 +28,7 @@ import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
 import { closedDocuments, probeDocuments } from './probe-documents.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument, sealDocument } from './sealed-document.js';
+import { readStored } from '../read-stored.js';
 
 export interface LmdbOptions extends DocumentEngineOptions {
   /** Folder of the LMDB environment; created if absent. */
@@ -131,7 +132,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
         const id = idOf(kind, key);
         const result: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
         if (result === undefined) continue; // deleted since its key was read
-        const document = 'unreadable' in result ? undefined : readBody(result.body, result.id);
+        const document = readStored(result, readBody);
         if (document !== undefined) documents.push(document);
         else causes['unreadable' in result ? result.unreadable : 'invalid']++;
       }

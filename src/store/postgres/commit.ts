@@ -3,6 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { OutcomeUnknown, stateOf, type Database } from './database.js';
 import type { CommitOrder } from './commit-order.js';
 import type { Draft } from './draft.js';
+import { createJobAdditions } from './job-additions.js';
 import { jobStatement } from './job-commit.js';
 
 export interface Written {
@@ -38,6 +39,7 @@ const TAKEN = '23505';
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
   const parameters = Array.from({ length: 18 }, (_, i) => `$${i + 1}`).join(', ');
   const statement = `SELECT ${schema}.commit_3(${parameters}) AS written`;
+  const additions = createJobAdditions(database, schema);
 
   async function commit(order: CommitOrder): Promise<Committed> {
     const { draft, events, jobs, time } = order;
@@ -62,6 +64,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     const { call, values } = statement;
     const parameters = values.map((_, i) => `$${i + 1}`).join(', ');
     try {
+      if (call === 'add_job_1') return (await additions.add(values)) !== null;
       const sql = `SELECT ${schema}.${call}(${parameters}) AS written`;
       const [row] = await database.query<CommitRow>(sql, values);
       return row!.written !== null; // exactly one row

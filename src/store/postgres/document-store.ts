@@ -20,6 +20,7 @@ import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, openRow, type Row } from './rows.js';
 import { runBody, type JobTransactionBody } from './transaction.js';
+import { readStored } from '../read-stored.js';
 
 export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
   /** Database with the schema of `divisor migrate`; it stays open when the store is closed. */
@@ -93,7 +94,7 @@ export function listingOf<T>(rows: readonly Row[], readBody: BodyReader<T>): Lis
   const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
   for (const row of rows) {
     const result = openRow(row);
-    const document = 'unreadable' in result ? undefined : readBody(result.body, result.id);
+    const document = readStored(result, readBody);
     if (document !== undefined) documents.push(document);
     else causes['unreadable' in result ? result.unreadable : 'invalid']++;
   }

@@ -4,9 +4,35 @@ import { sealOfDocument } from './seal-rows.js';
 import type { CommitOrder, JobRow } from './commit-order.js';
 import { ABSENT } from './draft.js';
 
-/** Parameters of every function that writes a job. */
-const WRITTEN = `commit_token uuid, commit_at timestamptz, of_job text, body_schema smallint,
-    new_body text, new_etag bytea, new_seal bytea, named text`;
+/** Parameters of every function that writes a job, with their types. */
+const WRITTEN_COLUMNS = [
+  ['commit_token', 'uuid'],
+  ['commit_at', 'timestamptz'],
+  ['of_job', 'text'],
+  ['body_schema', 'smallint'],
+  ['new_body', 'text'],
+  ['new_etag', 'bytea'],
+  ['new_seal', 'bytea'],
+  ['named', 'text'],
+] as const;
+
+/** Parameters of `add_job_1`, with their types. */
+export const ADDED_COLUMNS = [
+  ...WRITTEN_COLUMNS,
+  ['input_body', 'text'],
+  ['input_etag', 'bytea'],
+  ['input_seal', 'bytea'],
+  ['input_named', 'text'],
+  ['job_kind', 'text'],
+  ['job_lane', 'text'],
+  ['job_owner', 'text'],
+  ['job_sequence', 'bigint'],
+  ['job_bytes', 'bigint'],
+] as const;
+
+const declare = (columns: readonly (readonly [string, string])[]): string =>
+  columns.map((column) => column.join(' ')).join(', ');
+const WRITTEN = declare(WRITTEN_COLUMNS);
 
 /**
  * SQL functions for commits that write only one job with its row and its input, which are most: one statement locks,
@@ -14,10 +40,7 @@ const WRITTEN = `commit_token uuid, commit_at timestamptz, of_job text, body_sch
  * `commit_3` decides.
  */
 export const jobCommits = (schema: string, stripes: number): string => `
-  CREATE FUNCTION ${schema}.add_job_1(${WRITTEN},
-    input_body text, input_etag bytea, input_seal bytea, input_named text,
-    job_kind text, job_lane text, job_owner text, job_sequence bigint, job_bytes bigint
-  ) RETURNS bigint LANGUAGE plpgsql AS $$
+  CREATE FUNCTION ${schema}.add_job_1(${declare(ADDED_COLUMNS)}) RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE
     written bigint;
   BEGIN
@@ -95,7 +118,10 @@ const moveFunction = (schema: string, stripes: number, { name, terms, reservedUn
 
 /** Lock of the job, as the other functions take it; they write its input with it. */
 const lock = (schema: string, stripes: number): string =>
-  `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), hashtext('job/' || of_job) & ${stripes - 1})) IS NOT NULL`;
+  `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), ${jobNumber('of_job', stripes)})) IS NOT NULL`;
+
+/** SQL expression of the number of the lock of a job. */
+export const jobNumber = (id: string, stripes: number): string => `hashtext('job/' || ${id}) & ${stripes - 1}`;
 
 export interface JobStatement {
   readonly call: string;

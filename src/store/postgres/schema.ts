@@ -8,7 +8,7 @@ import { keptKinds, sealedDocuments } from './sealed-commit.js';
 export const PROTOCOL = 8;
 
 /** Number of locks that keys share by their hash: the maximum for a transaction of any size. */
-const STRIPES = 1024;
+export const STRIPES = 1024;
 
 /**
  * Statements that create the schema, step by step. A step is additive: programs that know the previous one keep

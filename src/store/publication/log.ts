@@ -9,6 +9,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { latestTime } from '../timestamp.js';
+import { parseStored } from '../read-stored.js';
 
 /**
  * Returns the end of the log of an index; undefined if nothing was published.
@@ -20,7 +21,7 @@ export async function logHead(
 ): Promise<PublicationHead | undefined> {
   const stored = await reader.get('publication-head', indexId);
   if (stored === undefined) return undefined;
-  const head = 'unreadable' in stored ? undefined : PublicationHead.safeParse(stored.body).data;
+  const head = parseStored(stored, PublicationHead);
   if (head === undefined) throw unreadable(indexId);
   return head;
 }
@@ -56,7 +57,7 @@ async function batchOf(
   batch: number,
 ): Promise<PublicationBatch | undefined> {
   const stored = await reader.get('publication', numberedId(indexId, batch));
-  return stored === undefined || 'unreadable' in stored ? undefined : PublicationBatch.safeParse(stored.body).data;
+  return parseStored(stored, PublicationBatch);
 }
 
 /**
@@ -68,8 +69,7 @@ export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>,
   let latest = now;
   for (const indexId of await reader.ids('publication-head')) {
     const stored = await reader.get('publication-head', indexId);
-    const head =
-      stored === undefined || 'unreadable' in stored ? undefined : PublicationHead.safeParse(stored.body).data;
+    const head = parseStored(stored, PublicationHead);
     const last = head === undefined ? undefined : await batchOf(reader, indexId, head.batches);
     latest = latestTime(latest, last?.entries.at(-1)?.at);
   }

@@ -1,23 +1,103 @@
 import { expect, test } from 'vitest';
 import { createSubmissions } from '#jobs/postgres/submissions.js';
-import { job } from '../queue-port-world.js';
+import type { JobStatus } from '#jobs/status.js';
+import { hasPostgresql, openTestSchema } from '../../postgresql/shared-postgresql.js';
+import { job, LEASE_MS } from '../queue-port-world.js';
+import { RETRIES_AT_ONCE } from '../retries-at-once.js';
+import { createTestClock } from '../test-clock.js';
+import { openNode } from './open-node.js';
+
+/** Submissions whose groups end when the test calls. */
+function openGroups() {
+  const groups: string[][] = [];
+  const ends: (() => void)[] = [];
+  const submissions = createSubmissions(async (jobs) => {
+    groups.push(jobs.map(({ jobId }) => jobId));
+    await new Promise<void>((resolve) => void ends.push(resolve));
+    return jobs.map(({ jobId }) =>
+      jobId.endsWith('bad')
+        ? { status: 'rejected', reason: new Error(jobId) }
+        : { status: 'fulfilled', value: { job_id: jobId } as JobStatus },
+    );
+  });
+  return {
+    groups,
+    submissions,
+    submit: (id: string) => submissions.submit(job(id)).catch((thrown: Error) => thrown.message),
+    /** Ends a group once it is being written. */
+    async end(group: number): Promise<void> {
+      while (ends.length <= group) await Promise.resolve();
+      ends[group]!();
+    },
+  };
+}
+
+test('jobs that arrive while others are written are one group; those of one id follow each other', async () => {
+  const { groups, submissions, submit, end } = openGroups();
+  const first = submit('a');
+  while (groups.length === 0) await Promise.resolve();
+  const others = ['b', 'bad', 'b', 'c'].map(submit);
+  for (const group of [0, 1, 2]) await end(group);
+  expect(await first).toEqual({ job_id: 'backtest:a' });
+  expect((await Promise.all(others))[1]).toBe('backtest:bad');
+  await submissions.idle();
+  expect(groups).toEqual([['backtest:a'], ['backtest:b', 'backtest:bad'], ['backtest:b', 'backtest:c']]);
+});
+
+test('a group that cannot be written rejects each of its jobs, and the next one is written', async () => {
+  let isAway = true;
+  const submissions = createSubmissions(async (jobs) => {
+    if (isAway) throw new Error('away');
+    return jobs.map(() => ({ status: 'fulfilled', value: {} as JobStatus }));
+  });
+  const both = await Promise.allSettled(['a', 'b'].map((id) => submissions.submit(job(id))));
+  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  isAway = false;
+  expect(await submissions.submit(job('a'))).toEqual({});
+});
 
 test('whoever cancels a job waits for its own submissions, and for no others', async () => {
-  const written: string[] = [];
-  const ends = new Map<string, () => void>();
-  const submissions = createSubmissions(async ({ jobId }) => {
-    await new Promise<void>((resolve) => void ends.set(jobId, resolve));
-    written.push(jobId);
-    throw new Error('refused');
-  });
-  const all = ['first', 'second'].map((id) => submissions.submit(job(id)).catch(() => undefined));
+  const { groups, submissions, submit, end } = openGroups();
+  const first = submit('first');
+  while (groups.length === 0) await Promise.resolve();
+  const second = submit('second');
   await submissions.of('backtest:absent');
-  const second = submissions.of('backtest:second').then(() => void written.push('told'));
-  while (!ends.has('backtest:first')) await Promise.resolve();
-  ends.get('backtest:first')!();
-  while (!ends.has('backtest:second')) await Promise.resolve();
-  expect(written).toEqual(['backtest:first']);
-  ends.get('backtest:second')!();
-  await Promise.all([...all, second, submissions.idle()]);
-  expect(written).toEqual(['backtest:first', 'backtest:second', 'told']);
+  const told: string[] = [];
+  const both = [
+    first.then(() => void told.push('first')),
+    submissions.of('backtest:second').then(() => void told.push('second')),
+  ];
+  await end(0);
+  await first;
+  expect(told).toEqual(['first']);
+  await end(1);
+  await Promise.all([...both, second, submissions.idle()]);
+  expect(told).toEqual(['first', 'second']);
+});
+
+test.skipIf(!hasPostgresql)('jobs of one moment are one commit, in their order and within the limits', async () => {
+  const world = await openTestSchema();
+  const limits = { queueMax: 31, ownerQueueMax: 100, endedMax: 10_000, jobBytesMax: 1000, leaseMs: LEASE_MS };
+  const { queue, statements, close } = await openNode(
+    world,
+    { ...limits, retryOf: RETRIES_AT_ONCE },
+    createTestClock(),
+  );
+  await queue.submit(job('first')); // The first asks for the memory of the nodes.
+  const before = statements.length;
+  const ids = Array.from({ length: 35 }, (_, i) => `j${i}`);
+  const outcomes = await Promise.allSettled(ids.map((id) => queue.submit(job(id))));
+  expect(statements.length - before).toBe(2);
+  const refused = outcomes.flatMap((outcome, i) => (outcome.status === 'rejected' ? [[i, outcome.reason.code]] : []));
+  expect(refused).toEqual([30, 31, 32, 33, 34].map((i) => [i, 'OVERLOADED']));
+  const [written] = await world.query(
+    `SELECT count(DISTINCT xmin::text)::int AS commits, count(*)::int AS documents FROM $schema.documents
+      WHERE kind IN ('job', 'job-input') AND id <> 'backtest:first'`,
+  );
+  expect(written).toEqual({ commits: 1, documents: 60 });
+  const line = await world.query('SELECT job_id FROM $schema.jobs ORDER BY turn');
+  const accepted = ids.slice(0, 30).map((id) => ({ job_id: `backtest:${id}` }));
+  expect(line).toEqual([{ job_id: 'backtest:first' }, ...accepted]);
+  await close();
+  await world.drop();
 });

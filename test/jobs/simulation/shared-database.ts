@@ -213,11 +213,13 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
   const count = (status: string): number => all().filter((row) => row.status === status).length;
   const isLive = ({ status }: SimulatedRow): boolean => status === 'pending' || status === 'running';
   return {
-    place: ({ jobId, owner }) =>
+    places: (jobs) =>
       call(() => {
         const queued = all().filter(({ status }) => status === 'pending');
-        const queuedOfOwner = queued.filter((row) => row.owner === owner).length;
-        return { ...next(), queued: queued.length, queuedOfOwner, seen: seen(jobId) };
+        return jobs.map(({ jobId, owner }) => {
+          const queuedOfOwner = queued.filter((row) => row.owner === owner).length;
+          return { ...next(), queued: queued.length, queuedOfOwner, seen: seen(jobId) };
+        });
       }),
     reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes, start }) =>
       call(() => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { marketOfCall } from '#market/serving/call-market.js';
@@ -44,16 +44,18 @@ async function world(keptBytesMax: number) {
       return { id, body, etag: '', updatedAt: '' };
     },
   } as unknown as DocumentStore; // Nothing else is asked for.
+  const reads: { gate?: Promise<void> } = {};
   const stores = createStoreMarkets({
     documents,
     markets,
-    load: async ({ store_id: id }: DatasetDocument) => {
+    load: async ({ store_id: id, content_hash: hash }: DatasetDocument) => {
       loads.push(id);
-      return marketOf(id, versions.get(id) ?? 1);
+      await reads.gate;
+      return marketOf(id, Number(hash!.split(' ')[1]));
     },
     keptBytesMax,
   });
-  return { stores, markets, loads, change: (id: string) => versions.set(id, (versions.get(id) ?? 1) + 1) };
+  return { stores, markets, loads, reads, change: (id: string) => versions.set(id, (versions.get(id) ?? 1) + 1) };
 }
 
 test('stores are loaded at their first use, once for those who ask at the same time; the active one never', async () => {
@@ -88,6 +90,27 @@ test('a released content that a call still holds is not read again, and another 
   change('east');
   expect((await stores.of('east')).identity.contentHash).toBe('east 2');
   expect(loads).toEqual(['east', 'west', 'east']);
+});
+
+test('a call after a change of a store does not get the content that an earlier call is still reading', async () => {
+  const { stores, loads, reads, change } = await world(10 * STORE_BYTES);
+  let open = (): void => {};
+  reads.gate = new Promise((resolve) => (open = resolve));
+  const earlier = stores.of('east');
+  await vi.waitFor(() => expect(loads).toEqual(['east']));
+  change('east');
+  const later = stores.of('east');
+  open();
+  expect((await later).identity.contentHash).toBe('east 2');
+  await earlier;
+  expect((await stores.of('east')).identity.contentHash).toBe('east 2');
+});
+
+test('a store that was removed leaves the memory', async () => {
+  const { stores } = await world(10 * STORE_BYTES);
+  await stores.of('east');
+  stores.onRemoved({ store_id: 'east' });
+  expect(stores.kept()).toEqual([]);
 });
 
 test('a call reads its market to its end, whatever the store has meanwhile, and not after it', async () => {

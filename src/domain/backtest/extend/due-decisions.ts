@@ -70,7 +70,7 @@ interface HeldBefore extends Pick<ResumedIndex, 'before'> {
   readonly sessions: Int32Array;
 }
 
-/** Returns the look-back of a rebalance that reads the holdings of its index: to the composition in force. */
+/** Returns the look-back of a rebalance that reads the holdings of its index. It begins at the composition in force. */
 function heldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
   const current = before.at(-1);
   const isPlain = rebalance.phase === undefined && reviewOf(document, rebalance.review).scope === 'membership';
@@ -102,7 +102,9 @@ interface ComposingWork<T> {
   readonly work: (composer: Composer) => T;
 }
 
-/** Runs work on the part of the market within its look-back; on the whole market if it needs more than it declares. */
+/**
+ * Runs `work` on the part of the market within its look-back, or on the whole market if it reads more than it declares.
+ */
 export function composingOn<T>(
   input: ResumeRunInput,
   { marked, resumed, day }: DueInput,
@@ -142,7 +144,7 @@ export function composingOn<T>(
   return on(input.wholeMarket());
 }
 
-/** Returns the market from the start of the look-back on; null if that is the whole market. */
+/** Returns the market from the start of the look-back; null if that is the whole market. */
 function marketOver(
   { calendars, checkpoint, marketSince }: ResumeRunInput,
   { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] },

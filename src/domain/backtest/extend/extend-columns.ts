@@ -11,7 +11,7 @@ export interface ExtendColumnsInput {
   /** Names of the earlier files of the run and, last, of the open file, next to which the new file is written. */
   readonly fileNames: readonly string[];
   /**
-   * Number of dates of a file from which further ones are written to another file. Default: a size that suits reading
+   * Maximum number of dates in one file; further dates are written to another file. Default: a size that suits reading
    * and writing.
    */
   readonly datesMax?: number;
@@ -25,8 +25,8 @@ export interface WrittenColumns {
 }
 
 /**
- * Number of dates in a file of columns from which further ones are written to a file that continues it: 1 MB for 500
- * securities.
+ * Maximum number of dates in one file of columns; further dates are written to a file that continues it. 32 dates are 1
+ * MB for 500 securities.
  */
 const DATES_MAX = 32;
 /** Returns true if a file of columns stays unchanged when dates are added. @param dates number of dates in this file */
@@ -37,8 +37,8 @@ export const ownDates = (stored: RunColumns): number => stored.header.dates - st
 const FILES_MAX = 128;
 
 /**
- * Extends the columns of a run: new elements of each block after its stored ones; small blocks and blocks in another
- * order are rewritten. If securities have joined, or the stored file is full, its blocks stay in place.
+ * Extends the columns of a run: appends the new elements to each block. Small blocks, and blocks in another order, are
+ * rewritten. If securities have joined, or the stored file is full, its blocks stay in place.
  * @throws CannotResume if there would be too many files
  */
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): WrittenColumns {
@@ -100,7 +100,7 @@ function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile):
   return addition.appended.length === 0 ? null : beginning({ name, type, parts: addition.appended }, file);
 }
 
-/** Returns a block: its stored elements, then the new ones. */
+/** Returns a block with its stored elements followed by the new ones. */
 function afterStored(
   { name, type, parts }: ExtendedBlock,
   { stored, stays, earlier, width }: ExtendedFile,

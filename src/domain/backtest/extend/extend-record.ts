@@ -29,7 +29,7 @@ export interface ExtendRecordInput {
 }
 
 /**
- * @throws CannotResume if portfolio and index begin or cease to hold the same
+ * @throws CannotResume if portfolio and index begin or cease to have equal holdings
  * @cost O(H) for each new session, and the description
  */
 export function extendRecord({ stored, description, rebalances, market, added }: ExtendRecordInput): ExtendedRecord {

@@ -35,7 +35,7 @@ export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
   /** Names of the earlier files of the run and, last, of the open file, next to which the new file is written. */
   readonly fileNames: readonly string[];
   /**
-   * Number of dates of a file from which further ones are written to another file. Default: a size that suits reading
+   * Maximum number of dates in one file; further dates are written to another file. Default: a size that suits reading
    * and writing.
    */
   readonly datesMax?: number;
@@ -63,8 +63,7 @@ export interface ExtendedRun {
  * Extends a stored run. The result equals a full run bit for bit, except for the layout of the columns.
  * @throws CannotResume
  * @throws Refusal as the whole run would
- * @cost O(N + T) and the new sessions; earlier weights and prices are not read, except the prices of securities that
- *   join
+ * @cost O(N + T) and the new sessions; reads no earlier weights, and earlier prices only of securities that join
  */
 export function extendRun(input: ExtendInput): ExtendedRun {
   const { plan, stored, checkpoint, report } = input;
@@ -187,7 +186,7 @@ function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
   return Int32Array.from([...before, ...added]);
 }
 
-/** Returns the columns of the securities of the stored run, and of other held or targeted ones. */
+/** Returns the columns of all securities of the stored run and of further securities that are held or targeted. */
 function namesHeld(
   { header }: RunColumns,
   { index, portfolio, rebalances }: Continuation,
@@ -204,15 +203,12 @@ function namesHeld(
 
 const KNOWN = 2;
 
-/**
- * @throws CannotResume if the whole run would show the weights of its index next to its own and the stored one does
- *   not, or vice versa
- */
+/** @throws CannotResume if only one of the stored run and the extended run shows the weights of its index separately */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
   if (portfolio.weights.buffer === book.weights.buffer) return;
   const areColumns = isEqual(portfolio.columns, book.columns);
   const isSame = areColumns && isEqual(portfolio.weights, book.weights);
-  // Columns that differ may become equal, and equal ones may begin to differ.
+  // Portfolio and index weights may become equal or begin to differ on the new sessions.
   if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('holdings_diverged');
 }
 

@@ -14,13 +14,16 @@ import { requestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';
 
-/** Market from the last sessions of the indices of a run on, and their decisions there. */
+/** Market from the last sessions of the indices of a run, and the decisions made on it. */
 export interface MarketView {
   readonly range: RequestedRange;
   contextOf(indexId: string): IndexContext;
   spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
-  /** Runs work with a composer on the market within the look-back, or on the whole market if that is too short. */
+  /**
+   * Runs `work` with a composer on the market within the look-back, or on the whole market if the look-back is too
+   * short.
+   */
   composing<T>(looks: readonly Look[], work: (composer: Composer) => T): T;
   /** Every index that the run reaches, with its decisions. */
   readonly reached: readonly KnownIndex[];
@@ -115,8 +118,8 @@ function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): Reado
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
 /**
- * @throws CannotResume if a rebalance is priced from a session that has been simulated: nothing traded on its due
- *   session
+ * @throws CannotResume if a rebalance is priced from a session that has been simulated, because nothing traded on its
+ *   due session
  */
 function dueOf(
   document: IndexDocument,

@@ -5,8 +5,8 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
 /**
- * Allows the extension of an index that rebalances on breaches only while there is no breach: the decision of another
- * rebalance needs the whole market. Checks every version of the definition.
+ * Allows the extension of an index that rebalances on breaches only while no breach occurs, because the decision after
+ * a breach needs the whole market. Checks every version of the definition.
  * @throws CannotResume
  */
 export function assertNoBreach(
@@ -23,7 +23,9 @@ export function assertNoBreach(
   }
 }
 
-/** Returns true if a breach begins on the new sessions: by drift, or by a rebalance to weights beyond a bound. */
+/**
+ * Returns true if a breach begins on the new sessions, either by drift or by a rebalance whose weights exceed a bound.
+ */
 function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName): boolean {
   const { sm, from, length, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);

@@ -3,8 +3,8 @@ import type { EarlierOrders } from '../../books/overlay-orders.js';
 import { storedAfter, storedBook, type StoredBook } from '../../books/resumed-book.js';
 
 /**
- * Stored form of an overlay. Its path is a cheap function of its underlying indices over all sessions: their books are
- * resumed, and the path is computed again.
+ * Stored form of an overlay. The books of its underlying indices are resumed. Its own path is computed again over all
+ * sessions, which takes little time.
  */
 export interface StoredOverlay {
   /** First session. */
@@ -80,13 +80,13 @@ export function storedPortfolio(book: Book, by: number): StoredFollow {
   return { ...end, ...(end.exposure === undefined ? {} : storedOrders(book, by)) };
 }
 
-/** Returns orders of an overlay by column, moved by a number of sessions. */
+/** Returns the orders of an overlay by column, with their sessions shifted by `by`. */
 function storedOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverlay, 'orders'> {
   if (unfilled.length === 0) return {};
   return { orders: unfilled.map((order) => ({ ...movedOrder(order, by), slot: columns[order.slot]! })) };
 }
 
-/** Returns stored orders, relative to the last session on which the overlay was held. */
+/** Returns stored orders with sessions relative to the last session on which the overlay was held. */
 export function ordersBefore(
   { orders = [], first }: Pick<StoredOverlay, 'orders' | 'first'>,
   from: number,
@@ -94,7 +94,10 @@ export function ordersBefore(
   return { orders: orders.map((order) => movedOrder(order, first - from)), heldFor: from - first };
 }
 
-/** Joins weights by currency over the stored sessions and over the later ones, whose first is stored. */
+/**
+ * Joins weights by currency of the stored sessions and of the later ones. The first later session is also the last
+ * stored one.
+ */
 export function sharesAfter(
   { shares = {} }: Pick<StoredOverlay, 'shares'>,
   added: BookOverlay['shares'],
@@ -104,7 +107,7 @@ export function sharesAfter(
   );
 }
 
-/** Joins growth over the sessions of a stored layer and over the later ones. */
+/** Joins the growth of a layer over the stored and the later sessions. */
 export function grossAfter({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
   const whole = new Float64Array(gross.length + book.gross.length - 1);
   whole.set(gross);

@@ -37,7 +37,7 @@ export function remainsOf(
 }
 
 /**
- * Appends findings of decisions on underlying indices, index by index: those of the run, then those of the new
+ * Appends findings of decisions on underlying indices, by index: first the findings of the run, then those of the new
  * sessions.
  */
 function decisionsAfter(

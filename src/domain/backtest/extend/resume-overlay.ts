@@ -75,7 +75,7 @@ export function resumeIndexOrOverlay(
 }
 
 /**
- * Returns the new sessions of an underlying index, up to the last session that the overlay has reached.
+ * Returns the new sessions of an underlying index up to the last session of the overlay.
  * @throws CannotResume if the market is known from a later session than the last simulated one
  */
 function spanBeneath(
@@ -90,7 +90,7 @@ function spanBeneath(
 interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'findings'> {
   readonly beneath: readonly IndexContinuation[];
   readonly isBrief: boolean;
-  /** True if it is held in another return variant. */
+  /** True if the index is held in another return variant. */
   readonly isOther: boolean;
   /** Weights by currency over all sessions, if the variant of the index has them. */
   readonly ownShares: BookOverlay['shares'] | undefined;
@@ -109,7 +109,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const { currency } = beneath[0]!.document;
   const type = overlayTypeOf(document.overlay);
   const weighed = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
-  // Every return variant is hedged by the weights of the variant of the index, which are unknown here.
+  // Every return variant is hedged by the weights of the index's own variant, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? sharesAfter(stored, sharesIn(weighed));
   const whole = overlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });

@@ -11,11 +11,11 @@ import { resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js'
 import type { StoredBook } from '../../books/resumed-book.js';
 
 /**
- * Simulates the sessions after a stored run. The same market up to the checkpoint gives the same bits as running the
- * whole.
+ * Simulates the sessions after a stored run. If the market is unchanged up to the checkpoint, the result has the bits
+ * of a full run.
  * @throws CannotResume
- * @throws Refusal as the whole run would
- * @cost O(N) and a pass over the new sessions; with a rebalance on them also its decision and a pass over its look-back
+ * @throws Refusal as a full run would
+ * @cost O(N) and a pass over the new sessions; a rebalance among them adds its decision and a pass over its look-back
  */
 export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;

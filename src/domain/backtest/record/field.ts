@@ -11,7 +11,7 @@ export interface Packing {
    *   record.
    */
   place(numbers: Numbers, isPositions: boolean): Reference;
-  /** Returns true if a frame is that of the portfolio, whose weights are a block of the run file. */
+  /** Returns true if the frame belongs to the portfolio, whose weights are a block of the run file. */
   isOfPortfolio(frame: WeightsFrame): boolean;
 }
 
@@ -46,7 +46,7 @@ export interface Compared {
 
 /**
  * Field of the record, with all its operations. `T` is its value, `W` its source in a whole run, and `A` its source in
- * the sessions after a stored run. The packed form is JSON that refers to arrays by place.
+ * the sessions after a stored run. The packed form is JSON that refers to arrays by their place in the file.
  */
 export interface Field<T, W, A> {
   /** Structure as text: records of different shapes have different texts. */
@@ -55,7 +55,7 @@ export interface Field<T, W, A> {
   pack(value: T, into: Packing): unknown;
   /** @throws Refusal DOCUMENT_UNREADABLE if it is missing */
   read(packed: unknown, from: Reading): T;
-  /** Returns the result of `pack` for the whole run, computed from stored and added parts. @throws CannotResume */
+  /** Returns the same value as `pack` for the whole run, computed from stored and added parts. @throws CannotResume */
   extend(packed: unknown, added: A, into: Extending): unknown;
   /** Returns the path of the first member in which two values differ, from this field on; null if they are equal. */
   differs(stored: T, replayed: T, names: Compared): string | null;
@@ -66,13 +66,13 @@ export type Fields<T, W, A> = { readonly [M in keyof T]: Field<T[M], W, A> };
 
 interface ArrayField<N extends Numbers, W, A> {
   readonly whole: (run: W) => N;
-  /** Elements of the added sessions; absent for an array that never grows. */
+  /** Elements of the added sessions; absent for an array that is never extended. */
   readonly added?: (added: A) => N;
-  /** Number of stored elements to keep, the last ones. Default: all. */
+  /** Number of stored elements to keep, counted from the end. Default: all. */
   readonly stay?: (added: A) => number;
 }
 
-/** Fields of one record: `W` and `A` as for `Field`. */
+/** Fields of one record. `W` and `A` have the meaning that they have in `Field`. */
 export function fieldsOf<W, A>() {
   const array =
     <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) =>
@@ -150,7 +150,7 @@ export function fieldsOf<W, A>() {
     /** Field that earlier versions of the record lack: null in those, and excluded from comparison with a replay. */
     later: <T>(field: Field<T, W, A>): Field<T | null, W, A> => ({
       ...field,
-      // Runs of this version always have it: null occurs only in older ones.
+      // Runs of this version always have the value: only older runs have null.
       pack: (value, into) => field.pack(value as T, into),
       read: (packed, from) => (packed === undefined ? null : field.read(packed, from)),
       differs: (a, b, names) => (a === null ? null : field.differs(a, b as T, names)),
@@ -190,7 +190,7 @@ export interface Group<T, W, A> extends Field<T, W, A> {
 
 export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T, W, A> {
   const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys returns plain strings.
-  // Every member has a field, so a value built from all of them is a T.
+  // Every member of T has a field, so the assembled value is a T.
   const each = <V>(make: (member: keyof T & string) => V) =>
     Object.fromEntries(members.map((member) => [member, make(member)]));
   return {

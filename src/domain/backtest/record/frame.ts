@@ -49,7 +49,7 @@ const arrays = group<WeightsFrame, WeightsFrame, never>({
   weights: f64({ whole: ({ weights }) => weights }),
 });
 
-/** Weights frame: separate arrays, or rows of the portfolio if both held the same. */
+/** Frame of weights: separate arrays, or a reference to rows of the portfolio if both books held the same weights. */
 export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   ...arrays,
   whole: (frame) => frame,
@@ -105,7 +105,7 @@ interface ExtendArrays {
 
 /**
  * Returns the most recent weights of a book, including those of the added sessions.
- * @throws CannotResume if the whole run would have it refer to the portfolio
+ * @throws CannotResume if a full run would refer to the weights of the portfolio instead
  */
 function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Extending): Places {
   const { book, before } = added;
@@ -130,7 +130,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   return { days, columns: shown.columns, weights };
 }
 
-/** Returns stored weights of a book by its current securities; new ones had no weight. */
+/** Returns stored weights of a book in the order of its current securities; securities that joined have weight 0. */
 function withNames(
   { columns: known, weights }: Places,
   columns: Int32Array,

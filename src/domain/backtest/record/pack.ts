@@ -4,7 +4,10 @@ import type { Packing } from './field.js';
 import { POOLS, type Reference } from './places.js';
 import { PLAIN, REBALANCES, REST, type RunRecord, type Snapshot } from './schema.js';
 
-/** Changes whenever the same columns and fields (`RECORD_SHAPE`) produce another text of the record. */
+/**
+ * Version of the packed form. Raise it if the same columns and fields (`RECORD_SHAPE`) produce another text of the
+ * record.
+ */
 export const RECORD_FORMAT = 3;
 
 /**

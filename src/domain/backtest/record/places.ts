@@ -71,9 +71,9 @@ export interface Pools {
   readonly added: AddedNumbers;
   /** Appends numbers to the pool of their type. */
   add(numbers: Numbers): Reference;
-  /** Returns the place of an array after appending to it. An array with a separate block grows there. */
+  /** Appends to an array and returns its new place. An array in a separate block is extended in that block. */
   grow(place: Place, more: Numbers): Place;
-  /** Grows an array and keeps at most `stay` of its earlier elements. */
+  /** Appends to an array and keeps at most `stay` of its earlier elements. */
   slide(place: Place, stay: number, more: Numbers): Place;
   /** Returns the array at a place: stored, added, or both. */
   read(place: Place): Numbers;

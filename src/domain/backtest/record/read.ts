@@ -39,7 +39,7 @@ export function recordsDiffer(stored: RunRecord, replayed: RunRecord): string | 
   return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);
 }
 
-/** Returns the last rows of the weights, and adds to the identifiers the securities that occur only there. */
+/** Returns the last rows of the weights, and adds securities that occur only there to the identifiers. */
 function portfolioFrame(stored: StoredNumbers, rows: number, identifiers: string[]): WeightsFrame {
   const { dates, names } = stored;
   const places = new Map(identifiers.map((identifier, place) => [identifier, place]));

@@ -99,9 +99,9 @@ export function positionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0
   return { total, units, price, value, weight, at, columns: columnsAt(portfolio, slot) };
 }
 
-/** Most recent trades, by date then security. `at` as in positions. */
+/** @param first position of the portfolio's first session among the days of the whole portfolio */
 export interface TransactionRows {
-  /** Number of rows of the whole table. */
+  /** Most recent trades, by date then security. `at` is a position as in `PositionRows`. */
   readonly total: number;
   readonly at: Int32Array;
   readonly columns: Int32Array;

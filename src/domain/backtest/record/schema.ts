@@ -109,7 +109,7 @@ export const BOOK = group({
   /** [B] */
   days: book.i32({ whole: ({ days }) => days, added: ({ days }) => days }),
   coverage: book.anew({ whole: ({ coverage }) => coverage, after: ({ coverage }) => coverage }),
-  /** Null for a plain series, like the fields below. */
+  /** Null for a plain series. The same applies to the fields below. */
   frame: book.optional({ whole: ({ frame }) => frame, added: ({ frame }) => frame, field: FRAME }),
   levels: book.f64({ whole: ({ levels }) => levels, added: ({ levels }) => levels }),
   divisor: book.optional({
@@ -238,7 +238,7 @@ export const PLAIN = group({
 /** Fields with arrays. */
 export const REST = group({
   benchmark: record.optional({ whole: wholeBenchmark, added: addedBenchmark, field: BOOK }),
-  /** The index; for a derived index its parent. */
+  /** Index that the portfolio tracks; for a derived index, its parent. */
   target: record.of({
     whole: (source) => wholeIndex(source, source.run.parent ?? source.run.index),
     added(added) {
@@ -305,7 +305,7 @@ function shownAll(
   return compositions.map((one) => shownWith(one, terms));
 }
 
-/** Rebalances of the run, beginning with the one in force at its start, as far as they fit into a result. */
+/** Rebalances of the run, from the one in force at its start, limited to `REBALANCE_CELLS_MAX` weights. */
 export const REBALANCES: Field<readonly Snapshot[], Pick<WholeRecord, 'run'>, AddedRecord> = {
   ...rebalances,
   whole: (source) => latestThatFit(rebalances.whole(source), ({ columns }) => columns.length),
@@ -324,7 +324,7 @@ function latestThatFit<T>(list: readonly T[], cellsOf: (one: T) => number): read
   return list.slice(from);
 }
 
-/** Fields of a record: a record with other fields is another text of the same run. */
+/** Shape of all fields of a record. A record with another shape is another text of the same run. */
 export const RECORD_SHAPE = PLAIN.shape + REST.shape;
 
 /** Returns the record of a whole run. @cost one pass over trades and served rows */

@@ -33,7 +33,7 @@ export function never(): null {
   return null;
 }
 
-/** Index, or plain series of levels, over a whole run. */
+/** Book of an index, or plain series of levels, over a whole run. */
 export interface WholeBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
@@ -187,7 +187,7 @@ export function withoutFirst(whole: Book): Book {
 }
 
 /**
- * Returns the session of the calendar before the first of the run; the calendar day before if the calendar begins
+ * Returns the calendar's session before the first session of the run; the previous calendar day if the calendar begins
  * there.
  */
 export function dayBefore({ sm, from }: Book): number {

@@ -27,21 +27,21 @@ export type Axis =
 /** Ways to compare a block of two files. */
 export type Comparison =
   /**
-   * By the dates of its first axis, then by security: of blocks that differ on one date, the one of the lowest rank
+   * By date of the first axis, then by security. If several blocks differ on one date, the block with the lowest rank
    * (the cause) is reported.
    */
   | { readonly by: 'date'; readonly rank: number }
-  /** As dates: the first that is not in both. */
+  /** By date: the first date that only one of the blocks contains. */
   | { readonly by: 'days' }
-  /** As dates, after everything that has a date of the run. */
+  /** By date, reported after all differences on a date of the run. */
   | { readonly by: 'other days' }
-  /** By element, after everything that has a date, lowest rank first. */
+  /** By element, reported after all differences with a date, lowest rank first. */
   | { readonly by: 'element'; readonly rank: number }
   /** As a whole, without values. */
   | { readonly by: 'content' }
-  /** As a part of the record, field by field. */
+  /** Field by field, as a part of the record. */
   | { readonly by: 'record' }
-  /** Not compared: it only contains positions of elements, which another block compares. */
+  /** Not compared: contains only positions of elements, which are compared in another block. */
   | { readonly by: 'layout' };
 
 /** Form of a block in files of version 0.1.0. */
@@ -67,7 +67,7 @@ export interface Filling<N extends Numbers> {
 
 /** Elements of a block that an extension writes. */
 export type Addition<N extends Numbers> =
-  /** Elements after those stored. */
+  /** Elements to append to the stored ones. */
   | { readonly appended: readonly N[] }
   /** All elements, replacing the stored ones. */
   | { readonly replaced: N };
@@ -83,9 +83,7 @@ export interface Block<K extends NumberType> {
    * Block with the elements of securities that joined after a file was written; if absent, they are zero in that file.
    */
   readonly joined?: 'joinedPrice';
-  /**
-   * True if an extension may write it although the stored run lacks it; otherwise the extended run lacks it as well.
-   */
+  /** True if an extension may add the block to a run stored without it. Otherwise the extended run lacks it as well. */
   readonly canBeAddedLater?: boolean;
   /** Returns null if a run has no such block. */
   readonly whole: (source: WholeRun) => Filling<NumbersOf<K>> | null;

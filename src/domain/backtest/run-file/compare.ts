@@ -12,9 +12,9 @@ import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 export interface RunDifference {
   /** Block of the run file, member of its header, or field of the record. */
   readonly part: string;
-  /** Date to which it belongs, YYYY-MM-DD; null if none. */
+  /** Date of the difference, YYYY-MM-DD; null if it has none. */
   readonly date: string | null;
-  /** Security to which it belongs; null for data of the whole run. */
+  /** Security of the difference; null if it concerns the whole run. */
   readonly name: string | null;
   readonly stored: number | string | null;
   readonly replayed: number | string | null;
@@ -66,7 +66,7 @@ function rankOf({ compare }: AnyBlock): number {
   return 'rank' in compare ? compare.rank : 0;
 }
 
-/** Finds the first difference in the blocks that are compared in one way and that both runs have. */
+/** Finds the first difference among the blocks that both runs have and that are compared in the specified way. */
 function inBlocks(
   { stored, replayed }: Pair,
   by: Comparison['by'],
@@ -95,7 +95,7 @@ interface Dated {
   readonly difference: RunDifference;
 }
 
-/** Finds the first difference in a block by date. */
+/** Finds the first difference in a block that is compared by date. */
 function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
   const { axes } = blockOf(name);
   const days = sharedDays(axes[0]!, { stored, replayed });
@@ -177,7 +177,7 @@ function headersDiffer(stored: RunHeader, replayed: RunHeader): RunDifference | 
 /** Maximum number of characters of a member that are shown. */
 const TEXT_MAX = 200;
 
-/** Finds the first block that only one of two runs has, apart from those that earlier versions did not write. */
+/** Finds the first block that only one of the runs has, ignoring blocks that earlier versions did not write. */
 function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
   const name = BLOCK_NAMES.find((block) => {
     const { compare, upgrade } = blockOf(block);
@@ -198,7 +198,7 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
   return null;
 }
 
-/** Returns a block in the form of a current whole run. */
+/** Returns the values of a block as a full run of this version would write them. */
 function upgradedValues(columns: RunColumns, name: BlockName): Numbers {
   const { upgrade } = blockOf(name);
   return typeof upgrade === 'function' ? upgrade(columns) : valuesOf(columns, name);

@@ -25,11 +25,12 @@ export interface BlockInPlace {
 
 export type Sizes = ReadonlyMap<BlockName, { readonly type: NumberType; readonly length: number }>;
 
-/** Blocks whose first segments are in other files. */
+/** Earlier files of the run, which contain the first segments of its blocks. */
 export interface EarlierFiles {
   readonly files: readonly string[];
   /**
-   * Their contents, with the number of elements of each block including those; sizes are of the additional elements.
+   * Blocks of the earlier files: contents, and number of elements including the new ones. Sizes are those of the new
+   * elements.
    */
   readonly blocks: ReadonlyMap<BlockName, Required<Pick<PlacedBlock, 'begins' | 'length'>>>;
 }
@@ -45,7 +46,8 @@ interface Layout {
 }
 
 /**
- * Lays out a file for blocks of known sizes: around a placed block if there is enough space, otherwise in new memory.
+ * Lays out a file for blocks of known sizes. Uses the memory around a placed block if there is enough space, otherwise
+ * new memory.
  */
 export function createColumns(
   header: ColumnsHeader,

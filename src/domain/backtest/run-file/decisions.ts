@@ -11,7 +11,8 @@ export interface RecordedDecisions {
   /** Securities to which the columns of snapshots and trades refer. */
   readonly identifiers: readonly string[];
   /**
-   * Returns the day of the data behind a composition, by the day it took effect; the same day if no other is reported.
+   * Returns the day whose data decided the composition that took effect on `effective`; that day itself if no other is
+   * recorded.
    */
   decidedOn(effective: Day): Day | undefined;
   snapshot(effective: Day): Snapshot | undefined;

@@ -16,13 +16,13 @@ export const EFFECT_WIDTH = 6;
 export interface RowLayout {
   readonly width: number;
   has(table: EffectTable, e: number): boolean;
-  /** @param at position of the row, whose security and date are already written */
+  /** @param at position of the row; its security and date are already written */
   write(rows: Float64Array, at: number, table: EffectTable, e: number): void;
 }
 
 const EFFECTS: RowLayout = {
   width: EFFECT_WIDTH,
-  // Payments of the whole index and adjustments of a close are in `distributions`.
+  // Dividends that the whole index reinvests and adjustments of closes are in `distributions`.
   has: ({ ratio, cash, rights, special, ordinary }, e) =>
     (special[e] === 0 && ordinary[e] === 0) || ratio[e] !== 1 || cash[e] !== 0 || rights[e] !== 0,
   write(rows, at, { ratio, cash, rights, subscription }, e) {
@@ -44,7 +44,7 @@ interface KeptRows extends Sessions {
 
 const keptRows = new WeakMap<EffectTable, KeptRows>();
 
-/** Returns rows of a whole run by security, then date; those of the previous run if they are equal. */
+/** Returns the rows of a full run by security, then date. Reuses the rows of the previous run if they are equal. */
 export function wholeEffects(
   { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
   names: Int32Array,
@@ -116,7 +116,7 @@ export function sessionsBefore({
 }
 
 /**
- * Returns rows after the stored ones: those of securities that joined on earlier sessions, by security, then all on the
+ * Returns the rows to append: first rows of joined securities on earlier sessions, by security; then all rows of the
  * new sessions, by date.
  */
 export function addedEffects(source: AddedSessions, layout: RowLayout = EFFECTS): readonly Float64Array[] {

@@ -15,8 +15,8 @@ import type { BlockName } from './schema.js';
 import { type StoredTreatment, type StoredAmendment, storedTreatment, storedAmendments } from './settings.js';
 
 /**
- * Formats of the header: a whole file is as in version 0.1.0; a file that continues another referred at first to that
- * file only, and now refers to all earlier ones.
+ * Formats of the header. The first is a whole file, unchanged since version 0.1.0. A file of the second referred to one
+ * earlier file only; a file of the third refers to all earlier files.
  */
 export const WHOLE_VERSION = 1;
 export const ONE_BASE_VERSION = 2;
@@ -66,7 +66,7 @@ export interface RunHeader {
   /** Earnings of an overlay beyond its securities; absent for other runs. */
   readonly parts: readonly StoredPart[] | undefined;
   readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
-  /** Names of the files in the same folder with the first segments of its blocks, earliest first. */
+  /** Names of the files in the same folder that contain the first segments of its blocks, earliest first. */
   readonly begun?: readonly string[];
   /** Securities that joined the run when it was extended, in order. */
   readonly joined?: readonly JoinedName[];
@@ -78,7 +78,8 @@ export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 export interface JoinedName {
   readonly name: string;
   /**
-   * Position of the first file whose panels have a column for it: among the earlier files, after them for this file.
+   * Position of the first file whose panels have a column for the security. This file is numbered after the earlier
+   * ones.
    */
   readonly file: number;
   /** Number of earlier dates of the run, and so of its prices in `joinedPrice`. */
@@ -99,7 +100,7 @@ export interface StoredRebalance {
   readonly tracking_error?: number;
   /** Trigger, if not the schedule. */
   readonly cause?: EventCause;
-  /** Day whose closes converted its weights into index shares, if before the effective date. */
+  /** Day whose closes converted its weights into index shares, if that is before the effective date. */
   readonly reference?: string;
 }
 

@@ -12,7 +12,7 @@ export function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
   return slots;
 }
 
-/** Rearranges a row for other securities: zero for those without a slot. */
+/** Rearranges a row for another set of securities; securities without a slot get 0. */
 export function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
   for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
 }

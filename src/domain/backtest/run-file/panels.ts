@@ -38,7 +38,7 @@ export function weightRows(
   };
 }
 
-/** Returns weights of the sessions after the stored ones. */
+/** Returns the weights of the sessions after the stored ones. */
 export function addedWeights(book: Book, names: Int32Array): Float64Array {
   return fillWith(weightRows(book, names, { from: 1, count: book.length - 1 }));
 }
@@ -94,7 +94,7 @@ export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32A
         const date = at[i]!;
         if (isFree[i] === 1 || date === 0) continue;
         while (events[e]!.at < date) e++;
-        // A security that replaces one that left and has an earlier order filled pays costs twice.
+        // A security pays costs twice if it replaces a security that left and an earlier order for it is filled.
         into[e * names.length + placeOf[slot[i]!]!]! += (rate * Math.abs(notional[i]!)) / value[date - 1]!;
       }
     },

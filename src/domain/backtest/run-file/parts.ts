@@ -19,7 +19,7 @@ export function readyOrNone<N extends Numbers>(values: N | null): Filling<N> | n
   return values && ready(values);
 }
 
-/** Returns elements of the added sessions, to follow the stored ones. */
+/** Appends the elements of the added sessions to the stored ones. */
 export function append<N extends Numbers>(...added: N[]): Addition<N> {
   return { appended: added };
 }
@@ -65,8 +65,8 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
 }
 
 /**
- * Returns the book of a variant, as the whole run has it: variants without a simulation are the book of the index or an
- * untaxed twin.
+ * Returns the book of a return variant as in a full run. A variant without a simulation shares the book of the index or
+ * of its untaxed twin.
  */
 function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Book {
   const {

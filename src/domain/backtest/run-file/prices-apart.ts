@@ -3,18 +3,18 @@ import type { MadeBytes } from '#base/memory/made-bytes.js';
 /** Name of the file with the prices in the header of a whole run. */
 export const PRICES = 'prices';
 
-/** Minimum number of bytes of prices in a separate file: smaller ones cost less than a file. */
+/** Minimum size of prices in a separate file. For fewer bytes, the file costs more than it saves. */
 export const APART_BYTES_MIN = 1 << 20;
 
-/** Prices of a run for a separate file, which runs with the same securities and days share. */
+/** Prices of a run in a separate file, shared by runs with the same securities and days. */
 export interface PricesApart extends MadeBytes {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
 }
 
 /**
- * Returns the name of the file with the prices of a whole run, from the name of its columns. The columns do not contain
- * it, so equal runs have equal bytes.
+ * Returns the name of the file with the prices of a run, derived from the name of its columns. The columns do not
+ * contain the name, so equal runs have equal bytes.
  */
 export function pricesFileOf(columns: string): string {
   const [digits = ''] = /^[0-9a-f]*/.exec(columns)!;

@@ -36,7 +36,7 @@ export const joinedPrice: Block<'f64'> = {
   },
 };
 
-/** Minimum number of bytes of prices produced at a time, except the last: whole sessions. */
+/** Minimum number of bytes of prices that are produced at a time, in whole sessions. The last part may be smaller. */
 const PART_BYTES_MIN = 2 ** 20;
 
 /** Returns prices of a book as bytes, some sessions at a time; each part reuses the memory of the previous one. */

@@ -4,7 +4,7 @@ import { MAGIC, PREAMBLE_BYTES } from './placed.js';
 import type { BlockName } from './schema.js';
 import type { ReadRange } from './segments.js';
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the bytes are not those of a run, or are of a later version */
+/** @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run, or were written by a later version */
 export function readHeader(read: ReadRange): RunHeader {
   const preamble = read(0, PREAMBLE_BYTES);
   const isRun =
@@ -12,7 +12,7 @@ export function readHeader(read: ReadRange): RunHeader {
   if (!isRun) throw unreadable('it does not begin like a run file');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
-    // createColumns wrote it, in this version or an earlier one.
+    // `createColumns` of this or an earlier version wrote the header.
     const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
       | RunHeader
       | OneBaseHeader;

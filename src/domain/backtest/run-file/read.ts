@@ -4,11 +4,11 @@ import { readHeader, unreadable } from './read-header.js';
 import { blockOf, isPanel, type BlockName } from './schema.js';
 import { filesOf, laterThan, rename, segmentsOf, widen, type Later, type ReadRange, type Segment } from './segments.js';
 
-/** Columns of a stored run: every view reads the ranges that it needs, and nothing is simulated again. */
+/** Columns of a stored run. Every view reads only the ranges that it needs; nothing is simulated again. */
 export interface RunColumns {
   readonly header: RunHeader;
   has(name: BlockName): boolean;
-  /** Returns elements `from` to `to` (exclusive) of a block; the whole block without a range. */
+  /** Returns elements `from` to `to` (exclusive) of a block. Default: the whole block. */
   f64(name: BlockName, from?: number, to?: number): Float64Array;
   i32(name: BlockName, from?: number, to?: number): Int32Array;
   u8(name: BlockName, from?: number, to?: number): Uint8Array;
@@ -22,7 +22,7 @@ export interface RunColumns {
 
 /**
  * @param openEarlier opens one of the earlier files of the run when it is first read.
- * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not those of a run
+ * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run
  */
 export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = notThere): RunColumns {
   const header = readHeader(read);
@@ -193,7 +193,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
 /** Number of elements of a panel read at a time: 2 MB. */
 const PART = 1 << 18;
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of the type */
+/** @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of that type */
 function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
   const block = blocks[name];
   if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);

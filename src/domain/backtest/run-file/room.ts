@@ -4,7 +4,7 @@ import type { Compositions } from '../../books/compositions.js';
 import { APART_BYTES_MIN } from './prices-apart.js';
 import { placedPanel, type Memory } from './placed.js';
 
-/** Bytes of a header without its securities and rebalances, and of one of each. */
+/** Size of a header without securities and rebalances; then of each security and of each rebalance. */
 const HEADER_BYTES = 16_384;
 const NAME_BYTES = 64;
 const REBALANCE_BYTES = 128;
@@ -32,9 +32,9 @@ interface RoomInput {
 }
 
 /**
- * Allocates memory for the weights of an index, with enough space around them for the columns of a run that holds it,
- * so that they need not be copied. Too little space costs that copy; too much costs nothing, because memory that is
- * never written is never allocated.
+ * Allocates memory for the weights of an index, with space around them for the columns of a run that holds the index:
+ * the weights are then not copied. Too little space costs a copy. Too much costs nothing, because the system allocates
+ * memory only when it is written.
  */
 export function roomForColumns(
   compositions: Compositions,

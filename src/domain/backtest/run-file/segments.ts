@@ -3,8 +3,7 @@ import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 
 /**
- * Reads bytes `start` to `end` (exclusive) of a stored file: into the given memory if its size fits, otherwise into new
- * memory.
+ * Reads bytes `start` to `end` (exclusive) of a stored file, into `room` if its size fits, otherwise into new memory.
  */
 export type ReadRange = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
@@ -13,12 +12,14 @@ export type SegmentHeader = Pick<RunFacts, 'names'> & Pick<RunHeader, 'begun' | 
 
 /** Part of a block in one file. */
 export interface Segment {
-  /** Position of the file: the earlier ones, then the open file. */
+  /** Position of the file among the earlier files and, last, the open file. */
   readonly file: number;
   /** Offset in bytes from the start of the file, and number of elements there. */
   readonly offset: number;
   readonly stored: number;
-  /** Number of elements of the block before it, and in it: more than stored if securities joined later. */
+  /**
+   * Number of elements of the block in earlier files, then in this file: more than stored if securities joined later.
+   */
   readonly first: number;
   readonly length: number;
 }
@@ -90,9 +91,7 @@ export function widen({ rows, later: { places }, width }: WidenInput): Numbers {
   return wide;
 }
 
-/**
- * Converts rows whose first numbers are positions among the securities of a file to positions among those of the run.
- */
+/** Converts rows whose first number is the position of a security in the file to its position in the run. */
 export function rename(rows: Numbers, every: number, { places }: Later): Numbers {
   const named = rows.slice();
   for (let at = 0; at < named.length; at += every) named[at] = places[named[at]!]!;

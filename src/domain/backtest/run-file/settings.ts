@@ -31,7 +31,7 @@ export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits'
     readonly split_shares?: 'keep';
   };
 
-/** Settings of runs whose header omits them, as in versions up to 0.2.0. */
+/** Settings of runs whose header omits them. Versions up to 0.2.0 omit them. */
 const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
 /** Settings that an index follows after the close of a day. */
@@ -137,7 +137,7 @@ interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm
   readonly last: Day;
 }
 
-/** Returns the changes of an index by amendments up to the last day of a run; undefined if there are none. */
+/** Returns the changes that amendments made to an index up to the last day of a run; undefined if there are none. */
 export function storedAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
   const { document, treatment, sm, last } = index;
   const rounding = datedRounding(document, sm.calendar);

@@ -9,7 +9,10 @@ import { append, byElement, readyOrNone } from './parts.js';
 /** Numbers in a row: security, date, cash. */
 export const SHORT_CASH_WIDTH = 3;
 
-/** Cash of short positions, which pay dividends in full, if tax is withheld from long positions. */
+/**
+ * Cash of short positions. Present if tax is withheld from long positions, because short positions pay dividends in
+ * full.
+ */
 export const shortCash: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],

@@ -15,8 +15,8 @@ import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 export interface ColumnsOptions {
   readonly contentHash: string;
   /**
-   * Writes around the weights of the run if there is space: the bytes share memory with the run, and only one such call
-   * may be made.
+   * Writes into the memory around the weights of the run if there is space. The bytes then share memory with the run,
+   * so only one such call is allowed.
    */
   readonly inPlace?: boolean;
 }
@@ -133,7 +133,7 @@ function partOf(name: BlockName, source: WholeRun): Part | null {
 
 function sourceOf(run: Run, contentHash: string): WholeRun {
   const { portfolio, index, document } = run;
-  // Views of a strategy show its own holdings.
+  // Views of a strategy show the holdings of its index separately.
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
   const record = packRecord(
@@ -168,7 +168,7 @@ function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean)
   return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
 }
 
-/** Marks the columns that a book held from a date on. */
+/** Marks the columns that a book holds on or after a date. */
 function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): void {
   const names = columns.length;
   for (let at = from * names; at < weights.length; at += names) {
@@ -177,8 +177,8 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
 }
 
 /**
- * Returns the weights of the portfolio if they equal those of its index from the first date on, in their preallocated
- * memory, by the securities of the file.
+ * Returns the weights of the portfolio in their preallocated memory, by the securities of the file, if they equal the
+ * weights of its index from the first date.
  */
 function placedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
   const { weights, columns } = portfolio;

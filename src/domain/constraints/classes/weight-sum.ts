@@ -2,7 +2,7 @@ import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction, notEmpty } from '../parameters.js';
 import { state } from '../program-row.js';
 
-/** Maximum absolute sum of weights in an overlay: that of its factor or leverage. */
+/** Maximum absolute sum of weights in an overlay, equal to its maximum factor or leverage. */
 const LEVERAGE_MAX = 10;
 
 const params = ({ least, most }: { readonly least: number; readonly most: number }) =>

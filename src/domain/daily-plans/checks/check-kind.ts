@@ -8,7 +8,7 @@ export interface CheckedHolding {
   readonly identifier: string;
   /** Index shares times price times exchange rate, in the currency of the index. */
   readonly marketValue: number;
-  /** Market value over that of the index. */
+  /** Market value over the market value of the index. */
   readonly weight: number;
 }
 
@@ -35,7 +35,7 @@ export interface CheckInput {
   readonly previous: Day;
   /** Closing composition of the session; of the last session of the run where that is earlier; null without a run. */
   readonly closing: CheckedComposition | null;
-  /** The index before the session opens; null where it has no such file. */
+  /** Index before the session opens; null if it has no such file. */
   readonly opening: CheckedComposition | null;
   /** Levels of the run by session, up to the session. */
   readonly levels: ReadonlyMap<Day, CheckedLevels>;
@@ -49,7 +49,7 @@ export interface CheckInput {
   lastDays(count: number): readonly Day[];
   /** Corporate actions of a security, by ex-date. */
   actionsOf(identifier: string): readonly CorporateAction[];
-  /** State of an action of a constituent that takes effect on the session. */
+  /** Returns the state of a constituent's action that takes effect on the session. */
   deskStateOf(action: CorporateAction): DeskState;
   /** True if the exchange of a security was closed on the session. */
   isClosed(identifier: string): boolean;
@@ -59,7 +59,7 @@ export interface CheckInput {
   issuerOf(identifier: string): string;
   /** Value of a series on a day; NaN if the series has no value. */
   seriesOn(identifier: string, day: Day): number;
-  /** Securities whose history the refresh of the day rejected; null for a day without a refresh. */
+  /** Securities whose changed history the refresh of the day rejected; null for a day without a refresh. */
   readonly restated: ReadonlySet<string> | null;
 }
 
@@ -77,9 +77,9 @@ export interface CheckKind<P = never> {
   readonly schema: z.ZodObject;
   /** A sentence for the guide and the contract. */
   readonly help: string;
-  /** True for a check of the run of the session, which a step before the runs cannot make. */
+  /** True if the check needs the run of the session, so that steps before the runs cannot perform it. */
   readonly needsRun: boolean;
-  /** Data that is read for it. */
+  /** Data that the check reads. */
   readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published' | 'decisions')[];
   judge(input: CheckInput, params: P): readonly CheckFinding[];
 }

@@ -5,7 +5,7 @@ import { checkKind, percent, severity, type CheckInput } from './check-kind.js';
 
 const help = 'The closing composition keeps limits of concentration and of the number of constituents.';
 
-/** Distance beyond a limit that is rounding. */
+/** Excess over a limit that counts as rounding. */
 const ROUNDING = 1e-9;
 
 export const limits = checkKind({

@@ -8,7 +8,7 @@ import { stepKind } from '../step-kind.js';
 const help =
   'Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery.';
 
-/** Kinds of file of one step. */
+/** Maximum number of kinds of files of one step. */
 const FILES_MAX = 20;
 
 export const FilePattern = z

@@ -124,7 +124,7 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
       for (let i = 0; i < n; i++) out[i] = finite(left[i]! / right[i]!);
       break;
     case '^':
-      // In ECMAScript NaN to the power of 0 is 1.
+      // ECMAScript defines NaN to the power of 0 as 1.
       for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? finite(powerOf(left[i]!, right[i]!)) : NaN;
       break;
   }

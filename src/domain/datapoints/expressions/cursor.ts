@@ -10,9 +10,9 @@ export interface Cursor {
   next(): Token;
   isSymbol(text: string, ahead?: number): boolean;
   isWord(text: string): boolean;
-  /** Moves past a symbol if it comes next. */
+  /** Skips a symbol if it is the next token. */
   skips(symbol: string): boolean;
-  /** @throws SyntaxFault if another token comes next */
+  /** @throws SyntaxFault if the next token is another one */
   expect(symbol: string, after: string): void;
   /** @throws SyntaxFault */
   fail(message: string, span?: Span): never;

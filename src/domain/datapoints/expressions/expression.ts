@@ -140,8 +140,8 @@ const Node: z.ZodType<ExpressionNode> = z
 export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
 
 /**
- * Adds the problems of a whole tree beyond the shape of its nodes. Units are checked at the request: units of more
- * columns may be known later, and stored expressions stay valid.
+ * Adds problems of the whole tree to those of the shape of its nodes. Units are checked only when a request is
+ * received: units of more columns may become known later, and stored expressions must remain valid.
  */
 const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
   const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
@@ -206,7 +206,7 @@ export interface ValueProblem {
   readonly message: string;
 }
 
-/** Returns the problem of the value of a comparison, whatever its datapoint. */
+/** Returns the problem of a comparison value that does not depend on the datapoint. */
 export function valueProblem(comparison: Comparison, value: unknown): ValueProblem | undefined {
   const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {

@@ -13,7 +13,7 @@ type Columns = Pick<MarketData, 'fields' | 'reference'>;
 export const fieldOfText = (text: string, market: Columns | undefined): DatapointExpression =>
   isName(text, market) ? latest(text) : parseExpression(text).tree;
 
-/** Returns true if values of a field depend on a universe around the requested securities. */
+/** Returns true if values of a field depend on the universe, not only on the requested securities. */
 export function readsUniverse(text: string): boolean {
   const field = fieldOfText(text, undefined);
   return (
@@ -31,8 +31,8 @@ const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
 const NUMBER = /^\d+(?:\.\d*)?$/;
 
 /**
- * Returns true if a text is the name of a datapoint: an exact column name of the market is one, whatever its
- * characters.
+ * Returns true if a text is the name of a datapoint. Every exact column name of the market is one, whatever characters
+ * it contains.
  */
 export function isName(text: string, market: Columns | undefined): boolean {
   if (market?.fields.has(text) === true || market?.reference.columns.includes(text) === true) return true;

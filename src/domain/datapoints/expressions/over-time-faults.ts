@@ -18,7 +18,7 @@ type Asked = 'now' | 'lag' | 'window';
 export interface OverTimeFault {
   /** Its name. */
   readonly name: string;
-  /** Function in it that is known only at decisions. */
+  /** Function in the datapoint whose value is known only at decisions. */
   readonly called: string;
 }
 

@@ -20,7 +20,7 @@ const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(
 );
 
 /**
- * Parses an expression into its canonical tree, whatever its spaces and brackets.
+ * Parses an expression into its canonical tree, ignoring spaces and redundant brackets.
  * @throws SyntaxFault
  * @cost O(length)
  */

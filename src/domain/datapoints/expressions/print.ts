@@ -25,7 +25,7 @@ const LEVELS = {
   primary: 9,
 } as const;
 
-/** Returns the canonical text of an expression: parsing it gives the same tree. */
+/** Returns the canonical text of an expression. Parsing it returns the same tree. */
 export function printExpression(expression: DatapointExpression): string {
   return textOf(canonical(expression), 0);
 }

@@ -19,7 +19,7 @@ export interface ReadText {
   readonly problems: readonly TextProblem[];
   /** Unit of its values in words; null if unknown. */
   readonly unit: string | null;
-  /** Returns the position of the first datapoint with a name. */
+  /** Returns the position of the first occurrence of a datapoint. */
   spanOf(name: string): Span | undefined;
 }
 

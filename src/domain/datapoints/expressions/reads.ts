@@ -40,7 +40,7 @@ export interface PluginInput {
 interface Asked {
   readonly lag: number;
   readonly window: number | null;
-  /** Comparison with a constant whose left side is the node. */
+  /** Comparison of this node, on its left side, with a constant. */
   readonly comparison: ComparisonNode | null;
   readonly groups: boolean;
   readonly input: PluginInput | null;
@@ -57,7 +57,7 @@ export const readsTooMuch = (expression: DatapointExpression, definitions: Defin
 
 interface Walk {
   readonly reads: ExpressionRead[];
-  /** True if more than `MAX_EXPRESSION_READS` are read: the rest is not visited. */
+  /** True if the tree reads more than `MAX_EXPRESSION_READS` datapoints. The remaining ones are not visited. */
   readonly isTooLarge: boolean;
 }
 
@@ -153,7 +153,7 @@ export const readsConstituents = (expression: DatapointExpression, definitions: 
 export const readsDividendYears = (expression: DatapointExpression, definitions: Definitions): boolean =>
   callsIn(expression, definitions).some(({ name }) => name === 'years_of_growth');
 
-/** Returns the names of datapoints of a document that refer to themselves; empty if there are none. */
+/** Returns the names of a document's datapoints that form a circular definition; empty if there is none. */
 export function circleIn(definitions: Definitions): readonly string[] {
   const done = new Set<string>();
   const follow = (name: string, chain: readonly string[]): readonly string[] => {

@@ -33,7 +33,7 @@ export interface FieldLeaf extends Rooted {
 export interface ArithmeticNode extends Rooted {
   readonly node: 'arithmetic';
   readonly operator: Operator;
-  /** From left to right; a single operand is negated. */
+  /** Operands from left to right. A single operand is negated. */
   readonly operands: readonly ExpressionNode[];
 }
 
@@ -85,7 +85,7 @@ export type DatapointExpression = FieldRequest | ExpressionNode;
 export const isExpressionNode = (value: unknown): value is ExpressionNode =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && 'node' in value;
 
-/** Returns true if an expression is one datapoint, which the market provides directly. */
+/** Returns true if an expression is a single datapoint that the market provides directly. */
 export const isField = (expression: DatapointExpression): expression is FieldRequest | FieldLeaf =>
   !('node' in expression) || expression.node === 'field';
 
@@ -107,7 +107,8 @@ export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
 }
 
 /**
- * Returns true if the operands of a function are not datapoints: DIVIDEND is an action, an index is named by a text.
+ * Returns true if the operands of a function are not datapoints: DIVIDEND is a corporate action, and an index is named
+ * by a text.
  */
 export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
   name === 'years_of_growth' || name === 'member_of' || name === 'weight_in' || name === 'is_constituent';

@@ -16,7 +16,7 @@ export function changeSentence({ objective: { entry } }: Problem, before: number
 /** Changes below which a value counts as unchanged. */
 const NOTHING: Readonly<Record<Measure['unit'], number>> = { 'basis points': 1e-6, number: 1e-10 };
 
-/** Converts a minimised value of the objective to its own terms. */
+/** Converts a minimised value to the units of the objective. */
 export function ownTerms({ objective: { entry } }: Problem, value: number): number {
   return entry.sense === 'maximise' ? -value : value;
 }

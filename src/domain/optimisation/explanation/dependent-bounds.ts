@@ -19,8 +19,8 @@ interface MetBound {
 }
 
 /**
- * Finds active bounds that other active ones imply: several sets of multipliers fit, so a multiplier is not the price
- * of such a bound. Equalities and defaults are excluded.
+ * Finds active bounds that other active bounds imply. Several sets of multipliers then satisfy the conditions, so a
+ * multiplier is not the price of such a bound. Equalities and defaults are excluded.
  * @cost m^2 n for m active rows
  * @source Nocedal & Wright (2006), Numerical Optimization, section 12.3: linear independence of the active constraints.
  */
@@ -105,8 +105,8 @@ function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Arra
 }
 
 /**
- * Returns the shares of the rows in each combination of them that vanishes on the free securities: elimination, largest
- * coefficient first.
+ * Returns the linear combinations of the rows that are zero on all free securities, as coefficients by row. Gaussian
+ * elimination with the largest coefficient as pivot.
  */
 function dependencies(met: readonly MetBound[], isFree: Uint8Array): Float64Array[] {
   const results: Float64Array[] = [];

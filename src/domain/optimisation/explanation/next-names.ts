@@ -11,7 +11,8 @@ export interface NextName {
   /** Change of the objective, in its own terms, per unit of weight in the security. */
   readonly marginal: number;
   /**
-   * Its expected return, and the expected return from which it is held; null for an objective without expected returns.
+   * Its expected return, and the expected return above which it is held; null for an objective without expected
+   * returns.
    */
   readonly expectedReturn: number | null;
   readonly entryReturn: number | null;
@@ -21,8 +22,9 @@ export interface NextName {
 export const NEXT_NAMES_MAX = 10;
 
 /**
- * Returns the securities that would be held next: those excluded only by their lower bound of zero, nearest to a weight
- * first. A security enters once its expected return exceeds `entryReturn`, the others unchanged.
+ * Returns the securities that would be held next: only their lower bound of zero excludes them. Those nearest to a
+ * positive weight come first. A security enters once its expected return exceeds `entryReturn`, if the others are
+ * unchanged.
  * @cost of a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */

@@ -13,29 +13,29 @@ import { createWeighing, SPENT, type Weighing } from './weighing.js';
 /** Share of a sensitivity step that counts as a small change. */
 export const SMALL = 0.01;
 
-/** Small change of a bound in its own unit, relative to one and the bound. */
+/** Small change of a bound in its own unit, relative to 1 and the bound. */
 const SMALL_STEP = 1e-4;
 
 /** Maximum number of bounds that are loosened individually, largest multipliers first: each is a solve. */
 const LOOSENED_MAX = 40;
 
-/** Number of multiplications after which no further bound is loosened: about two seconds. */
+/** Number of multiplications after which no further bound is loosened, about two seconds. */
 const WORK_MAX = 2e9;
 
-/** Change of the objective that counts as none, relative to one and the objective. */
+/** Changes of the objective below this count as zero, relative to 1 and the objective. */
 const NOTHING = 1e-12;
 
 export interface OneSided {
-  /** Sides whose shadow price is the change of the objective per unit of a small loosening of only that side. */
+  /** Sides whose shadow price is the change of the objective per unit if only that side is loosened slightly. */
   readonly sides: readonly RowSide[];
-  /** Given sides whose multipliers are not prices. */
+  /** Sides, among those given, whose multipliers are not prices. */
   readonly dependent: ReadonlySet<RowSide>;
 }
 
 /**
- * Computes prices of bounds that others imply: several sets of multipliers fit, so the problem is solved again with the
- * bound slightly loosened. All other prices are the multipliers; if the work is used up, the multiplier is kept as an
- * upper bound of the price.
+ * Computes prices of bounds that other bounds imply. Several sets of multipliers then satisfy the conditions, so the
+ * problem is solved again with the bound slightly loosened. Other prices are the multipliers. If the work limit is
+ * reached, the multiplier is returned as an upper bound of the price.
  * @cost of at most `LOOSENED_MAX` solves
  */
 export function oneSidedPrices(
@@ -56,7 +56,7 @@ export function oneSidedPrices(
 
 type Solved = Pick<ExplainedInput, 'problem' | 'solution'>;
 
-/** Returns the price of one side of one row; undefined without a solution, or if the work is used up. */
+/** Returns the price of one side of one row; undefined without a solution, or if the work limit is reached. */
 function priceAlone(weighing: Weighing, { problem, solution }: Solved, side: RowSide): number | undefined {
   const { placed, limit } = side;
   const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
@@ -65,7 +65,7 @@ function priceAlone(weighing: Weighing, { problem, solution }: Solved, side: Row
   return slopeTo(weighing, { problem: { ...problem, rows }, solution }, by);
 }
 
-/** Returns the change of the objective in its own terms per unit, from a solution to the problem with another bound. */
+/** Returns the change of the objective per unit, from a solution to the solution with another bound. */
 export function slopeTo(weighing: Weighing, { problem, solution }: Solved, by: number): number | undefined {
   const options = { restriction: heldChoice(problem, solution.weights), warm: solution.answer.state };
   const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));

@@ -10,20 +10,23 @@ import { createWeighing, SPENT } from './weighing.js';
 
 /** Objective without a row. */
 export interface RowCost {
-  /** Client's id of the row, empty if there is none, and its position. */
+  /** Client's id of the row, empty if it has none, and its position. */
   readonly id: string;
   readonly index: number;
   readonly type: string;
-  /** Objective without the row, in its own terms; null with a reason. */
+  /** Objective without the row; null with a reason. */
   readonly without: number | null;
   /** Cost of the row in the objective, at least 0 except for rows that replace a default. */
   readonly cost: number | null;
-  /** Reason why neither is known: nothing else bounds the objective, or the work is used up; null if both are known. */
+  /**
+   * Reason why both are unknown: nothing else bounds the objective, or the work limit was reached; null if both are
+   * known.
+   */
   readonly reason: 'no_answer' | 'work_spent' | null;
   readonly sentence: string;
 }
 
-/** Maximum number of rows that are removed in turn: each is a solve, or a search if it chooses securities. */
+/** Maximum number of rows that are removed one at a time. Each costs a solve, or a search if it chooses securities. */
 export const COSTED_ROWS_MAX = 20;
 
 /** Rows without which a default applies: removing one is not only a relaxation. */
@@ -31,7 +34,7 @@ const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'Weight
 
 /**
  * Computes the cost of each of the client's rows: the change of the objective without it. A row that does not bind
- * costs nothing. If rows choose securities, a convex row is removed while the held securities stay.
+ * costs nothing. If rows choose securities, the held securities are fixed while a convex row is removed.
  * @param workMax Maximum number of multiplications of all solves together. Default: a limit only for tails.
  * @cost of a solve for each row that binds, of a search for one that chooses securities
  */

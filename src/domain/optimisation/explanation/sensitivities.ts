@@ -12,7 +12,7 @@ import { createWeighing, SPENT } from './weighing.js';
 
 /** Effect of another value of one parameter on the objective, from solving again. */
 export interface Sensitivity {
-  /** Client's id of the row, empty if there is none, and its position. */
+  /** Client's id of the row, empty if it has none, and its position. */
   readonly id: string;
   readonly index: number;
   readonly type: string;
@@ -21,14 +21,14 @@ export interface Sensitivity {
   readonly to: number;
   /** `to - from`. */
   readonly change: number;
-  /** Change of the objective, in its own terms; null if the work is used up before the problem is solved again. */
+  /** Change of the objective; null if the work limit is reached before the problem is solved again. */
   readonly effect: number | null;
   /** Effect per unit of the parameter for an infinitely small change. */
   readonly shadowPrice: number;
   readonly sentence: string;
 }
 
-/** Maximum number of parameters that are moved, largest effect first: each is a solve. */
+/** Maximum number of parameters that are changed, largest effect first. Each costs a solve. */
 export const SENSITIVITIES_MAX = 20;
 
 /** Steps by unit: a percentage point, one security. A bound in other units moves by a hundredth of its value. */
@@ -41,7 +41,7 @@ interface Bound {
   readonly from: number;
   readonly to: number;
   readonly shadowPrice: number;
-  /** True if others imply one of the bounds that it moves. */
+  /** True if other bounds imply one of the bounds that it changes. */
   readonly isDependent: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface SensitivityOptions {
 
 /**
  * Computes the effect on the objective of loosening each binding bound by a percentage point (one security, a hundredth
- * of other values). If rows choose securities, the held ones stay.
+ * of other values). If rows choose securities, the held securities are fixed.
  * @cost of at most `SENSITIVITIES_MAX` solves, and as many with a small change of parameters of dependent sides
  */
 export function sensitivitiesOf(
@@ -155,7 +155,7 @@ interface Stepping {
   readonly outward: number;
 }
 
-/** Returns the value one step further out; undefined if the class does not accept it. */
+/** Returns the value of a parameter after one step of loosening; undefined if the class does not accept it. */
 function steppedTo({ type, unit, params }: Origin, { parameter, from, outward }: Stepping): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP.value * Math.abs(from) : STEP[unit];
   const to = Number((from + outward * size).toPrecision(12));

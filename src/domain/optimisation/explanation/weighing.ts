@@ -4,8 +4,8 @@ import type { Problem } from '../problem.js';
 import { hasTails, metered } from '../work-meter.js';
 
 /**
- * Number of multiplications after which nothing is solved again, about ten seconds if tails make a solve a hundred
- * times as expensive as a variance. Counted, not timed, so that equal requests have equal explanations.
+ * Maximum number of multiplications for repeated solves, about ten seconds if tails make a solve a hundred times as
+ * expensive as a variance. Counted instead of timed, so that equal requests have equal explanations.
  */
 const WORK_MAX = 1e10;
 
@@ -14,7 +14,7 @@ export const SPENT = Symbol('the work limit was reached');
 
 /** Solves of one explanation, within one work limit. */
 export interface Weighing {
-  /** Returns the result of a function with the given solvers; SPENT if the work limit is reached first. */
+  /** Calls a function with solvers that count work; returns SPENT if the work limit is reached first. */
   find<T>(solveAgain: (solvers: Solvers) => T): T | typeof SPENT;
 }
 

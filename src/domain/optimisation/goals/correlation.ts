@@ -1,6 +1,6 @@
 import { metricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
 
-/** Correlation metrics by covariance, so that a solver sees the same metric again. */
+/** Correlation metrics by covariance, so that a solver receives the same object again. */
 const known = new WeakMap<Metric, Metric>();
 
 /**

@@ -8,7 +8,7 @@ const SAME = 1e-12;
 /** Number of halvings towards the scale at which a limit on trades or a norm begins to bind. */
 const HALVINGS = 60;
 
-/** Scale beyond which weights count as unbounded. */
+/** Scale above which weights count as unbounded. */
 const SCALE_MAX = 1e6;
 
 /** Returns the largest multiple of a portfolio that the rows of a program allow; at least one. */

@@ -3,16 +3,16 @@ import { checkKkt, isOptimal, pulledNames } from '#kernels/optimisation/program/
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** Number of securities below which all take part at once. */
+/** Number of securities below which all are in the program at once. */
 export const MANY = 100;
 
-/** Maximum share that takes part: beyond it removing the others saves little. */
+/** Maximum share of securities in a reduced program. Above it, leaving out the others saves little. */
 const PART = 0.7;
 
 /** Distance to a bound at which weights count as at the bound. */
 const AT_BOUND = 1e-9;
 
-/** Returns 1 for securities that stay at a bound while the others are chosen; null if too few do. */
+/** Returns 1 for securities that are fixed at a bound while the others are optimised; null if too few are. */
 export function restingAt({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
   if (n < MANY) return null;
   const resting = new Uint8Array(n);
@@ -41,11 +41,11 @@ export function withResting(rows: Program, resting: Uint8Array | null, weights: 
 export interface AmongAll {
   readonly program: Program;
   readonly answer: ProgramAnswer;
-  /** Resting securities that would improve the objective: the solution is optimal if there are none. */
+  /** Fixed securities that would improve the objective. The solution is optimal if there are none. */
   readonly pulled: Int32Array;
 }
 
-/** @param program program of the solution, in which securities rest; @param rows program with the bounds of all */
+/** @param program program of the solution, with fixed securities; @param rows program with all bounds */
 export function amongAll(
   { program, answer }: Pick<AmongAll, 'program' | 'answer'>,
   { lower, upper }: Program,

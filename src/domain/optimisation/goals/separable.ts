@@ -6,13 +6,16 @@ export interface Separable {
   valueAt(x: Float64Array): number;
   /** Adds first and second derivatives at x. */
   addModel(x: Float64Array, model: SeparableModel): void;
-  /** Returns the best point for the next model near x: each weight at its own optimum, the others fixed. Default: x. */
+  /**
+   * Returns the best point near x for the next model: each weight at its own optimum while the others are fixed.
+   * Default: x.
+   */
   settle?(x: Float64Array, rest: Rest): Float64Array;
   /** Returns the smallest weights that a step from x may reach, [N]; absent if the function is defined everywhere. */
   leastFrom?(x: Float64Array): Float64Array;
 }
 
-/** Rest of an objective at a point, by weight. */
+/** Remaining objective at a point, by weight. */
 export interface Rest {
   /** First derivatives with the forces of rows, on moving down and up, which differ at a kink. [N] */
   readonly left: Float64Array;
@@ -28,7 +31,7 @@ export interface SeparableModel {
   readonly curvature: Float64Array;
 }
 
-/** Trade size below which the curvature of this size is used: that of zero is infinite. */
+/** Smallest trade size at which the curvature is evaluated, because the curvature at zero is infinite. */
 const TRADE_MIN = 1e-14;
 
 /**

@@ -31,7 +31,7 @@ import { solveUncertain } from './solve-uncertain.js';
 /** Optimum of a goal within the rows of a program. */
 export interface GoalAnswer {
   /**
-   * Program whose optimality conditions the solution meets: curved parts of the objective are replaced by their
+   * Program whose optimality conditions the solution satisfies. Curved parts of the objective are replaced by their
    * tangents.
    */
   readonly program: Program;
@@ -42,18 +42,18 @@ export interface GoalAnswer {
   readonly penaltyScale: number;
   /** Remaining gap of the proof: for a tail; 0 for others. */
   readonly open?: number;
-  /** For a tail: start of the search for similar weights. */
+  /** Start of the search from similar weights; only for a tail. */
   readonly tail?: TailStart;
 }
 
 export interface GoalOptions {
   readonly warm?: ActiveState | undefined;
   readonly effort?: 'quick' | 'thorough' | undefined;
-  /** Optimum of a program with the same rows: its norms provide their prices. */
+  /** Optimum of a program with the same rows. Its norms give their initial prices. */
   readonly near?: PathStart | undefined;
   /** Optimum of a program that differs in the bounds of few securities. */
   readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
-  /** For a tail: similar weights with the scenarios that decided. */
+  /** Similar weights with their worst scenarios; only for a tail. */
   readonly tail?: TailStart | undefined;
   /** Constant that is subtracted from a numerator: the price of soft norms at their given radii. */
   readonly charge?: number;
@@ -63,7 +63,7 @@ export interface GoalOptions {
  * Minimises the objective of a problem within the rows of a program.
  * @param rows The rows, with the tracking objective; prices as clients wrote them.
  * @returns undefined if no solution was found.
- * @cost a program; for curved costs and budgets about ten, for ratios about five times as many.
+ * @cost one program; about ten for curved costs and budgets, five times as many for ratios.
  */
 export function solveGoal(
   solver: Solver,
@@ -137,7 +137,7 @@ function solveCostly(
     : solvePlain(solver, program, options);
 }
 
-/** Returns the metric of the objective, and keeps that of the norms if it differs. */
+/** Returns the metric of the objective, and also keeps the metric of the norms if it differs. */
 function metricsFor(
   kind: QuadraticGoal['metric'],
   metric: Metric,
@@ -206,7 +206,7 @@ function solveLinearRatio(
 /** Accuracy of portfolios with curved costs, budgets or rows. */
 const CURVED = 1e-12;
 
-/** Factor on the mean variance over the steepest slope beyond which a price is no useful start. */
+/** A price is no useful start if it exceeds this factor times the mean variance over the steepest slope. */
 const PRICE_RANGE = 1e3;
 
 interface Beginning {
@@ -215,7 +215,7 @@ interface Beginning {
   readonly numerator: number;
 }
 
-/** Returns the price at which the index would be optimal, if there is one; otherwise one of the size of the problem. */
+/** Returns the price at which the index would be optimal, or else a price of the scale of the problem. */
 function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): number {
   const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;
   const typical =
@@ -227,7 +227,7 @@ function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): n
   return guess > typical / PRICE_RANGE && guess < typical * PRICE_RANGE ? guess : typical;
 }
 
-/** Returns true if any portfolio has a positive numerator. @param program program of the largest numerator */
+/** Returns true if any portfolio has a positive numerator. @param program program that maximises the numerator */
 function isAttainable(
   solver: Solver,
   program: Program,
@@ -255,7 +255,7 @@ function scaledBy(scale: number, { program, answer }: RatioPoint): Pick<GoalAnsw
 }
 
 /**
- * Maximum number of barrier prices tried in one search for those that agree with their own portfolio; one without
+ * Maximum number of barrier prices tried in one search for a price that agrees with its own portfolio; one without
  * costs.
  */
 const ROUNDS_MAX = 40;
@@ -264,8 +264,8 @@ const ROUNDS_MAX = 40;
 const SETTLED = 1e-11;
 
 /**
- * Solves risk budgets within rows: at the optimum of evenness over volatility the minimum of half the variance minus
- * its own variance times the logarithms of the budgets. Costs are subtracted from the evenness, so the weights of
+ * Solves risk budgets within rows. The optimum of evenness over volatility minimises half the variance minus its own
+ * variance times the weighted logarithms of the budgets. Costs are subtracted from the evenness, so the weights of
  * barrier and costs follow from the portfolio itself.
  */
 function solveParity(
@@ -290,7 +290,7 @@ function solveParity(
   let evenness = 1;
   let iterations = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    // (evenness - off) has the gradient evenness times that of the logarithms, minus that of the costs.
+    // (evenness - off) has the gradient of the logarithms times evenness, minus the gradient of the costs.
     const net = evenness - off;
     if (!(net > 0)) return undefined;
     const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {

@@ -4,7 +4,7 @@ import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** Portfolio of the family along which a ratio is followed. */
+/** Portfolio at one price, on the path along which the ratio is maximised. */
 export interface RatioPoint {
   /** Price of the numerator: the portfolio minimises half the variance minus the price times the numerator. */
   readonly price: number;
@@ -34,11 +34,11 @@ const HALVED = 8;
 const ROUNDING = 1e-14;
 
 /**
- * Finds the portfolio with the largest numerator per unit of volatility: the price at which variance is price times
- * numerator. Between changes of its active set weights are linear in the price, and variance minus price times
- * numerator is too, so that secants end exactly on the root: the portfolio is that of the homogenised program, with any
+ * Finds the portfolio with the largest numerator per unit of volatility, at the price for which variance equals price
+ * times numerator. While the active set is unchanged, the weights and variance minus price times numerator are linear
+ * in the price, so that the secant method finds the exact root. The portfolio solves the homogenised program, with any
  * convex rows.
- * @param at Returns the portfolio of a price; undefined if there is none.
+ * @param at Returns the portfolio at a price; undefined if there is none.
  * @param guess Initial price.
  * @param rounding Accuracy of the distance from the root, relative to the variance.
  * @returns undefined if a price has no portfolio or none has a positive numerator.
@@ -94,8 +94,8 @@ interface Bracket {
 }
 
 /**
- * Returns the root of the line through the last two points if it is between the ends; otherwise a step that shrinks the
- * bracket.
+ * Returns the root of the line through the last two points if it is inside the bracket; otherwise a step that shrinks
+ * the bracket.
  */
 function nextPrice({ low, high, point, before }: Bracket): number {
   const own = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;

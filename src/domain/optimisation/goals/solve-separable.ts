@@ -14,7 +14,7 @@ import type { Separable } from './separable.js';
 
 /** Optimum of a program with an added separable function. */
 export interface SeparableAnswer {
-  /** Program with the function's tangent at the optimum, which has the same optimality conditions there. */
+  /** Program with the tangent of the function at the optimum, which has the same optimality conditions there. */
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
@@ -44,8 +44,8 @@ const INSIDE = 0.9;
 /**
  * Minimises a program's objective plus a smooth separable function within its rows, by quadratic models of the
  * function: the optimum of each model is the next point. Once a point is feasible, every step lowers the objective.
- * @returns undefined if a model has no solution or the steps do not settle.
- * @cost a program without the function if that gives the start, then one for each model, warm.
+ * @returns undefined if a model has no solution or the steps do not converge.
+ * @cost a program without the function if that gives the start, then one warm-started program for each model.
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 18.1.
  */
 export function solveSeparable(
@@ -105,8 +105,8 @@ function solveModels(
 const PRICES_MAX = 60;
 
 /**
- * Relative distance of a length from its radius that counts as none, and the one below which no better price is
- * searched.
+ * Relative distance of a length from its radius that counts as zero, then the distance below which no better price is
+ * sought.
  */
 const HELD = 1e-11;
 const NEAR = 1e-9;
@@ -115,8 +115,8 @@ const NEAR = 1e-9;
 const PATIENCE = 4;
 
 /**
- * Same, with the first norm priced in the objective at the price at which it has its radius: more stable if all
- * curvature comes from the function.
+ * Minimises the same objective with the first norm in the objective, at the price at which it has its radius. This is
+ * more stable if all curvature comes from the function.
  */
 function byPrice(
   solver: Solver,
@@ -162,13 +162,13 @@ function byPrice(
 /** Growth factor of a price that is too low. */
 const GROWTH = 4;
 
-/** Creates a bracket of prices between one that leaves too long a norm and one that makes it too short. */
+/** Creates a bracket of prices: at one end the norm is too long, at the other too short. */
 function createBracket(): { next(price: number, excess: number): number | undefined } {
   let low = { price: 0, excess: Number.POSITIVE_INFINITY };
   let high = { price: Number.POSITIVE_INFINITY, excess: Number.NEGATIVE_INFINITY };
   let last = 0;
   return {
-    /** Secants; an end that stays has half weight, so that both move. */
+    /** Secant method. An end that stays has its weight halved, so that both ends move. */
     next(price, excess) {
       const side = Math.sign(excess);
       if (side > 0) low = { price, excess };
@@ -192,7 +192,7 @@ interface Priced {
   readonly iterations: number;
 }
 
-/** Converts a solution of the program with its first norm priced to one with the norm itself. */
+/** Converts a solution whose program prices the first norm to one that contains the norm itself. */
 function withFirstNorm(
   base: Program,
   smooth: Separable,
@@ -210,7 +210,7 @@ const AT_KINK = 1e-12;
 
 /**
  * Returns the point of the next model: each weight at its own optimum under the forces of the last solution, within its
- * bounds and on the side of a kink to which it moves.
+ * bounds and on the side of a kink towards which it moves.
  */
 function settled(
   { point }: Pick<ProgramAnswer, 'point'>,
@@ -283,7 +283,7 @@ function objectiveOf(program: Program, x: Float64Array): number {
   return total + pricesOf(program, x);
 }
 
-/** Returns one, or less if the whole step would leave the domain. */
+/** Returns 1, or less if the whole step would leave the domain. */
 function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable): number {
   const least = leastFrom?.(x);
   if (least === undefined) return 1;

@@ -10,12 +10,12 @@ import { solveTail, type TailAnswer, type TailStart, type TailTerms } from './so
 import { tailForces } from './tail-program.js';
 
 /**
- * Trade sizes below which curvature is capped in combination with a tail, tried in turn: all curvature comes from
- * trades there, and that of tiny trades would be millions of times that of others.
+ * Trade sizes below which curvature is capped in combination with a tail, tried in this order. All curvature comes from
+ * trades, and that of tiny trades would be millions of times as large as that of others.
  */
 const MODELLED_TRADES = [1e-6, 1e-8, 1e-5, 1e-14];
 
-/** Finds the least average of a tail, from the weights of least variance or from similar ones. */
+/** Minimises the average of a tail, starting from the weights of least variance or from similar weights. */
 export function solveTailGoal(
   solver: Solver,
   problem: Problem,
@@ -34,7 +34,7 @@ export function solveTailGoal(
   );
 }
 
-/** Returns the initial weights of a tail search: similar ones, or those of least variance. */
+/** Returns the initial weights of a tail search: similar weights, or those of least variance. */
 function startOf(
   solver: Solver,
   index: Float64Array,
@@ -47,8 +47,8 @@ function startOf(
 }
 
 /**
- * Same if many securities are held at zero: first without them, then as the solution of the whole.
- * @returns undefined if few securities are removed, or the solution is not one of the whole
+ * Solves first without the securities held at zero, then checks the solution with all of them.
+ * @returns undefined if few securities are removed, or if the solution is not optimal with all of them
  */
 function solveAmongFew(
   solver: Solver,

@@ -11,7 +11,10 @@ import { tailForces, tailProgram, tailShares, type TailSet } from './tail-progra
 import { isMuchLarger, isSame, peaksAt, setAt, unite, worst } from './tail-sets.js';
 import { metered } from '../work-meter.js';
 
-/** Optimum of a tail with the program whose conditions it meets: the scenarios as fixed forces on the weights. */
+/**
+ * Optimum of a tail, with the program whose optimality conditions it satisfies: the scenarios are fixed forces on the
+ * weights.
+ */
 export interface TailAnswer {
   readonly program: Program;
   readonly answer: ProgramAnswer;
@@ -38,20 +41,20 @@ export interface TailTerms {
   readonly goal: TailGoal;
   /** Rows with linear costs, without an objective. */
   readonly rows: Program;
-  /** Curved costs in the models to try, one null if there are none. */
+  /** Curved costs of the models to try; a single null if there are none. */
   readonly curved: readonly (Separable | null)[];
-  /** Weights whose tail is the start of the search. */
+  /** Weights whose tail starts the search. */
   readonly near: Float64Array;
   /** Initial scenarios instead, if similar weights have provided some. */
   readonly first?: TailSet | undefined;
-  /** Number of multiplications after which no better proof is searched. Default: that of the measure. */
+  /** Number of multiplications after which no better proof is sought. Default: the limit of the measure. */
   readonly workMax?: number;
 }
 
 /** Maximum number of sets of scenarios; two to five are usual. */
 const ROUNDS_MAX = 60;
 
-/** Number of scenarios up to which all take part at once. */
+/** Number of scenarios up to which all are used at once. */
 const SMALL = 400;
 
 /** Number of scenarios in the first set, in sizes of the tail. */
@@ -60,15 +63,15 @@ const FIRST = 2;
 /** Distance of the average from its bound, relative to it, at which both count as equal. */
 const CLOSED = 1e-9;
 
-/** Same if no scenario is left to add: rows hold to 1e-10, and curved costs are no more accurate. */
+/** Tolerance if no scenario is left to add: rows hold to 1e-10, and curved costs are not more accurate. */
 const CLOSED_BY_ALL = 1e-6;
 
-/** Share of the value that the proof may leave open if the solver fails before the end of the work; it is reported. */
+/** Largest open share of the value if the solver fails before the end of the work. The share is reported. */
 const OPEN_MAX = 0.01;
 
 /**
- * Number of multiplications after which no better proof is searched, one to two minutes: the gap of the best one is
- * reported. Counted, not timed, so that equal requests have equal results.
+ * Number of multiplications after which no better proof is sought, one to two minutes. The remaining gap is reported.
+ * Counted instead of timed, so that equal requests have equal results.
  */
 const WORK_MAX = { loss: 1e11, drawdown: 2e10 } as const;
 
@@ -78,15 +81,16 @@ const GROWING_FIRST = 0.5;
 /** Maximum number of rough optima that add peaks before one is solved exactly; ten are usual. */
 const ROUGH_ROUNDS_MAX = 20;
 
-/** Units of the further variables to try, in sizes of a loss: rounding differs between them. */
+/** Units of the additional variables to try, relative to the size of a loss, because rounding depends on the unit. */
 export const UNITS = [1, 8, 0.125, 2, 0.5];
 
 /**
- * Minimises the average of the worst scenarios within rows. Few scenarios decide: those of a set that grows by the
- * worst scenarios of the last weights, until the average over all of them equals the bound that the set proves. Of many
- * securities few are held: those at a bound in the initial weights take part once they would improve the tail.
+ * Minimises the average of the worst scenarios within rows. Few scenarios determine the solution: a set grows by the
+ * worst scenarios of the latest weights until the average over all scenarios equals the bound that the set proves. Few
+ * of many securities are held: those at a bound in the initial weights enter once they would improve the tail.
  * @returns undefined if no solution was found.
- * @cost for each set of S scenarios about 20 factors of N^3 / 6 + S N^2 / 2, half as many for the first of losses.
+ * @cost for each set of S scenarios about 20 factorisations of N^3 / 6 + S N^2 / 2, half as many for the first set of
+ *   losses.
  * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), for the program; Kuenzi-Bay & Mayer (2006), Computational
  *   aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for growing sets; Dantzig &
  *   Wolfe (1960), Operations Research 8(1), for priced securities.
@@ -97,7 +101,9 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
   return result ?? solveGrowing(solver, terms, null);
 }
 
-/** @param resting Securities that stay at their initial weights until they would improve the tail; null if there are none. */
+/**
+ * @param resting Securities fixed at their initial weights until they would improve the tail; null if there are none.
+ */
 function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
   const solver = metered(inner);
@@ -154,13 +160,13 @@ function better(best: Proven | undefined, found: TailAnswer, unit: number): Prov
 
 interface FirstSet {
   readonly set: TailSet;
-  /** True if rough optima are to look for more scenarios before one is solved exactly. */
+  /** True if approximate optima add scenarios before a program is solved exactly. */
   readonly isFar: boolean;
 }
 
 /**
- * Returns the initial set: for losses the worst scenarios of weights near the optimum over the worst at known weights,
- * without curved costs. Peaks depend too much on weights for that.
+ * Returns the initial set. For losses, these are the worst scenarios of weights near the optimum over the worst
+ * scenarios at known weights, without curved costs. Peaks of drawdowns depend too much on the weights for that.
  */
 function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
   const size = Math.max(tailSize(goal), 1);
@@ -177,8 +183,8 @@ function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number)
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
-  // The bound that no drawdown is below zero helps if some weights have none, and hinders otherwise: tried last, and
-  // once.
+  // The bound that no drawdown is below zero helps if some weights have no drawdown and slows down other cases, so it
+  // is tried once, last.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
     for (const effort of isDear(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
       for (const times of leastLevel === 0 ? UNITS.slice(0, 1) : UNITS) {
@@ -193,8 +199,8 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
 }
 
 /**
- * Returns true for drawdowns of many securities: a solve takes seconds, a rough one a fraction, and another unit helps
- * sooner than more iterations.
+ * Returns true for drawdowns of many securities. A solve takes seconds and an approximate one a fraction of that, so
+ * another unit helps sooner than more iterations.
  */
 function isDear({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
   return goal.measure === 'drawdown' && rows.n >= MANY;
@@ -226,7 +232,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights), shares };
 }
 
-/** Removes further variables and rows from a solution. */
+/** Removes the additional variables and rows from a solution. */
 export function firstVariables(program: Program, answer: ProgramAnswer, n: number, rows: number): ProgramAnswer {
   const { x, rowMultipliers } = answer.point;
   const { names, sides, rows: held } = answer.state;
@@ -274,13 +280,13 @@ function widen(curved: Separable, n: number): Separable {
 
 interface NearTerms extends TailTerms {
   readonly unit: number;
-  /** Returns true if any work is left. */
+  /** Returns true if the work limit is not reached. */
   readonly isWithin: () => boolean;
 }
 
 /**
- * Adds to a set the peaks of weights near its optimum, and of the larger set's, until there are no more, or of losses
- * the worst scenarios, until there are few more: at a fraction of the cost of an optimum.
+ * Adds scenarios of weights near the optimum of a set, and of the enlarged set: peaks until there are no more, or worst
+ * losses until few are new. This costs a fraction of an optimum.
  */
 function withNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
   let set = first;

@@ -9,7 +9,7 @@ import type { Robustness } from '../../objectives/robustness.js';
 import { metricProduct } from '../metric-product.js';
 import { gradientOf } from './gradient.js';
 
-/** Solution with the program whose conditions it meets. */
+/** Solution with the program whose optimality conditions it satisfies. */
 interface Found {
   readonly program: Program;
   readonly answer: ProgramAnswer;
@@ -29,17 +29,17 @@ export interface Uncertain {
   readonly near: Nearby;
 }
 
-/** State that a solve leaves for a neighbouring one. */
+/** State that a solve passes to a similar one. */
 export interface Nearby {
   length?: number;
   gross?: number;
 }
 
 /**
- * Solves a program for the worst expected returns and covariances of uncertainty sets. A box of returns is a charge on
- * the size of each weight. An ellipsoid subtracts a multiple of a length: half its square at the price at which that
- * exerts the same force. A spread of covariances is an outer product if bounds fix the signs of the weights; otherwise
- * the square of their gross volatility, linear at a price.
+ * Solves a program for the worst expected returns and covariances of uncertainty sets. A box of returns charges the
+ * absolute value of each weight. An ellipsoid subtracts a multiple of a length, which is replaced by half its square at
+ * the price with the same gradient. A spread of covariances adds an outer product if bounds fix the signs of the
+ * weights; otherwise it adds the square of their gross volatility, linearised at a price.
  * @returns undefined if a program has no solution.
  * @cost for an ellipsoid five to eight programs; as many for each of them if signs are open.
  * @source Ben-Tal & Nemirovski (1999), Robust solutions of uncertain linear programs, Operations Research Letters 25;
@@ -91,7 +91,7 @@ interface Outer {
   readonly spread: number;
 }
 
-/** Worst covariances by robust sets of the same signs, so that a solver sees the same metric again. */
+/** Worst covariances by robust set and signs, so that a solver receives the same object again. */
 const known = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
 
 /** Returns the program with the largest covariances for weights of the given signs; its norms are unchanged. */
@@ -129,11 +129,11 @@ const NO_PRICE = 1e-18;
 interface Tried<F> {
   readonly price: number;
   readonly found: F;
-  /** Negative if the price is too low; between -1 and 1 if it is near. */
+  /** Negative if the price is too low; between -1 and 1 near the right price. */
   readonly excess: number;
 }
 
-/** Finds the solution at the price that it implies itself: secants within a bracket. */
+/** Finds the solution whose own price equals the price used, by the secant method within a bracket. */
 function atOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: number): Tried<F> | undefined {
   let low: Tried<F> | undefined;
   let high: Tried<F> | undefined;
@@ -168,12 +168,12 @@ interface LengthTerm {
   readonly near: Nearby;
 }
 
-/** Share of a typical length below which a length is that of zero weights. */
+/** Share of a typical length below which weights count as zero. */
 const NO_LENGTH = 1e-11;
 
 /**
- * Minimises a program's objective plus a weighted length: half the square of the length has the same force at weight
- * over length.
+ * Minimises the objective of a program plus a weighted length. Half the square of the length has the same gradient at
+ * the price weight over length.
  */
 function withLength<F extends Found>(
   inner: Inner<F>,
@@ -189,7 +189,7 @@ function withLength<F extends Found>(
   const normed = { ...program, norms: [norm, ...program.norms] };
   const typical = Math.sqrt(metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
-  // In squares: if nothing else is curved, the square of the force is linear in the square of the price.
+  // Works with squares: if nothing else is curved, the square of the force is linear in the square of the price.
   const result = atOwnPrice(
     (square) => {
       const price = Math.sqrt(square);
@@ -252,7 +252,7 @@ function withGross<F extends Found>(
   return result?.found;
 }
 
-/** Checks a solution against the conditions of another program with the same optimum. */
+/** Checks a solution against the optimality conditions of another program with the same optimum. */
 function judged<F extends Found>(found: F, program: Program): F | undefined {
   const kkt = checkKkt(program, found.answer.point);
   return isOptimal(kkt) ? { ...found, program, answer: { ...found.answer, kkt } } : undefined;

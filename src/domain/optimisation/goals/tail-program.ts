@@ -2,7 +2,7 @@ import { factorMetric, metricMatrix, denseMetric, type Metric } from '#kernels/o
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
 import { tailSize, type TailGoal } from '../../objectives/tail.js';
 
-/** Scenarios and peaks in a program: the others are assumed to cost nothing. */
+/** Scenarios and peaks of a program. Other scenarios are assumed not to be among the worst. */
 export interface TailSet {
   /** Scenarios, ascending. */
   readonly scenarios: Int32Array;
@@ -16,14 +16,14 @@ const NEGLIGIBLE = 1e-10;
 /** Program in the weights, the level of the tail and the highest values up to the peaks. */
 export interface TailProgram {
   readonly program: Program;
-  /** Number of rows before those of the tail. */
+  /** Number of rows before the rows of the tail. */
   readonly rowsBefore: number;
 }
 
 /**
  * Returns the minimisation of a tail average as a linear program: level + sum of the excesses over it / size, which is
- * the average at the best level. Variables in addition to the weights: the level, and for drawdowns the height of the
- * highest value up to each peak above the value there.
+ * the average at the best level. Additional variables: the level, and for drawdowns the running maximum at each peak
+ * less the value there.
  * @param rows Rest of the objective and the rows.
  * @param unit Unit of the further variables: the size of a loss.
  * @param price Cost of a unit of the average relative to the rest of the objective.
@@ -97,7 +97,7 @@ function coefficientsOf(
     row += width;
   }
   for (let j = 0; j < peaks.length; j++) {
-    // The highest value up to a peak is at least that up to the previous one, and that of the start, which is zero.
+    // The running maximum at a peak is at least that of the previous peak and at least the start value, zero.
     if (j > 0) addReturns(row, peaks[j - 1]!, 1);
     if (j > 0) coefficients[row + n + j] = unit;
     addReturns(row, peaks[j]!, -1);

@@ -2,15 +2,15 @@ import { computeOutcomes, tailSize, valuesAt, type TailGoal } from '../../object
 import type { TailSet } from './tail-program.js';
 
 /**
- * Number of scenarios that weights add, in sizes of the tail and additionally in securities: as many can be at the
- * level.
+ * Number of scenarios that weights add, as a multiple of the size of the tail, plus the number of securities: as many
+ * scenarios can be exactly at the level.
  */
 const NAMED = 1.3;
 const NAMED_BESIDE = 0.6;
 
 /**
- * Share of new scenarios in a grown set of losses from which on rough optima look for more, among all securities: a
- * solve is exact once few are new.
+ * Share of new scenarios in an enlarged set of losses above which approximate optima add more, with all securities.
+ * Below it, a program is solved exactly.
  */
 const GROWING = 0.1;
 
@@ -28,12 +28,12 @@ export function unite(a: TailSet, b: TailSet): TailSet {
   return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
 }
 
-/** Returns true if two sets are equal; one contains the other. */
+/** Returns true if two sets are equal, given that one contains the other. */
 export function isSame(a: TailSet, b: TailSet): boolean {
   return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
 }
 
-/** Returns true if many scenarios of a set are not in the one it grew from. */
+/** Returns true if many scenarios of an enlarged set are new. */
 export function isMuchLarger(grown: TailSet, set: TailSet): boolean {
   return grown.scenarios.length > (1 + GROWING) * set.scenarios.length;
 }

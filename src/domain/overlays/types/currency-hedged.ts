@@ -127,7 +127,7 @@ function unhedged(spec: Terms): Remark[] {
 }
 
 interface Marks {
-  /** Price of the forward that runs on from each close: on the day it is struck the forward itself, [T]. */
+  /** Price of a forward struck at each earlier close; on the day of the strike, the forward itself, [T]. */
   readonly opened: Float64Array;
   /** Price of the forward that ran up to each close, [T]. */
   readonly closed: Float64Array;
@@ -191,7 +191,7 @@ interface Hedged {
   readonly legs: readonly Leg[];
 }
 
-/** In units of the level at the last strike: the invested amount, and the level. */
+/** Invested amount and level, in units of the level at the last strike. */
 function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, context: OverlayContext): OverlayPath {
   const ends = context.monthEnds();
   const length = converted.length;
@@ -204,7 +204,7 @@ function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, contex
   for (let t = 1; t < length; t++) {
     const gain = gainOf(legs, struck, t);
     const grown = invested * converted[t]!;
-    // Gains of the hedge since the strike stay in cash until the next one.
+    // Gains of the hedge since the strike are held in cash until the next strike.
     const after = level + (grown - invested) + gain;
     growth[t] = positive(after / level, context, t);
     hedge[t] = gain / level;

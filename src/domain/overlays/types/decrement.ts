@@ -60,7 +60,7 @@ export const decrement = overlayType({
   },
 });
 
-/** Reports annual points that equal the whole base value. */
+/** Reports annual points that consume the whole base value. */
 const exhausting = (points: number, baseValue: number): Remark => ({
   severity: 'warning',
   code: 'OUT_OF_RANGE',

@@ -4,7 +4,7 @@ import { blockFields, blockKind, namesOf } from '../block.js';
 interface StatEntry {
   /** Printed above the figure. */
   readonly label: string;
-  /** Definition of the figure, to follow its label. */
+  /** Definition of the figure, to be printed after its label. */
   readonly meaning: string;
   /** Runs for which a grid shows it by default. */
   readonly usual: 'every run' | 'no overlay' | 'derived' | 'short positions' | 'none';
@@ -136,12 +136,12 @@ export const statGrid = blockKind({
 /** Properties of a run that determine its figures. */
 export interface StatRun {
   readonly isDerived: boolean;
-  /** Its index is an overlay, which nothing else follows. */
+  /** True if its index is an overlay, which no portfolio follows. */
   readonly isOverlay: boolean;
   readonly hasShorts: boolean;
 }
 
-/** Returns the figures that a grid shows of a run. Default: those of every run. */
+/** Returns the figures of a run that a grid shows. Default: the figures of every run. */
 export function statsOf(
   {
     stats,

@@ -128,7 +128,7 @@ function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: numb
   return design;
 }
 
-/** The market is the mean of the sectors; a sector factor is its return beyond the market. */
+/** The market return is the mean of the sector returns; a sector factor is the sector's return in excess of it. */
 function combine(coefficients: Float64Array, S: number, out: Float64Array): void {
   let market = 0;
   for (let s = 0; s < S; s++) market += coefficients[s]! / S;
@@ -136,7 +136,7 @@ function combine(coefficients: Float64Array, S: number, out: Float64Array): void
   for (let k = 0; k < coefficients.length; k++) out[1 + k] = coefficients[k]! - (k < S ? market : 0);
 }
 
-/** Returns variances of those combinations over the residual variance, [K]. */
+/** Returns variances of those combinations relative to the residual variance, [K]. */
 function combinedVariances(inverse: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const variances = new Float64Array(1 + p);

@@ -34,7 +34,7 @@ export interface FactorSettings {
 /** Estimated factor model. */
 export interface EstimatedFactors {
   readonly model: FactorModel;
-  /** For principal components the share of the variance that they explain. */
+  /** Share of the variance explained; only for principal components. */
   readonly fit: Pick<FactorFit, 'rSquared'> & Partial<FactorFit>;
   /** First row of the panel that was used: styles need earlier history. */
   readonly from: number;
@@ -107,8 +107,8 @@ function plainSpan(n: number, observations: number): StyledSpans {
 }
 
 /**
- * Returns calendar months with the exposures known at the close before each. They begin where every current style had
- * some values, unless too few returns would be left.
+ * Returns calendar months with the exposures known at the close before each. They begin where every current style has
+ * some values, unless that leaves too few returns.
  */
 function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
@@ -156,7 +156,7 @@ function spansOf(
   return spans;
 }
 
-/** Number of sessions whose exposures are cached: the months of forty years. */
+/** Number of sessions whose exposures are cached: forty years of months. */
 const KEPT_MAX = 480;
 
 const kept = new WeakMap<CrossSections, Map<number, CrossSection>>();
@@ -172,8 +172,8 @@ export function crossSectionAt(datapoints: CrossSections, session: number, colum
 }
 
 /**
- * Returns square roots of the market capitalisation, with mean 1; the mean for a security without market capitalisation. All ones without the
- * datapoint.
+ * Returns square roots of the market capitalisation, scaled to mean 1; other securities get the mean. Returns
+ * ones if the datapoint is unavailable.
  */
 export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {
   const field = latest('MARKET_CAP');
@@ -200,7 +200,7 @@ function hasSpread(scores: Float64Array): boolean {
   return scores.some((score) => score !== 0);
 }
 
-/** Returns loadings whose products are the factor part of a covariance, [n x K]: exposures times a root of F. */
+/** Returns loadings [n x K] whose products are the factor part of a covariance: exposures times a root of F. */
 export function loadingsOf({ exposures, covariance, specific }: FactorModel): Float64Array {
   const n = specific.length;
   const K = exposures.length / n;

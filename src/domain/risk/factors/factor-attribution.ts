@@ -19,7 +19,7 @@ export interface FactorAttributionInput extends Pick<AttributionInput, 'returns'
   readonly model: AttributionModel;
   /** Session of the market on which each period ends, [n]. */
   readonly sessions: Int32Array;
-  /** Column of the market of each security of the run, -1 if there is none, [H]. */
+  /** Column of the market for each security of the run, -1 if there is none, [H]. */
   readonly columns: Int32Array;
   /** Returns weights held at the start of a period, [H]. Valid until the next period is read. */
   weightsBefore(period: number): Float64Array;
@@ -60,7 +60,7 @@ interface Month {
   readonly returns: Float64Array;
   /** [sessions x n] */
   readonly residuals: Float64Array;
-  /** Row of each column of the market, -1 if there is none. */
+  /** Row for each column of the market, -1 if there is none. */
   readonly rowOf: Int32Array;
 }
 
@@ -73,8 +73,8 @@ interface Earned {
 }
 
 /**
- * Attributes the return of a run to factors. In every calendar month the securities of the market with a return on each
- * of its sessions are regressed on exposures known at the close before it; a factor contributes its return times the
+ * Attributes the return of a run to factors. For every calendar month, returns of the securities with a return on each
+ * session are regressed on the exposures known at the close before the month. A factor contributes its return times the
  * exposure of the held weights. Periods are linked, so that factors, specific and other returns sum to the total
  * return.
  * @throws Refusal TOTAL_LOSS

@@ -41,7 +41,7 @@ export type StyleName = keyof typeof STYLES;
 
 export const STYLE_NAMES = Object.keys(STYLES) as StyleName[]; // Object.keys returns plain strings.
 
-/** Every datapoint that the styles read. */
+/** All datapoints that the styles read. */
 export const STYLE_FIELDS: readonly FieldRequest[] = STYLE_NAMES.flatMap((name) => entryOf(name).fields);
 
 /** Score to which descriptors are winsorised. */
@@ -73,7 +73,7 @@ export function styleExposures(cross: CrossSection, styles: readonly StyleName[]
   return exposures;
 }
 
-/** Returns the mean of the scores of its datapoints, standardised; 0 if there is none. */
+/** Returns the mean of the standardised scores of a style's datapoints, standardised again; 0 if there is none. */
 function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
   const held = fields.filter((field) => 'dataset' in resolve(cross.market.market, field));
   const parts = held.map((field) => {

@@ -29,7 +29,7 @@ export function partsByDate(names: readonly string[], dates: readonly ModelDate[
   });
 }
 
-/** Returns the part in force on a date: the newest of that date or before it; undefined before the first. */
+/** Returns the part in force on a date: the latest one dated on or before it; undefined if there is none. */
 export function partOn<P extends Pick<DatedPart, 'date'>>(parts: readonly P[], date: string): P | undefined {
   return parts.findLast((part) => part.date <= date);
 }

@@ -28,7 +28,7 @@ export interface PackedImport {
   readonly newest: Pick<AssembledModel['diagnostics'], 'averageCorrelation' | 'conditionNumber' | 'smallestEigenvalue'>;
 }
 
-/** Every date of a model, each matrix after the one before. */
+/** All dates of a model, in ascending order. */
 export function packModel(
   engine: Engine,
   { dates, terms }: ReadModel,
@@ -91,7 +91,7 @@ function isWithinNumbers(numbers: number, { date, path }: DatedTables, problems:
   return false;
 }
 
-/** Every date has the factors of the first, or none has any. */
+/** Requires all dates to have the factors of the first date, or none of them to have any. */
 function assertAlike(
   first: Pick<AssembledModel, 'date' | 'factors'> | undefined,
   { factors }: AssembledModel,

@@ -3,18 +3,18 @@ import { deviation, mean } from '../../analytics/series.js';
 /** Number of outcomes in a window of the rolling bias: a year of months. */
 const ROLLING = 12;
 
-/** Accuracy of the forecasts of one portfolio, T of them. */
+/** Accuracy of T forecasts of one portfolio. */
 export interface ForecastStatistics {
   readonly observations: number;
-  /** Standard deviation of the standardised outcomes; 1 if forecasts are right. */
+  /** Standard deviation of the standardised outcomes; 1 for correct forecasts. */
   readonly bias: number;
-  /** Interval that contains the bias of right forecasts of normal returns in 95 of 100 cases. */
+  /** Interval that contains the bias in 95 of 100 cases if forecasts are correct and returns normal. */
   readonly biasBand: readonly [low: number, high: number];
   /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. */
   readonly rollingDeviation: number | null;
-  /** Mean of z^2 - ln z^2, 2.27 if forecasts are right and returns normal; null if an outcome is exactly 0. */
+  /** Mean of z^2 - ln z^2, 2.27 if forecasts are correct and returns normal; null if an outcome is exactly 0. */
   readonly qStatistic: number | null;
-  /** Mean of ln s^2 + r^2 / s^2 over the horizon: smallest for the right forecasts. */
+  /** Mean of ln s^2 + r^2 / s^2 over the horizon, smallest for correct forecasts. */
   readonly qlike: number;
   /** Root mean square of the forecasts, annualised. */
   readonly forecastVolatility: number;

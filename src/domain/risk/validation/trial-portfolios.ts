@@ -8,7 +8,7 @@ export type PortfolioFamily = (typeof PORTFOLIO_FAMILIES)[number];
 /** Portfolio on which a model is tested, on one day. */
 export interface TrialPortfolio {
   readonly family: PortfolioFamily;
-  /** From 1 within its family. */
+  /** Number within its family, from 1. */
   readonly number: number;
   /** Weights of the covered securities, [n]. */
   readonly weights: Float64Array;
@@ -29,9 +29,9 @@ export function equalTrial(n: number): TrialPortfolio {
 
 /**
  * Returns random long portfolios: exponential weights on the securities with the smallest keys. Keys and weights of a
- * security depend only on seed, portfolio and security, so that portfolios are stable while securities come and go.
+ * security depend only on seed, portfolio and security, so that portfolios are stable when securities enter or leave.
  * @param names covered securities, as streams of random numbers, [n].
- * @returns each with its difference from the equally weighted portfolio
+ * @returns portfolios, each with its difference from the equally weighted portfolio
  */
 export function randomTrials(names: Int32Array, { count, seed }: RandomTrials): TrialPortfolio[] {
   const n = names.length;

@@ -16,7 +16,7 @@ import {
   type TrialPortfolio,
 } from './trial-portfolios.js';
 
-/** Maximum number of days of one validation, the latest: one per week over forty years. */
+/** Maximum number of forecast days of one validation, one per week over forty years. The latest days are used. */
 const FORECASTS_MAX = 2_000;
 
 /** Minimum number of outcomes for a report on a portfolio. */
@@ -68,9 +68,9 @@ export interface RiskValidation {
 }
 
 /**
- * Measures how well the settings of a risk model forecast over history. On each day a model is estimated on the returns
- * up to it, forecasts the volatility of portfolios over the horizon, and is compared with their returns. Forecasts use
- * no data after their day.
+ * Measures how well the settings of a risk model forecast over history. On each day, a model is estimated on the
+ * returns up to that day. It forecasts the volatility of portfolios over the horizon, which is compared with their
+ * returns. Forecasts use no data after their day.
  * @throws Refusal RISK_INSUFFICIENT_DATA with fewer than two days, and refusals of an estimate on all of them
  * @cost an estimate and an eigenproblem per day
  */
@@ -151,7 +151,7 @@ interface Horizon {
   readonly horizon: number;
 }
 
-/** Returns the returns of securities held from the close of a session over the horizon, [n]. */
+/** Returns the returns of securities from the close of a session over the horizon, [n]. */
 function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { session, horizon }: Horizon): Float64Array {
   const values = new Float64Array(columns.length).fill(1);
   for (let s = session + 1; s <= session + horizon; s++) {

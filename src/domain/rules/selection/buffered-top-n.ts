@@ -95,7 +95,7 @@ interface Buffer {
 }
 
 /**
- * Keeps securities up to the enter rank, then constituents up to the exit rank while places remain, then the best
+ * Keeps securities up to the entry rank, then constituents up to the exit rank while slots remain, then the best
  * others.
  */
 function buffered(order: Int32Array, { count, enter, exit, isConstituent }: Buffer): Chosen {

@@ -155,8 +155,8 @@ function withinBuffer(
 }
 
 /**
- * Keeps the best up to the lower band, constituents up to the upper one while the coverage is not reached, then the
- * best others.
+ * Keeps the best securities up to the lower band, then constituents up to the upper band while the coverage is not
+ * reached, then the best others.
  */
 function withinBands(
   { order, sizes, isConstituent }: Covered,

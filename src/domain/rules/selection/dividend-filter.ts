@@ -71,7 +71,7 @@ interface Year {
   readonly last: Day;
 }
 
-/** Returns the full calendar years before that of a day. */
+/** Returns the full calendar years before the year of a day. */
 function calendarYears(day: Day, count: number): Year[] {
   const { year } = civilOf(day);
   return Array.from({ length: count }, (_, i) => ({

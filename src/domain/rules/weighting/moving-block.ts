@@ -3,11 +3,14 @@ import type { RiskEstimate } from './risk-panel.js';
 export interface MovingBlock {
   /** Covariance of the securities that moved, [n x n]. */
   readonly covariance: Float64Array;
-  /** Their positions among the selected securities. */
+  /** Positions of these securities among the selected ones. */
   readonly positions: readonly number[];
 }
 
-/** Returns the covariance of the securities that moved: one that never did is not held, like one without data. */
+/**
+ * Returns the covariance of the securities whose price moved. A security with a constant price is not held, like one
+ * without data.
+ */
 export function movingBlock({ covariance, positions }: RiskEstimate): MovingBlock {
   const n = positions.length;
   const moving = Array.from({ length: n }, (_, k) => k).filter((k) => covariance[k * n + k]! > 0);

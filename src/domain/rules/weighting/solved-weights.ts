@@ -4,7 +4,7 @@ import { weighed, type RawWeights, type Unweighed } from '../weighting-class.js'
 const WEIGHT_MIN = 1e-9;
 
 export interface Solved {
-  /** By covered security. */
+  /** Weights by covered security. */
   readonly weights: Float64Array;
   /** Position of each covered security among the selected ones. */
   readonly positions: ArrayLike<number>;
@@ -14,7 +14,7 @@ export interface Solved {
   readonly covariance: Float64Array;
 }
 
-/** Extends the weights of the covered securities to the selected ones; the others are not held. */
+/** Expands the weights of the covered securities to all selected ones; the others are not held. */
 export function solved({ weights, positions, count, covariance }: Solved): RawWeights {
   const values = new Float64Array(count);
   weights.forEach((weight, k) => {

@@ -1,6 +1,9 @@
 import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 
-/** SQL of columns of SQLite whose texts are cut behind the longest that is read: `boundedCell` finds those. */
+/**
+ * Returns the SQL of SQLite columns whose texts are cut just after the maximum length, so that `boundedCell` detects
+ * longer ones.
+ */
 export const shortenedColumns = (columns: readonly string[]): string =>
   columns
     .map((column) => {

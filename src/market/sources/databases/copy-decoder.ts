@@ -19,7 +19,7 @@ const HEADER_BYTES = 19;
 const ROW_BYTES_MAX = 1 << 22;
 
 /**
- * Decodes the binary format of COPY as its bytes come.
+ * Decodes the binary format of COPY as its bytes arrive.
  * @source PostgreSQL documentation, COPY, binary format
  */
 export function createCopyDecoder(
@@ -31,7 +31,7 @@ export function createCopyDecoder(
   let isDone = false;
   const row = { bytes: rest, starts: new Int32Array(columns), ends: new Int32Array(columns) };
 
-  /** Position after the row that begins at `from`, -1 while it is not there whole, -2 after the last one. */
+  /** Returns the position after the row that begins at `from`; -1 if it is incomplete, -2 after the last row. */
   function readRow(bytes: Buffer, from: number): number {
     if (from + 2 > bytes.length) return -1;
     const count = bytes.readInt16BE(from);

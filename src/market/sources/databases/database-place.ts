@@ -10,7 +10,7 @@ export type DatabasePlace =
   | { readonly kind: 'sqlite' | 'duckdb'; readonly path: string }
   | {
       readonly kind: 'postgresql';
-      /** Address that was checked; connecting by name again could lead elsewhere. */
+      /** Address that was checked. Connecting by name again could reach another one. */
       readonly address: string;
       /** Name for the certificate. */
       readonly host: string;
@@ -25,7 +25,7 @@ export interface DatabasePlaces {
   /**
    * The database of a connection URL: `sqlite:///path`, `duckdb:///path` or
    * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be among
-   * those the operator allows. A location that is not allowed is refused even when it does not exist.
+   * those the operator allows. A location that is not allowed is refused even if it does not exist.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
   resolve(location: string): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }>;
@@ -58,7 +58,7 @@ function isNowhere(address: string): boolean {
   return NO_DATABASE.has(range) || isCompatible;
 }
 
-/** Port of an allowed host that names none. */
+/** Default port of an allowed host. */
 const DEFAULT_PORT = 5432;
 
 export function createDatabasePlaces({
@@ -72,7 +72,7 @@ export function createDatabasePlaces({
   readonly hosts: readonly string[];
   /** First address of a host. Default: as the system resolves it. */
   readonly resolveHost?: (host: string) => Promise<string>;
-  /** A URL as it was given, of one whose password is stored encrypted. Default: as it is. */
+  /** Decrypts a URL whose password is stored encrypted. Default: returns the URL unchanged. */
   readonly openUrl?: (url: string) => string;
 }): DatabasePlaces {
   const allowed = new Set(hosts.map((host) => keyOf(hostPortOf(host, DEFAULT_PORT))));

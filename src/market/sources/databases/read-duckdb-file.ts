@@ -17,8 +17,8 @@ import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-t
 const CATALOGUE = 'source';
 
 /**
- * Reads a DuckDB file, attached read-only, which nobody can write meanwhile: a market of numbers column by column,
- * anything else row by row.
+ * Reads a DuckDB file, attached read-only and therefore locked for writers. A market of numbers is read column by
+ * column, everything else row by row.
  */
 export async function readDuckDbFile(
   path: string,

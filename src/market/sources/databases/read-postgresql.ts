@@ -35,8 +35,8 @@ const BOOLEAN = 16;
 const EPOCH_DAYS = 10_957;
 
 /**
- * Reads a PostgreSQL database in one read-only transaction, so that all tables are of one moment. A market of numbers is
- * copied in binary; anything else is read row by row.
+ * Reads a PostgreSQL database in one read-only transaction, so that all tables have the same state. A market of numbers
+ * is copied in binary; everything else is read row by row.
  */
 export async function readPostgresql(
   place: Place,
@@ -98,7 +98,7 @@ function sentence(error: unknown): string {
   return withoutUrlPasswords(text).slice(0, 160);
 }
 
-/** Tables and views that can be read: by their name, and with their schema. */
+/** Returns readable tables and views by name, with their schemas. */
 async function tableNames(client: Client): Promise<Set<string>> {
   const { rows } = await client.query<{ table_schema: string; table_name: string; is_visible: boolean }>(
     "SELECT table_schema, table_name, pg_table_is_visible(to_regclass(quote_ident(table_schema) || '.' || quote_ident(table_name))) AS is_visible FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
@@ -141,7 +141,7 @@ async function readTable(client: Client, read: TableRead): Promise<void> {
   else await readCells(client, source, columns, read);
 }
 
-/** Copies a market whose columns are numbers: eight bytes a value, decoded where they lie. */
+/** Copies a market whose columns are numbers: eight bytes a value, decoded in place. */
 async function copyMarket(
   client: Client,
   source: string,
@@ -235,7 +235,7 @@ async function readCells(
   await client.query('CLOSE rows_of_table');
 }
 
-/** SQL of a column; a text is cut behind the longest that is read, which `boundedCell` finds. */
+/** Returns the SQL of a column. A text is cut just after the maximum length, so that `boundedCell` detects it. */
 export function boundedColumn({ name, type }: Column): string {
   const column = quote(name);
   if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;

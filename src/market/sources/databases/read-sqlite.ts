@@ -15,15 +15,13 @@ import type { ReadOptions, SourceRead } from '../source-read.js';
 import { boundedCell, shortenedColumns } from './bounded-cells.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
-/**
- * Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log.
- */
+/** Offset of the two header bytes with the journal mode: 1 for a rollback journal, 2 for a write-ahead log. */
 const WRITE_VERSION = 18;
 const MAGIC = 'SQLite format 3\0';
 
 /**
- * Reads a SQLite file. It is copied first: the driver would lock the folder of the original, and a copy does not change
- * while it is read. A file whose log holds changes that are not in it yet is refused.
+ * Reads a SQLite file. The file is copied first, because the driver would lock the folder of the original, and a copy
+ * does not change while it is read. A file whose write-ahead log has changes that are not in the file yet is refused.
  */
 export async function readSqlite(
   path: string,
@@ -63,7 +61,7 @@ export async function readSqlite(
   }
 }
 
-/** Lets a copy be read that was written with a log; false when it is no database. */
+/** Makes a copy readable that was written with a write-ahead log; returns false if it is not a database. */
 async function asRollbackFile(path: string): Promise<boolean> {
   const file = await open(path, 'r+');
   try {

@@ -12,10 +12,13 @@ import type { DatabasePlace } from './database-place.js';
 import { boundedCell, shortenedColumns } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 
-/** Tables that are looked at. */
+/** Maximum number of tables in a sample. */
 const TABLES_MAX = 40;
 
-/** The first rows of the tables of a database, by name. Problems are reported; undefined where it cannot be read at all. */
+/**
+ * Reads the first rows of the tables of a database, by name. Problems are reported; returns undefined if the database
+ * is unreadable.
+ */
 export async function sampleDatabase(
   place: DatabasePlace,
   rows: number,

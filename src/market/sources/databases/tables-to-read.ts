@@ -10,8 +10,8 @@ export type TableNames = Readonly<Partial<Record<TableKind, string>>>;
 export type DatabaseProgress = (fraction: number, message: string) => void;
 
 /**
- * The tables to read of each dataset: those named, those whose field a mapping says, and those called like their
- * dataset. A named one that is absent is reported, and so is a missing market.
+ * Returns the tables to read for each dataset: tables named explicitly, those whose field a mapping states, and those
+ * with the name of their dataset. Reports a named table that is absent, and a missing market.
  */
 export function tablesToRead(
   held: ReadonlySet<string>,
@@ -36,11 +36,11 @@ export function tablesToRead(
   return chosen;
 }
 
-/** Tables of a database that a client can choose from, and those that a message lists. */
+/** Maximum number of tables that a client can choose from, then the maximum number that a message lists. */
 const ACCEPTED_MAX = 200;
 const LISTED_MAX = 10;
 
-/** How another table is said to be the one of a dataset. */
+/** Describes how to name another table for a dataset. */
 function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
   if (held.size === 0) return ' It has none.';
   const list = [...held].slice(0, LISTED_MAX).join(', ');

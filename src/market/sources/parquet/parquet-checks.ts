@@ -3,7 +3,7 @@ import type { Problems } from '../../tables/problems.js';
 import { sqlText } from '../../formats/duckdb.js';
 import type { ParquetFile, TypedColumn } from './parquet.js';
 
-/** Digits of a decimal that the reader takes as they are: it makes wrong doubles of some longer ones. */
+/** Maximum number of digits of a decimal that the reader converts exactly. Some longer ones become wrong doubles. */
 const DECIMAL_DIGITS_MAX = 38;
 
 /** Columns that are named of all files. */
@@ -12,9 +12,9 @@ const LISTED_MAX = 20;
 /**
  * Reports columns that the reader would silently change: decimals with more digits than it can read, and two columns of
  * a file that differ only in case, of which it renames the second.
- * @param columns as the reader sees them
- * @param table that paths begin with
- * @cost one look at the footers of the files
+ * @param columns as the reader reports them
+ * @param table name at the start of paths
+ * @cost one read of the footers of the files
  */
 export async function reportColumns(
   connection: DuckDBConnection,

@@ -33,7 +33,7 @@ function decode(text: string): string {
 }
 
 /**
- * Files with the folder keys that become columns of the scan: the required ones that no file has as a column.
+ * Returns files with the folder keys that become columns of the scan: required keys that no file has as a column.
  * @param own columns of the files
  */
 export function withKeys<F extends ParquetFile>(
@@ -54,14 +54,14 @@ export function withKeys<F extends ParquetFile>(
   };
 }
 
-/** True when a folder key is the identifier or the date of a bar. */
+/** Returns true if a folder key is the identifier or the date of a bar. */
 export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(columnName('market', key));
 
 /**
- * Reports folders of a market whose key is no date where one is needed, and warns of files that have the column
- * themselves and say something else by it than their folder.
- * @param columns of the files and of the keys that are taken
- * @cost a scan of the column where files have what their folders' keys say
+ * Reports folders of a market whose key must be a date and is not. Warns of files that have the column themselves with
+ * values that contradict their folder.
+ * @param columns of the files and of the keys that are used
+ * @cost a scan of the column if files have a column with the name of a folder key
  */
 export async function reportKeys(
   connection: DuckDBConnection,
@@ -88,7 +88,7 @@ export async function reportKeys(
   for (const { name } of columns) if (isBarKey(name)) await warnOfOthers(connection, files, name, problems);
 }
 
-/** Warns of files whose column says something else than the key of their folder. */
+/** Warns of files whose column contradicts the key of their folder. */
 async function warnOfOthers(
   connection: DuckDBConnection,
   files: readonly ParquetFile[],

@@ -13,7 +13,7 @@ import {
 } from './parquet.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../../tables/problems.js';
 
-/** A typed source that can say where its rows stand. */
+/** Typed source that can return the location of its rows. */
 export interface NumberedSource {
   readonly files: readonly ParquetFile[];
   readonly numberedScan: string;
@@ -21,8 +21,8 @@ export interface NumberedSource {
 }
 
 /**
- * Reports every problem of the rows of a typed market source: keys that are none, values that a field cannot have,
- * rows that stand twice. Each kind is counted whole and listed as far as findings go.
+ * Reports every problem of the rows of a typed market source: invalid keys, invalid values of a field, duplicate rows.
+ * Each kind is counted completely and listed up to the maximum number of findings.
  * @cost a scan for each key and each field, and a sort of the keys
  */
 export async function reportMarketProblems(duck: DuckDb, source: NumberedSource, problems: Problems): Promise<void> {
@@ -62,7 +62,7 @@ async function reportBadDays(
   );
 }
 
-/** Characters of a key that is reported: longer ones are none, whatever comes behind. */
+/** Maximum number of characters of a key that are reported. Longer keys are always invalid. */
 const SHOWN_MAX = 1000;
 const shownText = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
 
@@ -74,7 +74,7 @@ interface KeyCheck {
   readonly problems: Problems;
 }
 
-/** Reports the rows whose key is none: their distinct values are looked through first, which are few. */
+/** Reports the rows with an invalid key. Searches the distinct values first, because they are few. */
 async function reportBadKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
@@ -141,7 +141,7 @@ async function reportRepeatedKeys(
   const selected = 'name, day, filename, file_row_number';
   const listed = await listedRows(connection, { selected, from, files });
   if (listed.length === 0) return;
-  // A second look at the few keys that are listed: to carry values along would sort all of them.
+  // Queries the few listed keys again, because carrying values along would include them in the sort.
   const keys = listed.map(({ values: [key, day] }) => `(${sqlText(String(key))}, ${String(day)})`);
   const values = fields.map(({ column }, i) => `, ${sqlName(column)}::DOUBLE AS value_${i}`).join('');
   const same = await connection.runAndReadAll(
@@ -165,7 +165,7 @@ interface RowColumns extends Pick<CheckedColumns, 'fields'> {
   readonly date: TypedColumn;
 }
 
-/** Where a row stands that begins with its file and its number there. */
+/** Returns the location of a row whose values begin with its file and its row number. */
 function rowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[]): string {
   const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
   return cellPath(label, Number(row) + 1, '');
@@ -179,7 +179,7 @@ interface BadRows {
   readonly files: readonly ParquetFile[];
 }
 
-/** Reports the rows of a query: as many as are listed each, the last of them standing for all that follow. */
+/** Reports the rows of a query individually up to the maximum. The last one represents all further ones. */
 async function reportRows(
   connection: DuckDBConnection,
   rows: BadRows,
@@ -192,7 +192,7 @@ async function reportRows(
 
 interface ListedRow {
   readonly path: string;
-  /** Rows that it stands for. */
+  /** Number of rows that it represents. */
   readonly times: number;
   readonly values: readonly unknown[];
 }

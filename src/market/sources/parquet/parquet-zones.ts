@@ -16,11 +16,12 @@ export interface ZonedFiles<F extends ParquetFile> {
 }
 
 /**
- * Files with the time zones in which their columns were written: Parquet stores moments, and midnight in Berlin is the
- * day before in UTC. Pandas and Arrow store the zone in the metadata; a file without a zone is read in UTC.
- * @param isKey whether a key of their folders is a column where they lack it; by default all are
- * @throws Error of a zone that is not known, and what DuckDB throws for a file that it cannot read
- * @cost one look at the columns of all files; where one is of moments, their footers too
+ * Returns files with the time zones in which their columns were written: Parquet stores instants, and midnight in
+ * Berlin is the previous day in UTC. Pandas and Arrow store the zone in the metadata; a file without a zone is read in
+ * UTC.
+ * @param isKey returns true if a folder key is used as a column where files lack it; default: all are
+ * @throws Error for an unknown zone, and errors of DuckDB for an unreadable file
+ * @cost one read of the columns of all files; if one has timestamps, of their footers too
  */
 export async function withZones<F extends ParquetFile>(
   connection: DuckDBConnection,

@@ -9,11 +9,11 @@ import { offsetMinutes } from '../../formats/time-zones.js';
 
 /** A Parquet file of a dataset as its folder lists it. */
 export interface ParquetFile {
-  /** Where it lies, symbolic links resolved. */
+  /** Path with symbolic links resolved. */
   readonly path: string;
   /** Name of the file in findings. */
   readonly label: string;
-  /** Time zones in which columns of moments were written; UTC where there is none. */
+  /** Time zones in which timestamp columns were written; UTC if absent. */
   readonly zones?: ReadonlyMap<string, string>;
   /** Folder keys that become columns of the scan. */
   readonly keys?: readonly string[];
@@ -30,8 +30,8 @@ const NUMERIC =
 const TIMESTAMP = /^TIMESTAMP/;
 
 /**
- * SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The reader's own keys
- * would replace columns of the files.
+ * Returns the SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The folder
+ * keys of the reader itself would replace columns of the files.
  */
 export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
@@ -72,13 +72,16 @@ function localTime(files: readonly ParquetFile[], column: string): string {
   return `CASE ${cases.map(({ time, paths }) => `WHEN filename IN (${paths}) THEN ${time}`).join(' ')} END`;
 }
 
-/** Maximum number of columns of a source: DuckDB takes the square of it, with this many 5 s of a processor. */
+/**
+ * Maximum number of columns of a source. The time in DuckDB grows with its square: 5 s of processor time at this
+ * number.
+ */
 const COLUMNS_MAX = 8192;
 
 /**
- * Columns of a source.
- * @param source SQL that can stand after FROM
- * @throws what DuckDB throws for a file that it cannot read, an Error for too many columns
+ * Returns the columns of a source.
+ * @param source SQL that can follow FROM
+ * @throws errors of DuckDB for an unreadable file, an Error for too many columns
  */
 export async function columnsOf(connection: DuckDBConnection, source: string): Promise<TypedColumn[]> {
   const reader = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
@@ -93,7 +96,7 @@ export interface NumberColumn {
   readonly column: string;
 }
 
-/** How a source is read: column by column where its types allow it, otherwise cell by cell, or not at all. */
+/** Method of reading a source: column by column if its types allow it, otherwise cell by cell, or not at all. */
 export type MarketColumns =
   | {
       readonly kind: 'typed';
@@ -104,14 +107,14 @@ export type MarketColumns =
   | { readonly kind: 'cells'; readonly columns: readonly string[] }
   | { readonly kind: 'refused'; readonly rest: CheckedColumns };
 
-/** Columns whose rows can be checked without reading all of them; of a refused source those that are sound. */
+/** Columns whose rows can be checked without reading all of them; for a refused source, its valid columns. */
 export interface CheckedColumns {
   readonly identifier: string | undefined;
   readonly date: TypedColumn | undefined;
   readonly fields: readonly NumberColumn[];
 }
 
-/** Looks at the columns of a market source before any row of it is read. */
+/** Inspects the columns of a market source before any row is read. */
 export function marketColumns(
   dataColumns: readonly TypedColumn[],
   problems: Problems,
@@ -179,7 +182,7 @@ const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIME
 const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATES = /^(DATE|TIMESTAMP)/;
 
-/** Reports a finding and returns true when a column has a type that cannot hold its values. */
+/** Reports a finding and returns true if the type of a column cannot represent its values. */
 function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
   const before = problems.errors;
   dataColumns.forEach(({ name, type }, i) => {
@@ -202,7 +205,7 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
   return problems.errors > before;
 }
 
-/** SQL for the days since 1970 of a date column whose values all are dates. */
+/** Returns the SQL for the days since 1970 of a date column whose values are all dates. */
 export function dayExpression({ name, type }: TypedColumn): string {
   const column = sqlName(name);
   if (type === 'VARCHAR') return `(CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;

@@ -4,6 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { dayFrom } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentReader } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import type { Reports } from '../../reports/reports.js';
 import { assertSucceeded, endOf } from '../job-end.js';
 import { eachIndex, type ItemResult, type Performer } from '../performer.js';
@@ -18,7 +19,7 @@ export interface RenderDependencies {
 export function renderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
   async function fileOf(jobId: string, name: string): Promise<ItemResult> {
     const stored = await documents.get('render', jobId.slice('render:'.length));
-    const render = stored && !('unreadable' in stored) ? RenderDocument.safeParse(stored.body).data : undefined;
+    const render = parseStored(stored, RenderDocument);
     if (render === undefined) throw new Refusal('RENDER_NOT_FOUND', `The report of ${jobId} was deleted.`);
     const { name: artifact, bytes, sha256 } = render.artifact;
     return {

@@ -22,7 +22,7 @@ export interface Evaluator {
 export interface DecisionFacts {
   /** Returns 1 for a constituent, before the decision, of the index that is decided. */
   constituents(): Float64Array;
-  /** Returns 1 for a constituent of another index. */
+  /** Returns 1 for constituents of another index, otherwise 0. */
   membersOf(indexId: string): Float64Array;
   /** Returns the weight in another index, 0 outside it. */
   weightsIn(indexId: string): Float64Array;
@@ -36,7 +36,7 @@ interface Described {
   readonly help: string;
   /** Complete expression. */
   readonly example: string;
-  /** By position; the last one repeats up to `most`. */
+  /** Kinds of operands by position. The last one repeats up to `most`. */
   readonly operands: readonly OperandKind[];
   readonly least: number;
   readonly most: number;

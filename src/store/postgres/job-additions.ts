@@ -1,0 +1,75 @@
+import type { Database } from './database.js';
+import { ADDED_COLUMNS, jobNumber } from './job-commit.js';
+import { STRIPES } from './schema.js';
+
+/** Writes new jobs. */
+export interface JobAdditions {
+  /**
+   * Writes a job with its row and its input; jobs that are added at the same moment share one commit.
+   * @param values of `ADDED_COLUMNS`, in order
+   * @returns the version of the write; null if the job has changed since it was read
+   * @throws as `Database.query`, for all of them: nothing was written
+   */
+  add(values: readonly unknown[]): Promise<string | null>;
+}
+
+interface Addition {
+  readonly values: readonly unknown[];
+  resolve(written: string | null): void;
+  reject(reason: unknown): void;
+}
+
+interface AddedRow {
+  readonly written: string | null;
+}
+
+/** Maximum length of the text of a job that is written with others: parameters of a statement have a maximum size. */
+const SHARED_LENGTH_MAX = 1_000_000;
+
+const isLarge = (values: readonly unknown[]): boolean =>
+  values.some((value) => typeof value === 'string' && value.length > SHARED_LENGTH_MAX);
+
+/** @param schema quoted identifier */
+export function createJobAdditions(database: Pick<Database, 'query'>, schema: string): JobAdditions {
+  const columns = ADDED_COLUMNS.map(([name]) => name).join(', ');
+  const parameters = ADDED_COLUMNS.map((_, i) => `$${i + 1}`).join(', ');
+  const arrays = ADDED_COLUMNS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ');
+  const ids = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
+  const one = `SELECT ${schema}.add_job_1(${parameters}) AS written`;
+  // All locks are taken first, in numeric order as by every commit, so that no two of them wait for each other.
+  const several = `WITH locked AS MATERIALIZED (
+      SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
+        SELECT DISTINCT ${jobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number
+      ) AS numbers
+    ) SELECT ${schema}.add_job_1(${columns}) AS written FROM locked, unnest(${arrays}) AS added(${columns})`;
+  let waiting: Addition[] = [];
+
+  function writeWaiting(): void {
+    const together = waiting.filter(({ values }) => !isLarge(values));
+    const alone = waiting.filter(({ values }) => isLarge(values)).map((each) => [each]);
+    waiting = [];
+    for (const all of [together, ...alone]) if (all.length > 0) void write(all);
+  }
+
+  async function write(all: readonly Addition[]): Promise<void> {
+    const [first, ...others] = all;
+    try {
+      const rows = await (others.length === 0
+        ? database.query<AddedRow>(one, first!.values)
+        : database.query<AddedRow>(
+            several,
+            ADDED_COLUMNS.map((_, i) => all.map(({ values }) => values[i])),
+          ));
+      for (const [i, { resolve }] of all.entries()) resolve(rows[i]!.written); // one row for each
+    } catch (thrown) {
+      for (const { reject } of all) reject(thrown);
+    }
+  }
+
+  return {
+    add: (values) =>
+      new Promise((resolve, reject) => {
+        if (waiting.push({ values, resolve, reject }) === 1) setImmediate(writeWaiting);
+      }),
+  };
+}

@@ -29,6 +29,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   peers: ['http/peers', 'kernels/optimisation/peers'],
   goals: [
     'http/peers',
+    'http/circumstances',
     'http/requests',
     'http/many-indices',
     'cli/start',
@@ -71,7 +72,7 @@ for (const bench of benches) {
   if (status !== 0) process.exitCode = status === EXIT_USAGE ? EXIT_USAGE : 1;
 }
 
-/** The benches with their variables, and the words for several. */
+/** Returns the benches with their variables, and the words for several. */
 function listed(): string {
   const lines = all.map((file) => [file.replace('.bench.js', ''), ...variablesOf(file)].join('  '));
   const several = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);

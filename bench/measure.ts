@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The value below which the given share of the sorted sample lies. */
+/** Returns the value below which the given share of the sorted sample lies. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
 }
@@ -80,7 +80,7 @@ export function createClock({ threads, whole }: ThreadTimes): () => number {
   };
 }
 
-/** The clock of a process of this machine. */
+/** Returns the clock of a process of this machine. */
 export function processClock(pid: number): () => number {
   return createClock({ threads: () => timesOfThreads(pid), whole: () => ticksOf(pid) });
 }

@@ -40,6 +40,7 @@ export const VARIABLES = {
   LOAD_WORK_MS: { of: { [LOAD]: 500 }, least: 0 },
   LOAD_PROCESSES: { of: { [LOAD]: 4 } },
   LOAD_LISTENERS: { of: { [LOAD]: 'on' } },
+  LOAD_PARTS: { of: { [LOAD]: 2000 }, least: 0 },
   MANY_INDICES: { of: { 'http/many-indices': 1000 } },
   MANY_NAMES: { of: { 'http/many-indices': 500 }, least: FEWEST_NAMES + 1 },
   PAIRS_NAMES: { of: { [PAIRS]: 500 } },
@@ -71,7 +72,7 @@ export const DECLARED: ReadonlyMap<string, Declared> = new Map(Object.entries(VA
 /** Variables that benches pass to their child processes. */
 export const INNER = ['BARE_BODY', 'BARE_HEADERS'];
 
-/** The declared variables of a bench by the path of its file, as `NAME=default`. */
+/** Returns the declared variables of a bench by the path of its file, as `NAME=default`. */
 export function variablesOf(file: string): readonly string[] {
   return [...DECLARED].flatMap(([name, { of }]) =>
     Object.entries(of).flatMap(([word, otherwise]) =>
@@ -90,8 +91,8 @@ export function refuse(sentence: string): never {
 }
 
 /**
- * The fault of the names of an environment: an unknown variable with a prefix of bench variables; undefined when there
- * is none.
+ * Returns the fault of the names of an environment: an unknown variable with a prefix of bench variables; undefined if
+ * there is none.
  */
 export function unknownVariable(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const known = [...DECLARED.keys()];
@@ -107,7 +108,10 @@ export function unknownVariable(environment: Readonly<Record<string, string | un
   return `no benchmark reads the variable ${unknown}; known are ${alike.join(', ')}.${question}`;
 }
 
-/** A whole number that the environment may give; what is none, too small or between steps ends the process with a sentence. */
+/**
+ * Returns a whole number that the environment may give; what is none, too small or between steps ends the process with
+ * a sentence.
+ */
 export function numberFrom(variable: VariableName): number {
   const text = process.env[variable];
   if (text === undefined) return Number(defaultOf(variable));
@@ -128,7 +132,7 @@ export function wordsFrom<Word extends string>(variable: VariableName, known: re
   return known.filter((word) => wanted?.includes(word) !== false);
 }
 
-/** A list that the environment may give, between commas. One that is not of that shape ends the process. */
+/** Returns a list that the environment may give, between commas. One that is not of that shape ends the process. */
 export function listFrom(variable: VariableName, shape: RegExp): readonly string[] {
   const otherwise = String(defaultOf(variable));
   const given = (process.env[variable] ?? otherwise).split(',').map((word) => word.trim());
@@ -137,12 +141,12 @@ export function listFrom(variable: VariableName, shape: RegExp): readonly string
   return given;
 }
 
-/** A text that the environment may give, undefined where neither it nor its declaration does. */
+/** Returns a text that the environment may give, undefined if neither it nor its declaration does. */
 export function textFrom(variable: VariableName): string | undefined {
   return process.env[variable] ?? (String(defaultOf(variable)) || undefined);
 }
 
-/** A folder that the environment may name; one that is not there ends the process with a sentence. */
+/** Returns a folder that the environment may name; one that is not there ends the process with a sentence. */
 export function folderFrom(variable: VariableName): string | undefined {
   const folder = textFrom(variable);
   if (folder !== undefined && !existsSync(folder)) refuse(`${variable} is "${folder}", which is not there`);

@@ -17,7 +17,10 @@ const [LN2_HIGH, LN2_LOW] = [6.93147182464599609375e-1, -1.90465429995776804525e
 const C = 9.61796693925975554329e-1;
 const [C_HIGH, C_LOW] = [9.61796700954437255859e-1, -7.02846165095275826516e-9] as const;
 
-/** Exponents beyond it, results beyond these powers of two and subnormal bases are left to `Math.pow`: nothing comes near. */
+/**
+ * Exponents above this, results beyond these powers of two and subnormal bases are left to `Math.pow`, because no
+ * caller comes near them.
+ */
 const EXPONENT_MAX = 2 ** 31;
 const LOG2_MAX = 1022;
 const LEAST_NORMAL = 2 ** -1022;
@@ -27,13 +30,13 @@ const words = new Int32Array(number.buffer);
 const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 const LOW = 1 - HIGH;
 
-/** The upper word: sign, exponent and 20 bits of the fraction. */
+/** Returns the upper word: sign, exponent and 20 bits of the fraction. */
 function highWord(x: number): number {
   number[0] = x;
   return words[HIGH]!;
 }
 
-/** A number without the lower half of its bits. */
+/** Returns a number without the lower half of its bits. */
 function upperHalf(x: number): number {
   number[0] = x;
   words[LOW] = 0;
@@ -88,7 +91,9 @@ export function exponentialOf(x: number): number {
 /** 2^54, which makes every subnormal number a normal one. */
 const SCALE = 2 ** 54;
 
-/** Natural logarithm, the same bits on every version of Node; NaN of a number that is not positive. */
+/**
+ * Returns the natural logarithm, with the same bits on every version of Node; NaN for a number that is not positive.
+ */
 export function logarithmOf(x: number): number {
   if (!(x > 0)) return NaN;
   if (x === Infinity) return x;

@@ -131,7 +131,7 @@ const COMMANDS_MAX = availableParallelism();
  * @param compileOnly omits the optional products
  * @param lint runs the linter on the sources in parallel
  * @returns the names of the steps that ran
- * @throws BuildFailure when a command fails, after parallel ones have ended; completed steps stay completed
+ * @throws BuildFailure if a command fails, after parallel ones have ended; completed steps stay completed
  */
 export async function build({ compileOnly = false, lint = false } = {}) {
   const stamps = readStamps();

@@ -16,5 +16,5 @@ export function bundlePath(entry: Entry): string | undefined {
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;
 }
 
-/** In milliseconds since the epoch; undefined where there is no such file. */
+/** In milliseconds since the epoch; undefined if there is no such file. */
 const changedAt = (file: URL): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;

@@ -15,8 +15,9 @@ export const CODE_CACHE = fileURLToPath(
 );
 
 /**
- * The command line as one script whose functions need not be compiled again: modules have no such cache before node 22, and
- * compiling was a quarter of a start. Undefined where it was built by another node, or this one has other flags.
+ * Returns the command line as one script whose functions need not be compiled again: modules have no such cache before
+ * node 22, and compiling was a quarter of a start. Undefined if it was built by another node, or this one has other
+ * flags.
  */
 export function compiledBefore(): Dispatch | undefined {
   if (bundlePath('dispatch') === undefined) return undefined;

@@ -205,6 +205,7 @@ export const FAMILIES = {
     'sql',
     'entry-point.ts',
     'rest.ts',
+    'warm-up.ts',
     'tasks.ts',
     'main.ts',
   ],

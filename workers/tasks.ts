@@ -1,7 +1,7 @@
 import type { Task, TaskName } from '#jobs/tasks.js';
 import { createEntryPoint } from './entry-point.js';
 
-/** Tasks by name; a task without a worker does not compile. */
+/** Tasks by name. Compilation fails for a task without a worker. */
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./runs/backtest.js')).backtest,
   replay: async () => (await import('./runs/replay.js')).replay,
@@ -9,7 +9,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'account-backtest': async () => (await import('./personal/account-backtest.js')).accountBacktest,
   'sum-batch': async () => (await import('./personal/batch.js')).sumBatch,
   'sweep-part': async () => (await import('./runs/sweep.js')).sweepPart,
-  'sum-rerun': async () => (await import('./runs/rerun.js')).sumRerun,
+  'sum-rows': async () => (await import('./output/sum-rows.js')).sumRows,
   'sum-sweep': async () => (await import('./runs/sweep.js')).sumSweep,
   'view-run': async () => (await import('./views/view-run.js')).viewRun,
   'run-text': async () => (await import('./runs/run-text.js')).runText,
@@ -48,7 +48,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'export-risk-model': async () => (await import('./risk/read-risk-model.js')).exportModel,
   'risk-model-part': async () => (await import('./risk/read-risk-model.js')).riskModelPart,
   'hash-files': async () => (await import('./run-files/hash-files.js')).hashFiles,
-  'warm-up': async () => (await import('./market/warm-up.js')).warmUp(tasks),
+  'warm-up': async () => (await import('./warm-up.js')).warmUp(tasks),
   rest: async () => (await import('./rest.js')).rest,
   'risk-model-arrow': async () => (await import('./risk/read-risk-model.js')).riskModelArrow,
 };

@@ -79,7 +79,7 @@ async function started([program, ...args]: readonly [string, ...string[]], idleM
   return { wall, processor, resident };
 }
 
-/** A figure of a process and those it started, added up. */
+/** Returns a figure of a process and those it started, added up. */
 function sum(pid: number, of: (pid: number) => number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),

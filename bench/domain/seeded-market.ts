@@ -65,7 +65,7 @@ export function writePanels(folder: string, market: MarketData): { readonly sess
 /** A dividend a share, paid every 63 sessions, on days that differ between names. */
 const DIVIDEND = 0.2;
 
-/** The dividends of every name over some dates, as days since 1970-01-01, by name and day. */
+/** Returns the dividends of every name over some dates, as days since 1970-01-01, by name and day. */
 export function quarterlyDividends(identifiers: readonly string[], dates: ArrayLike<number>): CorporateAction[] {
   return identifiers.flatMap((identifier, i) => {
     const paid: CorporateAction[] = [];

@@ -91,7 +91,8 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
 }
 
 /**
- * The limit of a ratio, and the goals of processor and clock, which hold on free cores; exceeded limits are reported.
+ * Returns the limit of a ratio, and the goals of processor and clock, which hold on free cores; exceeded limits are
+ * reported.
  */
 function verdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
   const held = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;

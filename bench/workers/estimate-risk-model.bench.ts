@@ -61,7 +61,7 @@ interface Estimated {
   readonly answer: readonly number[];
 }
 
-/** The task of the first names of a market. */
+/** Returns the task of the first names of a market. */
 function taskOf(market: MarketData, assets: number): () => Promise<Estimated> {
   const handle = shareMarket(market);
   const identifiers = Array.from({ length: assets }, (_, i) => nameOf(i));

@@ -2,20 +2,23 @@ import { assert } from '../assert.js';
 
 /** The weights of the rows of a panel. */
 export interface RowWeights {
-  /** [rows] summing to 1, of the means; undefined for equal ones. */
+  /** Weights of the means, [rows], summing to 1; undefined for equal weights. */
   readonly weights: Float64Array | undefined;
-  /** [rows], not negative: row t is multiplied by the square root of its factor, so that X'X weighs it by the factor. */
+  /**
+   * Factors, [rows], not negative: row t is multiplied by the square root of its factor, so that the factor is its
+   * weight in X'X.
+   */
   readonly factors: Float64Array;
 }
 
 /**
- * Subtracts the (weighted) mean of each column of a panel and multiplies its rows, in place, and sums what comes out
- * squared.
+ * Subtracts the (weighted) mean of each column of a panel and multiplies its rows, in place, and sums the squares of
+ * the result.
  *
  * @param x        [rows x columns] row-major; becomes deviations from the column means by the roots of the factors.
  * @param rows     Weights of the means, and factors.
  * @param means    [columns], overwritten with the column means.
- * @param squares  [columns], overwritten with the sums of the squares of the columns as they are then.
+ * @param squares  [columns], overwritten with the sums of squares of the resulting columns.
  * @returns        Nothing; `x` is centred and scaled.
  * @throws         KernelFault on a shape mismatch.
  * @cost           Two passes over the panel.

@@ -17,8 +17,8 @@ export interface ColumnGroups {
  * @returns       Nothing; `x` is centred.
  * @throws        KernelFault on a shape mismatch or a group without columns.
  * @cost          Two readings of each value and a division for each mean.
- * @source        Least squares on indicators: fitted values are group means. Each is summed first column to last, whatever stands between
- *                them: every engine gives the same bits.
+ * @source        Least squares on indicators: fitted values are group means. Each group is summed from first to last
+ *                column, regardless of the columns between them: every engine gives the same bits.
  */
 export function centreGroups(x: Float64Array, groups: ColumnGroups, means: Float64Array): void {
   const { rows, sizes } = assertGroups(x, groups, means);

@@ -1,13 +1,13 @@
 import { assert } from '../assert.js';
 
 /**
- * Cholesky factor of a symmetric positive definite matrix, A = L L', in place.
+ * Computes the Cholesky factor of a symmetric positive definite matrix, A = L L', in place.
  *
  * @param a  [n x n] row-major; the lower triangle is read and becomes L. What lies above the diagonal is neither read
- *   nor written.
+ *           nor written.
  * @param n  Order, at least 0.
  * @returns  n when the factor is complete, else the first column whose pivot is not positive: the matrix is not
- *   positive definite.
+ *           positive definite.
  * @throws   KernelFault on a shape mismatch.
  * @cost     n^3 / 6 multiply-adds, n square roots; no scratch.
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 4.2.

@@ -1,14 +1,14 @@
 import { assert } from '../assert.js';
 
 /**
- * Sum of the squared deviations of each column of a panel from its mean.
+ * Sums the squared deviations of each column of a panel from its mean.
  *
  * @param x    [rows x columns] row-major; not changed.
  * @param out  [columns], overwritten.
  * @returns    Nothing; the sums are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       Two passes over the panel.
- * @source     Definition: what `centreColumns` gives for factors of 1, bit for bit, on every engine.
+ * @source     Definition: the result of `centreColumns` for factors of 1, bit for bit, on every engine.
  */
 export function columnDeviations(x: Float64Array, out: Float64Array): void {
   const columns = out.length;

@@ -7,14 +7,14 @@ export interface EigenvalueRange {
 }
 
 /**
- * Smallest and largest eigenvalue of a symmetric matrix, by what finds all of them.
+ * Computes the smallest and the largest eigenvalue of a symmetric matrix from all eigenvalues.
  *
  * @param solve  Finds all eigenvalues, ascending.
  * @param a      [n x n] row-major, symmetric; not changed.
  * @param n      Order, at least 1.
- * @returns      The two, to rounding of the larger in size; undefined for input that is not finite.
+ * @returns      Both, to rounding relative to the larger in magnitude; undefined for input that is not finite.
  * @throws       KernelFault on a shape mismatch.
- * @cost         That of `solve`; an engine may leave out what only the eigenvalues between them need.
+ * @cost         That of `solve`; an engine may omit work for the eigenvalues in between.
  * @source       Definition.
  */
 export function eigenvalueRangeBy(

@@ -38,7 +38,7 @@ export function gemm(shape: ProductShape, a: Float64Array, b: Float64Array, out:
   }
 }
 
-/** The door of every matrix product, whatever computes it. */
+/** Checks the arguments of every matrix product, whichever engine computes it. */
 export function assertProduct(shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void {
   const { rows, inner, columns } = shape;
   assert(a.length === rows * inner, `a: ${a.length} values for ${rows} x ${inner}`);

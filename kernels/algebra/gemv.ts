@@ -3,14 +3,14 @@ import { assert } from '../assert.js';
 /**
  * Matrix times vector, y = A x.
  *
- * @param a    [rows x columns] row-major; the sizes are those of `out` and `x`.
+ * @param a    [rows x columns] row-major; the lengths of `out` and `x` are its sizes.
  * @param x    [columns].
  * @param out  [rows], overwritten; must not overlap `x`.
  * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       rows * columns multiply-adds, one pass over `a`; no scratch.
  * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
- *   GEMV.
+ *             GEMV.
  */
 export function gemv(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const columns = x.length;
@@ -21,14 +21,14 @@ export function gemv(a: Float64Array, x: Float64Array, out: Float64Array): void 
 /**
  * Transposed matrix times vector, y = A' x.
  *
- * @param a    [rows x columns] row-major; the sizes are those of `x` and `out`.
+ * @param a    [rows x columns] row-major; the lengths of `x` and `out` are its sizes.
  * @param x    [rows].
  * @param out  [columns], overwritten; must not overlap `x`.
  * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       rows * columns multiply-adds, one pass over `a`; no scratch.
  * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
- *   GEMV.
+ *             GEMV.
  */
 export function gemvTransposed(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const columns = out.length;

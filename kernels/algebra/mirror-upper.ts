@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** Side of the squares that are copied together, so that both sides stay in the cache. */
+/** Order of the blocks that are copied, so that both sides stay in the cache. */
 const SQUARE = 32;
 
 /**

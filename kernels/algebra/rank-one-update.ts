@@ -2,9 +2,9 @@ import { assert } from '../assert.js';
 
 /** C := decay C + factor x x', in numbers. */
 export interface RankOneUpdate {
-  /** Factor on what is there, for instance 1. */
+  /** Factor on the existing matrix, for instance 1. */
   readonly decay: number;
-  /** Factor on the new product; negative takes a row out again. */
+  /** Factor on the new product; a negative one removes a row. */
   readonly factor: number;
 }
 
@@ -13,12 +13,12 @@ export interface RankOneUpdate {
  *
  * @param out     [n x n] row-major; the part below the diagonal is neither read nor written.
  * @param x       [n].
- * @param update  Factors on both.
+ * @param update  Both factors.
  * @returns       Nothing; the upper triangle of `out` is updated.
  * @throws        KernelFault on a shape mismatch.
  * @cost          n^2 / 2 multiply-adds, one pass over half of `out`: bound by memory.
  * @source        Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
- *   SYR.
+ *                SYR.
  */
 export function rankOneUpdate(out: Float64Array, x: Float64Array, { decay, factor }: RankOneUpdate): void {
   const n = x.length;

@@ -1,10 +1,10 @@
 import { assert } from '../assert.js';
 
-/** Which columns of a wider panel are taken, and what is taken from every value. */
+/** Columns to select from a wider panel, and constants to subtract from them. */
 export interface ColumnSelection {
   /** Columns of the panel they are in. */
   readonly width: number;
-  /** Positions in it, each below `width`, in the order in which they are to stand. */
+  /** Positions in the panel, each below `width`, in the order of the result. */
   readonly columns: Int32Array;
   /** Subtracted from every value: 1 turns growth factors into returns. */
   readonly less: number;

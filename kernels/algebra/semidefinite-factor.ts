@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** A pivot below this share of its diagonal is that of a column which the ones before it explain. */
+/** A pivot below this share of its diagonal means that earlier columns explain the column. */
 const DEPENDENT = 1e-10;
 
 /** Cholesky factor of a matrix that may be singular. */
@@ -12,8 +12,8 @@ export interface SemidefiniteFactor {
 }
 
 /**
- * Cholesky factor of a symmetric positive semi-definite matrix, A = L L' to rounding: a column that those before it
- * explain has a pivot of 0.
+ * Computes the Cholesky factor of a symmetric positive semi-definite matrix, A = L L' to rounding: a column that
+ * earlier columns explain has pivot 0.
  *
  * @param a  [n x n] row-major; the lower triangle is read.
  * @param n  Order, at least 0.

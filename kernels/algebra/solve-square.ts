@@ -7,8 +7,8 @@ const SINGULAR = 1e-13;
  * @param a      [n x n] row-major, overwritten.
  * @param n      Order.
  * @param b      [n x sides] row-major, overwritten by the solutions.
- * @param sides  Right sides.
- * @returns      false where A is singular within rounding.
+ * @param sides  Number of right sides.
+ * @returns      false if A is singular within rounding.
  * @cost         n^3 / 3 + sides n^2 multiply-adds.
  * @source       Golub & Van Loan (2013), Matrix Computations, section 3.4.
  */

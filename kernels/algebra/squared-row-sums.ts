@@ -1,15 +1,15 @@
 import { assert } from '../assert.js';
 
 /**
- * Squares of the weighted sums of a panel's rows, added up: w' X'X w.
+ * Sums the squares of the weighted row sums of a panel: w' X'X w.
  *
  * @param x        [rows x columns] row-major.
  * @param weights  [columns].
  * @returns        The sum over the rows of (sum_i x_ti w_i)^2.
  * @throws         KernelFault on a shape mismatch.
  * @cost           One pass over the panel.
- * @source         Definition. Each row is summed first column to last, the squares first row to last: every engine gives
- *   the same bits.
+ * @source         Definition. Each row is summed first column to last, the squares first row to last: every engine
+ *                 gives the same bits.
  */
 export function squaredRowSums(x: Float64Array, weights: Float64Array): number {
   assertRowSums(x, weights);

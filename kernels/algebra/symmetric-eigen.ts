@@ -7,19 +7,19 @@ const SWEEPS_MAX = 60;
 const NEGLIGIBLE = 2 ** -900;
 
 /**
- * Eigenvalues and eigenvectors of a symmetric matrix, by Householder tridiagonalisation and implicit QL.
+ * Computes eigenvalues and eigenvectors of a symmetric matrix, by Householder tridiagonalisation and implicit QL.
  *
  * @param a        [n x n] row-major, symmetric; not changed.
  * @param n        Order, at least 0.
  * @param values   [n], overwritten with the eigenvalues in ascending order.
- * @param vectors  [n x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, its largest entry
- *                 (the first of equals) positive.
- * @returns        True when every eigenvalue converged; false only for input that is not finite.
+ * @param vectors  [n x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, its largest entry (the
+ *                 first of equals) positive.
+ * @returns        True if every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
  * @cost           about 4/3 n^3 multiply-adds to tridiagonal form, as many to form Q, 3 n^3 for the rotations; scratch
- *   n.
+ *                 n.
  * @source         Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred2); Bowdler et al. (1968),
- *   11, 293-306 (tql2).
+ *                 11, 293-306 (tql2).
  */
 export function symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
   assertEigen(a, n, values);
@@ -39,24 +39,24 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
 }
 
 /**
- * The largest eigenvalues of a symmetric matrix and their eigenvectors.
+ * Computes the largest eigenvalues of a symmetric matrix and their eigenvectors.
  *
  * @param a        [n x n] row-major, symmetric; not changed.
  * @param n        Order, at least 0.
  * @param values   [count], overwritten with the largest eigenvalues in ascending order; count is at most n.
  * @param vectors  [count x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, oriented as in
- *   `symmetricEigen`.
- * @returns        True when every eigenvalue converged; false only for input that is not finite.
+ *                 `symmetricEigen`.
+ * @returns        True if every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
- * @cost           That of `symmetricEigen`; an engine may leave out what only the others need. Values and vectors are those of
- *                 `symmetricEigen` to the last bit, however many are wanted.
+ * @cost           That of `symmetricEigen`; an engine may omit work for the other eigenvalues. Values and vectors are
+ *                 those of `symmetricEigen` to the last bit, for any number of them.
  * @source         Definition.
  */
 export function largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
   return largestOf(symmetricEigen, a, n, values, vectors);
 }
 
-/** Largest entries of the result of another `symmetricEigen`. */
+/** Copies the largest entries from the result of another `symmetricEigen`. */
 export function largestOf(
   solve: typeof symmetricEigen,
   a: Float64Array,
@@ -83,16 +83,16 @@ export function assertLargest(a: Float64Array, n: number, values: Float64Array, 
 }
 
 /**
- * Eigenvalues of a symmetric matrix, without vectors.
+ * Computes the eigenvalues of a symmetric matrix, without eigenvectors.
  *
  * @param a       [n x n] row-major, symmetric; not changed.
  * @param n       Order, at least 0.
  * @param values  [n], overwritten with the eigenvalues in ascending order.
- * @returns       True when every eigenvalue converged; false only for input that is not finite.
+ * @returns       True if every eigenvalue converged; false only for input that is not finite.
  * @throws        KernelFault on a shape mismatch.
  * @cost          about 4/3 n^3 multiply-adds to tridiagonal form, then order n^2; scratch n^2.
  * @source        Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred1); Bowdler et al. (1968),
- *   11, 293-306 (tql1).
+ *                11, 293-306 (tql1).
  */
 export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean {
   assertEigen(a, n, values);
@@ -112,15 +112,15 @@ export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64
   return converged;
 }
 
-/** The door of every symmetric eigenvalue computation. */
+/** Checks the arguments of every symmetric eigenvalue computation. */
 export function assertEigen(a: Float64Array, n: number, values: Float64Array): void {
   assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
   assert(values.length === n, `values: ${values.length} for order ${n}`);
 }
 
 /**
- * A power of two that brings the largest entry near 1, so that nothing overflows or vanishes; NaN when an entry is not
- * finite.
+ * Returns the power of two that scales the largest entry near 1, so that nothing overflows or underflows; NaN if an
+ * entry is not finite.
  */
 export function scaleOf(a: Float64Array): number {
   let largest = 0;
@@ -136,8 +136,8 @@ export function scaleOf(a: Float64Array): number {
 }
 
 /**
- * Reduces `a` to tridiagonal form: `diagonal` and `off` (off[i] couples i-1 and i, off[0] is 0). With `accumulate`
- * the rows of `a` become the transformation Q' with A = Q T Q', otherwise its content is spent.
+ * Reduces `a` to tridiagonal form: `diagonal` and `off` (off[i] couples i-1 and i, off[0] is 0). With `accumulate` the
+ * rows of `a` become the transformation Q' with A = Q T Q', otherwise `a` is overwritten.
  */
 function tridiagonalise(
   a: Float64Array,
@@ -163,8 +163,8 @@ function tridiagonalise(
 }
 
 /**
- * Householder vector of row i, left of the diagonal, written in place; returns half its squared norm, 0 when there is
- * nothing to do.
+ * Computes the Householder vector of row i, left of the diagonal, in place. Returns half its squared norm, 0 if no
+ * reflection is needed.
  */
 function reflect(a: Float64Array, n: number, i: number, off: Float64Array): number {
   const row = i * n;
@@ -224,7 +224,7 @@ function accumulateReflection(a: Float64Array, n: number, i: number, diagonal: F
   for (let j = 0; j < i; j++) a[j * n + i] = a[row + j] = 0;
 }
 
-/** Implicit QL on the tridiagonal matrix; rotates the rows of `vectors` along when they are wanted. */
+/** Runs implicit QL on the tridiagonal matrix. Rotates the rows of `vectors` along if they are requested. */
 function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vectors: Float64Array | undefined): boolean {
   off.copyWithin(0, 1);
   if (n > 0) off[n - 1] = 0;
@@ -240,7 +240,8 @@ function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vector
 }
 
 /**
- * The first position at or after l whose off-diagonal entry is zero to working precision relative to its neighbours.
+ * Returns the first position at or after l whose off-diagonal entry is zero to working precision relative to its
+ * neighbours.
  */
 function firstNegligible(diagonal: Float64Array, off: Float64Array, n: number, l: number): number {
   let m = l;
@@ -300,7 +301,10 @@ function rotateRows(vectors: Float64Array, row: number, n: number, c: number, s:
   }
 }
 
-/** sqrt(x^2 + y^2) without overflow, in operations every engine rounds alike; Math.hypot is not exactly specified. */
+/**
+ * Returns sqrt(x^2 + y^2) without overflow, with operations that every engine rounds alike. Math.hypot is not exactly
+ * specified.
+ */
 function length2(x: number, y: number): number {
   const larger = Math.max(Math.abs(x), Math.abs(y));
   if (larger === 0 || !Number.isFinite(larger)) return larger;
@@ -317,7 +321,7 @@ function sortPairs(values: Float64Array, vectors: Float64Array, n: number): void
   vectors.set(sortedVectors);
 }
 
-/** Flips one eigenvector so that its largest entry is positive: the sign is otherwise an accident of the algorithm. */
+/** Flips an eigenvector so that its largest entry is positive, because the algorithm determines it only up to sign. */
 export function orientRow(vectors: Float64Array, row: number, n: number): void {
   let largest = 0;
   for (let k = row; k < row + n; k++) if (Math.abs(vectors[k]!) > Math.abs(largest)) largest = vectors[k]!;

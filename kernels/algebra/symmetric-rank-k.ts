@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import { mirrorUpper } from './mirror-upper.js';
 
 /**
- * Product of a panel with itself, C = X'X: the sum of the outer products of its rows.
+ * Computes the product of a panel with itself, C = X'X: the sum of the outer products of its rows.
  *
  * @param x        [rows x columns] row-major.
  * @param columns  Columns of `x`, at least 1.

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 
 /**
- * Symmetric matrix times vector, y = A x, reading the upper triangle only.
+ * Multiplies a symmetric matrix by a vector, y = A x, reading the upper triangle only.
  *
  * @param a    [n x n] row-major; the part below the diagonal is not read.
  * @param x    [n].
@@ -10,7 +10,7 @@ import { assert } from '../assert.js';
  * @throws     KernelFault on a shape mismatch.
  * @cost       n^2 multiply-adds, one pass over half of `a`; no scratch.
  * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
- *   SYMV.
+ *             SYMV.
  */
 export function symv(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const n = x.length;
@@ -20,7 +20,7 @@ export function symv(a: Float64Array, x: Float64Array, out: Float64Array): void 
   for (let i = 0; i < n; i++) out[i]! += addUpperRow(a, i, x, out);
 }
 
-/** Adds row i, right of the diagonal, to the outputs below it; returns its product with `x`, diagonal included. */
+/** Adds row i, right of the diagonal, to the outputs after it; returns its product with `x`, including the diagonal. */
 function addUpperRow(a: Float64Array, i: number, x: Float64Array, out: Float64Array): number {
   const n = x.length;
   const xi = x[i]!;

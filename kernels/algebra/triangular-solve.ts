@@ -3,7 +3,7 @@ import { assert } from '../assert.js';
 /**
  * Solves L X = B for many right-hand sides, in place.
  *
- * @param l  [n x n] row-major, lower triangular with a nonzero diagonal; what lies above the diagonal is not read.
+ * @param l  [n x n] row-major, lower triangular with a nonzero diagonal; entries above the diagonal are not read.
  * @param n  Order.
  * @param b  [n x columns] row-major; becomes X.
  * @returns  Nothing; the solution is in `b`.
@@ -22,7 +22,7 @@ export function solveLower(l: Float64Array, n: number, b: Float64Array): void {
 /**
  * Solves L' X = B for many right-hand sides, in place: the second half of a solve with a Cholesky factor.
  *
- * @param l  [n x n] row-major, lower triangular with a nonzero diagonal; what lies above the diagonal is not read.
+ * @param l  [n x n] row-major, lower triangular with a nonzero diagonal; entries above the diagonal are not read.
  * @param n  Order.
  * @param b  [n x columns] row-major; becomes X.
  * @returns  Nothing; the solution is in `b`.
@@ -38,7 +38,7 @@ export function solveLowerTransposed(l: Float64Array, n: number, b: Float64Array
   }
 }
 
-/** The door of every triangular solve: the number of right-hand sides. */
+/** Checks the arguments of every triangular solve and returns the number of right-hand sides. */
 export function columnsOf(l: Float64Array, n: number, b: Float64Array): number {
   assert(l.length === n * n, `l: ${l.length} values for ${n} x ${n}`);
   const columns = n === 0 ? 0 : b.length / n;

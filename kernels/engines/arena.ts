@@ -4,19 +4,19 @@ import { assert } from '../assert.js';
 const PAGE_BYTES = 65_536;
 
 /**
- * Largest arena: just under 2 GiB, so that every address is a positive int32. It holds a covariance of 11,000 names
- * with its workspace; the module is linked with the same number.
+ * Maximum size of an arena: just under 2 GiB, so that every address is a positive int32. It holds a covariance of
+ * 11,000 securities with its workspace. The module is linked with the same number.
  */
 export const ARENA_PAGES_MAX = 32_767;
 
-/** The first page is never handed out: address 0 stays invalid. */
+/** The first page is never allocated, so that address 0 remains invalid. */
 const FLOOR = PAGE_BYTES;
 
-/** Every allocation starts at a cache line. */
+/** Every allocation begins at a cache line. */
 const LINE_BYTES = 64;
 
 /**
- * One shared linear memory and a stack allocator over it. It grows to its high-water mark and never shrinks: who used
+ * Shared linear memory with a stack allocator. It grows to its high-water mark and never shrinks: a caller that used
  * much of it drops the whole arena.
  */
 export interface Arena {
@@ -28,17 +28,17 @@ export interface Arena {
   reserve(bytes: number): number;
   mark(): number;
   release(mark: number): void;
-  /** A float64 array on the arena. */
+  /** Returns a float64 array on the arena. */
   view(address: number, length: number): Float64Array;
   /** Address of an array on the arena, undefined for any other. */
   addressOf(array: Float64Array | Int32Array): number | undefined;
-  /** Bytes the arena has grown to. */
+  /** Returns the current size of the arena in bytes. */
   bytes(): number;
 }
 
 export function createArena(): Arena {
   const memory = new WebAssembly.Memory({ initial: 2, maximum: ARENA_PAGES_MAX, shared: true });
-  // Growing a shared memory makes a new, longer buffer over the same bytes; arrays made before keep the old one.
+  // Growing a shared memory creates a new, longer buffer over the same bytes; existing arrays keep the old one.
   const buffers = new WeakSet<ArrayBufferLike>([memory.buffer]);
   let top = FLOOR;
 

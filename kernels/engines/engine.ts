@@ -13,15 +13,14 @@ export const ENGINE_NAMES = ['native', 'wasm', 'tensorflow', 'reference'] as con
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /**
- * The dense operations that kernels are made of, whatever computes them. Each has the shapes, units and errors of its
- * plain definition below `kernels/`, which is also its test: results agree to 1e-12 of the quantity; `native` and `wasm`
- * give the same bits.
+ * Dense operations from which kernels are built. Each has the shapes, units and errors of its plain definition in
+ * `kernels/`, which is also its test: results agree to 1e-12 of the quantity; `native` and `wasm` give the same bits.
  */
 export interface Engine {
   readonly name: EngineName;
   /** Readable description of the engine: library, version, instruction set. */
   readonly description: string;
-  /** Of the covariance product and of path simulation; everything else is float64 on every engine. */
+  /** Precision of the covariance product and of path simulation. Everything else is float64 on every engine. */
   readonly precision: 'float64' | 'float32';
 
   /**
@@ -29,11 +28,11 @@ export interface Engine {
    * allocation ends; other arrays are accepted everywhere and copied in and out where the engine needs it.
    */
   allocate(length: number): Float64Array;
-  /** As `allocate`, without zeros: for callers that overwrite every value. */
+  /** Allocates like `allocate`, without zeros, for callers that overwrite every value. */
   room(length: number): Float64Array;
-  /** Runs `work` and then gives back what it allocated. Nothing allocated inside may be used afterwards. */
+  /** Runs `work` and then frees its allocations. Nothing allocated inside may be used afterwards. */
   scope<T>(work: () => T): T;
-  /** Bytes of memory held for allocations, 0 where the garbage collector does it. */
+  /** Returns the bytes held for allocations; 0 if the garbage collector manages them. */
   bytes(): number;
 
   /** `algebra/symmetric-rank-k` */

@@ -11,8 +11,8 @@ const HASHES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Runs kernels on small problems of known numbers.
- * @throws Error naming the kernel whose result differs in a bit from that of WebAssembly
+ * Runs kernels on small problems with known results.
+ * @throws Error naming the kernel whose result differs from that of WebAssembly in any bit
  */
 export function testBits(kernels: KernelExports, arena: Arena): void {
   for (const [kernel, run] of Object.entries(TRIALS)) {
@@ -26,8 +26,8 @@ export function testBits(kernels: KernelExports, arena: Arena): void {
 }
 
 /**
- * Sizes of the test: beyond a slab of rows, a block of columns, and over every edge of a tile; no larger, as each
- * thread runs it.
+ * Sizes of the test problems: more than a slab of rows and a block of columns, with partial tiles at every edge. They
+ * are no larger because every thread runs the test.
  */
 const ROWS = 325;
 const COLUMNS = 29;

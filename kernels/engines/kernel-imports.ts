@@ -1,6 +1,6 @@
 import type { KernelExports } from './wasm-exports.js';
 
-/** Kernels of the host that the module calls for larger work, by addresses in its memory; strides are bytes. */
+/** Kernels of the host that the module calls for larger work, with addresses in its memory; strides are in bytes. */
 export interface NativeImports extends Pick<KernelExports, 'cholesky' | 'solveLower' | 'solveLowerTransposed'> {
   product: KernelExports['gemm'];
   symmetricRankK(x: number, rows: number, columns: number, c: number, panels: number): void;
@@ -22,7 +22,7 @@ const NONE: NativeImports = {
   solveLowerTransposed: never,
 };
 
-/** Imports of the kernel module: its memory, and native kernels where there are any. */
+/** Returns the imports of the kernel module: its memory, and native kernels if available. */
 export function kernelImports(memory: WebAssembly.Memory, native: NativeImports = NONE): WebAssembly.Imports {
   return { env: { memory }, native };
 }

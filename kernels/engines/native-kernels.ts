@@ -6,7 +6,7 @@ import type { KernelExports } from './wasm-exports.js';
 
 const require = createRequire(import.meta.url);
 
-/** Instruction sets, best first: the name in the functions, the readable one, and the number in `sets_here`. */
+/** Instruction sets, best first: the suffix of function names, the readable name, and the bit in `sets_here`. */
 const SETS = [
   { set: 'avx512', name: 'AVX-512', bit: 2 },
   { set: 'avx2', name: 'AVX2', bit: 1 },
@@ -17,16 +17,19 @@ export type NativeSet = (typeof SETS)[number]['set'];
 /** Multiply-adds from which a native kernel is faster, its call included. */
 const WORTH_MIN = 8_192;
 
-/** Kernels that serve any memory; another thread opens the same ones by their `set`. */
+/** Kernels that work on any memory. Another thread opens the same ones by `set`. */
 export interface NativeKernels {
   readonly set: NativeSet;
   /** Readable name of the instruction set. */
   readonly name: string;
-  /** Instantiates the module of the kernels with native ones for all work of that many multiply-adds. */
+  /** Instantiates the kernel module with native kernels for work of at least that many multiply-adds. */
   instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory, worth?: number): KernelExports;
 }
 
-/** The instruction sets of the library that this processor has, best first. @throws Error where there is no library */
+/**
+ * Returns the instruction sets of the library that this processor supports, best first. @throws Error if there is no
+ * library
+ */
 export function nativeSets(): readonly NativeSet[] {
   const here = library().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C are those of the types.
   const bits = here();
@@ -34,8 +37,8 @@ export function nativeSets(): readonly NativeSet[] {
 }
 
 /**
- * The native kernels of an instruction set, by default the best that this processor has.
- * @throws Error saying why there are none
+ * Opens the native kernels of an instruction set. Default: the best that this processor supports.
+ * @throws Error with the reason if there are none
  */
 export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]): NativeKernels {
   if (set === undefined) throw new Error('the processor has none of AVX2, AVX-512 and NEON');
@@ -68,7 +71,7 @@ function library(): Library {
   return (opened ??= loadLibrary());
 }
 
-/** @throws Error saying why there is no library */
+/** @throws Error with the reason if there is no library */
 function loadLibrary(): Library {
   const folder = new URL('../native/', import.meta.url);
   const note = new URL('built.json', folder);
@@ -114,7 +117,7 @@ function functionsOf(set: NativeSet): Functions {
   };
 }
 
-/** Of a double. */
+/** Size of a double. */
 const BYTES = 8;
 
 function importsOf(of: Functions, base: number): NativeImports {

@@ -6,10 +6,11 @@ import { openNativeKernels } from './native-kernels.js';
 import { engineOn, type WasmEngineOptions } from './wasm.js';
 
 /**
- * The engine of `wasm` with native kernels for its larger products, factorisations and solves: the same bits, by a test
- * at its start.
+ * Creates the engine of `wasm` with native kernels for its larger products, factorisations and solves. A test at its
+ * start ensures that the bits are the same.
  *
- * @throws Error saying why there is none: koffi not installed, no library, a processor without wide vectors, or other bits
+ * @throws Error with the reason if it is unavailable: koffi not installed, no library, a processor without wide
+ *   vectors, or other bits
  */
 export function nativeEngine(options: WasmEngineOptions = {}): Engine {
   const { native = openNativeKernels() } = options;

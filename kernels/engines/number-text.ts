@@ -12,8 +12,7 @@ const WINDOW_BYTES = 1 << 18;
 const SHORT_BYTES = 48;
 
 /**
- * Bytes from which text goes to the drain by itself: a second copy of it would take longer than draining what is
- * before.
+ * Size from which text is drained directly, because copying it would take longer than draining the buffered text first.
  */
 const LONG_BYTES = 1 << 13;
 
@@ -22,7 +21,7 @@ const SHORT_NUMBERS = 32;
 
 const WORD_BYTES = 8;
 
-/** Numbers handed over at once. */
+/** Number of values passed at once. */
 const BATCH = 512;
 
 const PAGE_BYTES = 65_536;
@@ -30,32 +29,32 @@ const PAGE_BYTES = 65_536;
 const POWERS_AT = PAGE_BYTES;
 const VALUES_AT = 2 * PAGE_BYTES;
 const WINDOW_AT = 3 * PAGE_BYTES;
-/** A page behind the window takes what is copied beyond its end. */
+/** A page after the window receives text that is copied beyond its end. */
 const TABLE_AT = WINDOW_AT + WINDOW_BYTES + PAGE_BYTES;
 
-/** Takes a full window of text. */
+/** Receives a full window of text. */
 export type Drain = (text: Uint8Array) => void;
 
 /**
- * Writes text and numbers as bytes to a window of its memory, which is drained whenever it is full. Numbers have the
- * shortest form that reads back to the same double, in the notation of ECMAScript; -0 is written 0.
+ * Writes text and numbers as bytes to a window of its memory, which is drained when it is full. Numbers have the
+ * shortest form that parses to the same double, in ECMAScript notation; -0 is written as 0.
  */
 export interface NumberText {
   /** Writes bytes that are text already. */
   bytes(text: Uint8Array): void;
-  /** Writes a text of ASCII characters. @returns false when it has others: nothing is written then */
+  /** Writes an ASCII text. @returns false, without writing, if it has other characters */
   ascii(text: string): boolean;
-  /** @returns false when the number is not finite: nothing is written then */
+  /** @returns false, without writing, if the number is not finite */
   number(value: number): boolean;
-  /** Numbers `from` to `to` (exclusive) with commas between them. @returns false when one is not finite */
+  /** Numbers `from` to `to` (exclusive) with commas between them. @returns false if one is not finite */
   numbers(values: Float64Array, from: number, to: number): boolean;
   /** Rows of columns. */
   readonly table: TableText;
-  /** Bytes that are written and not yet drained. */
+  /** Returns the number of bytes that are written and not yet drained. */
   pending(): number;
   /** Drains what has been written. */
   flush(): void;
-  /** Whatever was written and not yet drained is forgotten, and further text goes to another drain. */
+  /** Discards text that is not yet drained and sends further text to another drain. */
   begin(drain: Drain): void;
 }
 
@@ -83,7 +82,7 @@ export function createNumberText(): NumberText {
     at = WINDOW_AT;
   }
 
-  /** Drains whole words: data written after them in shared memory is then copied by words too, not byte by byte. */
+  /** Drains whole words, so that data written after them in shared memory is copied by words instead of bytes. */
   function drainWords(): void {
     const border = at - (at % WORD_BYTES);
     if (border > WINDOW_AT) drain(all.subarray(WINDOW_AT, border));
@@ -163,7 +162,7 @@ function powersOfTen(): BigUint64Array {
   return table;
 }
 
-/** The 128 leading bits of a quotient, rounded up when there are more. */
+/** Returns the 128 leading bits of a quotient, rounded up if there are more. */
 function leadingBits(numerator: bigint, denominator: bigint): bigint {
   const shift = 128n - BigInt(bitLength(numerator) - bitLength(denominator));
   for (const bits of [shift, shift - 1n]) {

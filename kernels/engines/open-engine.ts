@@ -4,24 +4,24 @@ import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
 import { wasmEngine } from './wasm.js';
 
-/** Values of the setting `numerics`; `auto` uses `native` where it has the bits of `wasm`, else `wasm`. */
+/** Values of the setting `numerics`. `auto` uses `native` if its bits equal those of `wasm`, otherwise `wasm`. */
 export type EngineSetting = EngineName | 'auto';
 
 /** The engine that runs, and why others do not. */
 export interface EngineChoice {
   readonly engine: Engine;
   /**
-   * The engine for results that must have float64 precision, such as levels and weights: `engine` itself unless its
-   * products are float32.
+   * Engine for results that require float64 precision, such as levels and weights: `engine` itself unless its products
+   * are float32.
    */
   readonly exact: Engine;
-  /** Engines that were wished for and refused, in the order in which they were tried. */
+  /** Engines that were requested and unavailable, in the order in which they were tried. */
   readonly refused: readonly { readonly name: EngineName; readonly why: string }[];
-  /** True when the engine is the one that the setting names; always for `auto`. */
+  /** True if the engine is the one that the setting names; always true for `auto`. */
   readonly asAsked: boolean;
 }
 
-/** Engines to try, best first, by setting. Every list ends with an engine that runs everywhere. */
+/** Engines to try by setting, best first. Every list ends with an engine that is always available. */
 const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   wasm: ['wasm', 'reference'],
   native: ['native', 'wasm', 'reference'],

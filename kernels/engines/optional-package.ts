@@ -2,13 +2,13 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-/** Loads a package by name; tests give their own. */
+/** Loads a package by name. Tests pass their own function. */
 export type Loader = (name: string) => unknown;
 
 /**
- * A package that need not be installed. It is required, not imported: the command line is a script whose compiled code the
- * build keeps, and such a script knows no `import()`.
- * @throws Error saying that it is not installed, or why it cannot be loaded
+ * Loads an optional package by `require` instead of `import`, because the command line is a script with cached compiled
+ * code, in which `import()` is unavailable.
+ * @throws Error stating that it is not installed, or why it cannot be loaded
  */
 export async function optionalPackage(name: string, load: Loader = (wanted) => require(wanted)): Promise<unknown> {
   try {

@@ -20,7 +20,9 @@ import { pairwiseSum } from '../sums/pairwise-sum.js';
 import { weightedPercentiles } from '../sums/weighted-percentiles.js';
 import type { Engine } from './engine.js';
 
-/** The plain definitions as an engine: the reference for tests of the others, and the engine where there is no SIMD. */
+/**
+ * Plain definitions as an engine: the reference in tests of other engines, and the engine of platforms without SIMD.
+ */
 export const referenceEngine: Engine = {
   name: 'reference',
   description: 'plain TypeScript',

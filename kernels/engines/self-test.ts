@@ -1,15 +1,15 @@
 import type { Engine } from './engine.js';
 import { referenceEngine } from './reference.js';
 
-/** Order of the test matrix: past every unrolled edge, and small enough to cost nothing. */
+/** Order of the test matrix: larger than every unrolled loop, and small enough to cost nothing. */
 const ORDER = 37;
 
-/** Agreement asked of a foreign library, relative to the largest entry. */
+/** Required agreement of a third-party library, relative to the largest entry. */
 const TOLERANCE = { float64: 1e-12, float32: 1e-5 } as const;
 
 /**
- * Puts an engine through a product, a factorisation and an eigenvalue problem with known answers: a library
- * that loads may still be built with other integer sizes, or be broken on this processor.
+ * Tests an engine on a product, a factorisation and an eigenvalue problem with known results, because a library that
+ * loads may have been built with other integer sizes, or be broken on this processor.
  * @throws Error naming the operation that disagreed
  */
 export function selfTest(engine: Engine): void {
@@ -36,9 +36,9 @@ export function selfTest(engine: Engine): void {
 }
 
 /**
- * Tests the product only, to the engine's precision: for an engine that delegates everything else.
+ * Tests only the product, to the engine's precision, for an engine that delegates everything else.
  * @returns the product by the definition, [ORDER x ORDER]
- * @throws Error when it disagrees
+ * @throws Error if it disagrees
  */
 export function testProduct(engine: Engine): Float64Array {
   const x = Float64Array.from({ length: 2 * ORDER * ORDER }, (_, k) => Math.sin(k * k + 1));

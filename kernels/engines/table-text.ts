@@ -1,11 +1,11 @@
-/** Rows that are written at once: their columns fit into a processor's second cache. */
+/** Number of rows written at once, whose columns fit into a second-level cache. */
 export const CHUNK_ROWS = 1024;
 
-/** Most columns of a table, a slot of values each. */
+/** Maximum number of columns of a table, each with a slot of values. */
 export const TABLE_COLUMNS_MAX = 16;
 const SLOT_BYTES = 8 * CHUNK_ROWS;
 
-/** Bytes of all texts of a chunk, and of one of them. */
+/** Maximum bytes of all texts of a chunk, and of a single text. */
 const TOKENS_BYTES = 1 << 17;
 const LENGTH_BITS = 13;
 const TOKEN_BYTES_MAX = (1 << LENGTH_BITS) - 1;
@@ -16,7 +16,7 @@ const WORD_BYTES = 8;
 /** Bytes that a copy may write behind its end. */
 const SLACK_BYTES = 8;
 
-/** Memory that a table takes: kinds and marks, slots, texts. */
+/** Memory of a table: kinds and marks, slots, texts. */
 export const TABLE_BYTES = 65_536 + TABLE_COLUMNS_MAX * SLOT_BYTES + TOKENS_BYTES + SLACK_BYTES;
 const MARKS_AT = 256;
 const SLOTS_AT = 65_536;
@@ -41,27 +41,27 @@ export interface TableText {
   numbers(column: number): Float64Array;
   /** Slot of a column of counts, -2^31 for a missing one, or of positions of texts. */
   integers(column: number): Int32Array;
-  /** Place of a text until texts are dropped; -1 where there is no room for it. */
+  /** Returns the position of a text, valid until texts are dropped; -1 if there is no space for it. */
   token(text: string): number;
-  /** Number of times that texts were dropped: places of before are of no text. */
+  /** Number of times that texts were dropped. Earlier positions are invalid then. */
   readonly drops: number;
-  /** Forgets all texts, so that there is room for others. */
+  /** Drops all texts to make space for others. */
   dropTokens(): void;
-  /** Writes rows of the slots. @returns false when a number is infinite: fewer rows may be written then, none in part */
+  /** Writes rows of the slots. @returns false if a number is infinite: fewer rows may be written then, none in part */
   write(kinds: readonly ColumnKind[], marks: RowMarks, count: number): boolean;
 }
 
 /** The text that a table is written into. */
 export interface TextWindow {
   readonly memory: ArrayBufferLike;
-  /** Where the memory of the table begins. */
+  /** Address of the table's memory. */
   readonly tableAt: number;
   readonly powersAt: number;
   readonly end: number;
   readonly windowBytes: number;
   at(): number;
   moveTo(at: number): void;
-  /** Drains what has been written, but for bytes of the last word. */
+  /** Drains the written text, except for an incomplete last word. */
   drainWords(): void;
 }
 
@@ -95,11 +95,11 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
   let longest = 0;
   let drops = 0;
 
-  /** Writes a text behind the others. @returns its bytes, -1 where there is no room */
+  /** Appends a text. @returns its number of bytes, -1 if there is no space */
   function put(text: string): number {
     const { length } = text;
     if (length > TOKEN_BYTES_MAX || filled + length > TOKENS_BYTES) return -1;
-    // An encoder takes longer to call than a name or a date to write.
+    // Calling an encoder takes longer than writing a name or a date.
     for (let i = 0; i < length; i++) {
       const code = text.charCodeAt(i);
       if (code > 127) return putBytes(ENCODER.encode(text));
@@ -136,7 +136,7 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
     write(kinds, { start, separator, end: rowEnd, none }, count) {
       kinds.forEach((kind, c) => (kindBytes[c] = KINDS[kind]));
       places.set([start, separator, rowEnd, none]);
-      // Each cell with its separator, the two ends of a row, and what a copy writes behind its end.
+      // Each cell with its separator, the two ends of a row, and the excess of a copy after its end.
       const rowBytes = (2 * kinds.length + 2) * (Math.max(longest, NUMBER_BYTES_MAX) + SLACK_BYTES);
       if (rowBytes + WORD_BYTES > windowBytes) return false; // Part of a word may stay in the window.
       for (let row = 0; row < count;) {

@@ -4,7 +4,7 @@ import { openNativeKernels } from './native-kernels.js';
 import { CELL, STATE, type FollowerPlace } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** A thread that follows the leader of a team at every call, until none comes for a while or it is sent home. */
+/** Thread that follows the leader of a team at every call, until it is idle for a time or dismissed. */
 const { memory, module, set, cells, idleMs } = workerData as FollowerPlace; // made by `createTeam` alone
 const kernels =
   set === undefined

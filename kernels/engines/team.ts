@@ -7,11 +7,13 @@ import type { KernelExports } from './wasm-exports.js';
 export interface FollowerPlace {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
-  /** Instruction set of native kernels, undefined where there are none. */
+  /** Instruction set of native kernels; undefined if there are none. */
   readonly set: NativeSet | undefined;
-  /** [state, board, scratch]: not on the memory of the kernels, whose places are those of a call. */
+  /**
+   * State, board and scratch, in separate memory, because the memory of the kernels is laid out again for every call.
+   */
   readonly cells: Int32Array;
-  /** How long it waits for a call before it goes. */
+  /** Time for which it waits for a call before it ends. */
   readonly idleMs: number;
 }
 
@@ -24,19 +26,16 @@ export const CELL = { state: 0, board: 1, scratch: 2 } as const;
  */
 export const STATE = { starting: 0, ready: 1, chosen: 2, called: 3, gone: 4 } as const;
 
-/** A follower goes when it was not called for so long: a row of jobs has it all the time. */
+/** A follower ends if it was not called for this time. A series of jobs keeps it. */
 const IDLE_MS = 10_000;
 
-/**
- * Followers are there within some tens of milliseconds; on a machine that is so busy that they are not, they would not
- * help either.
- */
+/** Followers start within tens of milliseconds. On a machine too busy for that, they would not help either. */
 const MUSTER_MS = 1_000;
 
-/** From the end of a call until a follower waits for the next one. */
+/** Maximum time from the end of a call until a follower waits for the next one. */
 const RETURN_MS = 5;
 
-/** Arena whose memory waiting followers may hold on to; from a larger one they are sent home. */
+/** Maximum size of an arena that waiting followers may keep in memory. For a larger one they are dismissed. */
 const KEPT_BYTES_MAX = 128 * 2 ** 20;
 
 export interface TeamOf {
@@ -48,13 +47,13 @@ export interface TeamOf {
 }
 
 /**
- * Threads at the side of this one. They take parts of the products of a kernel (`wasm/team`), which are cut the same way
- * for any number of threads: so the bits are those of one.
+ * Threads in addition to this one. They process parts of the products of a kernel (`wasm/team`). Products are divided
+ * in the same way for any number of threads, so the bits do not depend on it.
  */
 export interface Team {
   /**
-   * Runs a large kernel with `count` threads, including this one. If some of them are missing it runs on this thread.
-   * @cost 20 to 40 ms to start each that is not there, 10 MB
+   * Runs a large kernel with `count` threads, including this one; on this thread only if others are missing.
+   * @cost 20 to 40 ms and 10 MB to start each missing thread
    */
   gather<T>(count: number, work: () => T): T;
   /** Runs a smaller kernel with the threads that are ready, without waiting; frequent calls start more. */
@@ -65,7 +64,7 @@ export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
   let followers: Int32Array[] = [];
   let request = Number.NEGATIVE_INFINITY;
 
-  /** Followers up to a number; those that went are forgotten. */
+  /** Starts missing followers up to a number and removes those that ended. */
   function ensure(wanted: number): void {
     while (followers.length < wanted) followers.push(start({ memory: arena.memory, module, set }));
   }
@@ -131,7 +130,7 @@ function start(place: Pick<FollowerPlace, 'memory' | 'module' | 'set'>): Int32Ar
   return cells;
 }
 
-/** Waits until a follower is ready, and takes it. @returns whether it was there in time */
+/** Waits until a follower is ready and assigns it to a call. @returns true if it was ready in time */
 function isChosen(cells: Int32Array, deadline: number): boolean {
   for (;;) {
     const state = Atomics.compareExchange(cells, CELL.state, STATE.ready, STATE.chosen);
@@ -148,7 +147,7 @@ function call(cells: Int32Array, board: number, scratch: number): void {
   say(cells, STATE.called);
 }
 
-/** It waits for another call. */
+/** Makes a follower wait for another call. */
 function release(cells: Int32Array): void {
   say(cells, STATE.ready);
 }

@@ -10,7 +10,7 @@ import type { Engine } from './engine.js';
 import { optionalPackage, type Loader } from './optional-package.js';
 import { testProduct } from './self-test.js';
 
-/** The little of TensorFlow.js that is used, the same in all of its packages. */
+/** Functions of TensorFlow.js that are used, common to all its packages. */
 interface TensorFlow {
   readonly version_core?: string;
   ready(): Promise<void>;
@@ -35,11 +35,12 @@ const CORE = '@tensorflow/tfjs-core';
 const WASM = '@tensorflow/tfjs-backend-wasm';
 
 /**
- * The engine of TensorFlow.js: float32, for the covariance product and for paths; everything else stays with `base`.
- * The native package is the operator's to install; the WebAssembly backend is an optional dependency.
+ * Creates the engine of TensorFlow.js: float32 for the covariance product and for paths; `base` computes everything
+ * else. Operators install the native package; the WebAssembly backend is an optional dependency.
  *
- * @param base  Engine for all that float32 is not good enough for.
- * @throws      Error saying why there is none: no package, a backend that does not start, or a product that is wrong.
+ * @param base  Engine for everything that requires more than float32.
+ * @throws      Error with the reason if it is unavailable: no package, a backend that does not start, or a wrong
+ *              product.
  */
 export async function tensorflowEngine(base: Engine, load?: Loader): Promise<Engine> {
   const { tf, from } = await loadTensorFlow(load);
@@ -74,8 +75,8 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
 }
 
 /**
- * X'X by an explicit transpose: the flag of matMul leaves the fast path and is twelve times slower on the WebAssembly
- * backend.
+ * Computes X'X by an explicit transpose, because the flag of matMul leaves the fast path and is twelve times slower on
+ * the WebAssembly backend.
  */
 function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
   const panel = tf.tensor2d(x, [rows, columns]);

@@ -8,20 +8,20 @@ const PAGE_BYTES = 65_536;
 const SCRATCH_AT = PAGE_BYTES;
 
 /**
- * Bytes of panels that have kernels: addresses end below 2 GiB, and of a small one the kernels would take longer to be there
- * than to save. Others are summed in plain code.
+ * Range of panel sizes with kernels. Addresses end below 2 GiB, and calling a kernel for a small panel costs more than
+ * it saves. Other panels are summed by plain code.
  */
 export const PANEL_BYTES_MIN = 2 ** 20;
 const PANEL_BYTES_MAX = 2 ** 30;
 
-/** Sessions whose values are asked for at once. */
+/** Number of sessions whose values are requested at once. */
 export const SESSIONS_AT_ONCE = 4;
 
-/** Sums over the rows of a panel in its own memory. The bits are those of `holdingValue`. */
+/** Sums over the rows of a panel in its own memory, with the bits of `holdingValue`. */
 export interface ValuePanel {
-  /** Takes over a holding, in place of the one before. */
+  /** Loads a holding in place of the previous one. */
   load(holding: Holding, loaded: LoadedHolding): void;
-  /** True when that holding was loaded last. */
+  /** Returns true if that holding was loaded last. */
   has(owner: object, version: number): boolean;
   /** Changes the units at a place of the holding. */
   setUnits(place: number, units: number): void;
@@ -31,9 +31,9 @@ export interface ValuePanel {
 
 /** The identity of a holding. */
 export interface LoadedHolding {
-  /** True when its columns are adjacent. */
+  /** True if its columns are adjacent. */
   readonly isRun: boolean;
-  /** Whose it is, and which of theirs. */
+  /** Owner of the holding, and version of the holding. */
   readonly owner: object;
   readonly version: number;
 }
@@ -53,12 +53,15 @@ interface Exports {
 
 const panels = new WeakMap<ArrayBufferLike, ValuePanel>();
 
-/** The sums over a panel made by `createValuePanel`; undefined for others. */
+/** Returns the sums over a panel created by `createValuePanel`; undefined for other panels. */
 export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
   return panels.get(buffer);
 }
 
-/** Memory of zeros for a panel with kernels; undefined for one that is too small or too large, or has no room. @param names cells of a row */
+/**
+ * Allocates zeroed memory for a panel with kernels; undefined if it is too small or too large, or memory is
+ * insufficient. @param names cells of a row
+ */
 export function createValuePanel(cells: number, names: number): Float64Array | undefined {
   const columnsAt = SCRATCH_AT + 8 * names;
   const valuesAt = columnsAt + 8 * names;

@@ -12,14 +12,14 @@ import { pathsOn } from './webassembly/paths.js';
 import { productsOn } from './webassembly/products.js';
 
 /**
- * Order from which threads share an eigenvalue problem: a quarter of a second's work, against the 30 ms that starting a
- * thread takes.
+ * Order from which threads share an eigenvalue problem: a quarter of a second of work, compared with 30 ms for starting
+ * a thread.
  */
 const TEAM_ORDER = 1_500;
 
 /**
- * Multiply-adds from which threads that are there share a product of a panel with itself: three milliseconds' work,
- * against the tenth of one that calling them takes.
+ * Multiply-adds from which running threads share the product of a panel with itself: 3 ms of work, compared with 0.1 ms
+ * for calling them.
  */
 const SHARED_MIN = 3e7;
 
@@ -43,11 +43,11 @@ export interface WasmEngineOptions {
 }
 
 /**
- * The engine of own SIMD kernels: plain WebAssembly, the same bits on every machine, Node version and number of
- * threads.
+ * Creates the engine of the SIMD kernels in WebAssembly, with the same bits on every machine, Node version and number
+ * of threads.
  *
  * @param options  Memory, and threads that may help.
- * @throws         Error when the platform has no WebAssembly SIMD, or the module was not built.
+ * @throws         Error if the platform has no WebAssembly SIMD, or the module was not built.
  */
 export function wasmEngine(options: WasmEngineOptions = {}): Engine {
   return engineOn(kernelModule(), options, {
@@ -56,7 +56,7 @@ export function wasmEngine(options: WasmEngineOptions = {}): Engine {
   });
 }
 
-/** The engine on compiled kernels, wherever their bytes came from. */
+/** Creates an engine from compiled kernels of any origin. */
 export function engineOn(
   module: WebAssembly.Module,
   {

@@ -1,4 +1,4 @@
-/** The few parts of the WebAssembly interface that engines use: the compiler's es libraries leave it to the DOM. */
+/** Parts of the WebAssembly interface that engines use. The compiler declares them only with the DOM library. */
 declare namespace WebAssembly {
   interface MemoryDescriptor {
     readonly initial: number;
@@ -16,7 +16,7 @@ declare namespace WebAssembly {
   }
   const Memory: new (descriptor: MemoryDescriptor) => Memory;
   const Module: new (bytes: Uint8Array) => Module;
-  /** Of the module of the kernels. */
+  /** Imports of the kernel module. */
   interface Imports {
     readonly env: { readonly memory: Memory };
     readonly native: object;

@@ -5,10 +5,10 @@ import { assert } from '../assert.js';
  *
  * minimise  aversion f(w) + trading costs + taxWeight T(S, L) + penalties of soft rows
  *
- *   w_i   weight after trading: held_i + bought_i - sum of what is sold of its lots
+ * w_i   weight after trading: held_i + bought_i - sum of sales of its lots
  *   f     (w - target)' (B B' + diag(specific)) (w - target), the variance of the active return
- *   S, L  net short-term and long-term gains: fixed part plus the gains of what is sold
- *   T     tax: on either side of L = 0 the maximum of some linear functions (`TaxSide`)
+ *   S, L  net short-term and long-term gains: fixed part plus the gains of sales
+ *   T     tax: for each sign of L, the maximum of some linear functions (`TaxSide`)
  *
  * A security is bought or sold, never both.
  */
@@ -36,7 +36,7 @@ export interface AccountProgram {
   readonly buyLimit: Float64Array;
   /** Cost per unit traded, [n]. */
   readonly costRate: Float64Array;
-  /** Weight of one share where only whole shares trade, [n]; 0 for any fraction. */
+  /** Weight of one share if only whole shares trade, [n]; 0 if any fraction is allowed. */
   readonly unit: Float64Array;
   /** Minimum trade, [n]; 0: no minimum. A sale of the whole position may be smaller. */
   readonly minimumTrade: Float64Array;
@@ -68,7 +68,7 @@ export interface TaxPiece {
   readonly constant: number;
 }
 
-/** weights'w + short S + long L + cost C + constant <= 0, or as little above as a penalty allows. */
+/** weights'w + short S + long L + cost C + constant <= 0, or a positive value if a penalty allows it. */
 export interface AccountRow {
   /** [n]; null: no weights. */
   readonly weights: Float64Array | null;
@@ -89,7 +89,7 @@ export function assertProgram(program: AccountProgram): void {
 }
 
 /**
- * @returns T(S, L) on the side where L lies; the lower one at L = 0
+ * @returns T(S, L) for the sign of L; the lower of the two at L = 0
  * @cost one multiply-add per piece and gain
  * @source 26 U.S.C. 1(h), 1222: net gains of each term offset net losses of the other
  */

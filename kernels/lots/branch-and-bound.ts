@@ -12,7 +12,7 @@ import { tradesFrom } from './trade-figures.js';
 const CLOSED = 1e-12;
 
 /**
- * Searches the permitted trades of one side of the tax by ranges of net trades, the branch of the lowest bound first.
+ * Searches the permitted trades of one side of the tax by ranges of net trades, lowest bound first.
  * @returns the best trades found and a bound on all of them
  */
 export function branchAndBound(
@@ -24,7 +24,7 @@ export function branchAndBound(
   const side = program.sides[sideAt]!;
   let candidate = incumbent;
   let nodes = 0;
-  /** Lowest bound of branches with one net trade by security, whose lots were too many to try. */
+  /** Lowest bound of branches that have one net trade by security, but too many lots to try. */
   let unproved = Infinity;
   const root = boundOf(program, side, rootRanges(program));
   const open: Node[] = root === undefined ? [] : [root];
@@ -76,7 +76,9 @@ function rootRanges(program: AccountProgram): TradeRanges {
 /** Narrowest range that is still divided where any fraction trades. */
 const NARROW = 1e-7;
 
-/** Splits the range in which the convex answer and the minimum of the bound differ most; undefined if none is left. */
+/**
+ * Splits the range in which the convex solution and the minimum of the bound differ most; undefined if none is left.
+ */
 function splitOf(
   { n, unit }: AccountProgram,
   { ranges, net, suggested }: Node,
@@ -112,7 +114,7 @@ function splitOf(
   return [left, right];
 }
 
-/** Solves the convex form of some ranges. Securities with one trade left are part of the account. */
+/** Solves the convex form for some ranges. Securities with only one possible trade become constants of the account. */
 function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): Node | undefined {
   const { n, held } = program;
   for (let i = 0; i < n; i++)
@@ -147,7 +149,7 @@ function isFixed({ unit }: AccountProgram, { least, most }: TradeRanges, i: numb
   return most[i]! - least[i]! < (unit[i]! > 0 ? unit[i]! * 0.5 : 1e-12);
 }
 
-/** @returns true for a trade below the minimum that is not the whole position */
+/** @returns true for a trade below the minimum that does not sell the whole position */
 function isTooSmall(program: AccountProgram, i: number, trade: number): boolean {
   const amount = Math.abs(trade);
   if (amount < 1e-12 || amount >= program.minimumTrade[i]! - 1e-12) return false;

@@ -9,7 +9,9 @@ export interface TradeRanges {
 }
 
 export interface DualBound {
-  /** No permitted trades of the side have a lower objective. Infinity if a security has no permitted trade. */
+  /**
+   * Lower bound of the objective over all permitted trades of the side. Infinity if a security has no permitted trade.
+   */
   readonly bound: number;
   /** Trades that attain the bound by security, signed; purchases are positive. */
   readonly trades: Float64Array;
@@ -19,9 +21,9 @@ export interface DualBound {
 const ROUNDING = 1e-12;
 
 /**
- * Lagrangian bound of one side of the tax. Given multipliers, securities are independent: each is minimised
- * exactly over what it may do: purchase or sale, order of lots, whole shares, minimum trades, bounds. Any multipliers give a
- * valid bound; those of the optimum give the best one. Needs no solver.
+ * Lagrangian bound of one side of the tax. Given multipliers, securities are independent: each is minimised exactly
+ * over its permitted trades (purchase or sale, order of lots, whole shares, minimum trades, bounds). Any multipliers
+ * give a valid bound; those of the optimum give the best one. Needs no solver.
  *
  * @cost lots log lots + n k
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9

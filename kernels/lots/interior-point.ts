@@ -5,9 +5,9 @@ import type { Multipliers, Relaxation } from './relaxation.js';
 
 /** Steps; 15 to 25 are usual. */
 const STEPS_MAX = 80;
-/** Complementarity of an answer, in shares of the value of the account. */
+/** Complementarity of a solution, as a fraction of the account's value. */
 const TOLERANCE = 1e-13;
-/** Residuals of an answer; smaller ones are lost to rounding. */
+/** Residuals of a solution; smaller ones are lost to rounding. */
 const RESIDUAL = 1e-10;
 /** Complementarity of the first iterate, over all pairs. */
 const FIRST_GAP = 0.02;
@@ -17,7 +17,7 @@ const ACCEPTED = 1e-9;
 const STEP_SHARE = 0.995;
 /** Shorter steps lead nowhere. */
 const STEP_MIN = 1e-10;
-/** Distance below which a trade whose bound has a price is at the bound. */
+/** Distance below which a trade is at a bound that has a price. */
 const AT_BOUND = 1e-9;
 /** Violation allowed to rows and weights in the search; a larger one makes the account infeasible. */
 const VIOLATION_MAX = 1e-7;
@@ -39,8 +39,8 @@ export interface RelaxedAnswer {
 /**
  * Solves the convex form of an account by a primal-dual interior point with predictor and corrector.
  *
- * Rows may be violated at a price, so that there is always an interior. Bounds of weights that the trades
- * already imply have no pair.
+ * Rows may be violated at a price, so an interior always exists. Bounds of weights that the trades already imply are
+ * omitted.
  *
  * @cost a step: n k^2 / 2 + 60 multiply-adds per lot
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.6; Mehrotra (1992).
@@ -222,7 +222,7 @@ function createState(relaxation: Relaxation) {
     bound: new Float64Array(bounds.length),
   };
 
-  /** Aims at complementarity `goal`, less the second-order terms of another step. */
+  /** Targets complementarity `goal`, less the second-order terms of another step. */
   function aim(goal: number, other: Step | null): void {
     for (const list of Object.values(goals)) list.fill(goal);
     if (other === null) return;
@@ -258,7 +258,7 @@ function createState(relaxation: Relaxation) {
     complete(step);
   }
 
-  /** Changes of the other unknowns that follow from those of the system. */
+  /** Computes the changes of the other unknowns from those of the system. */
   function complete({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: Step): void {
     for (let i = 0; i < n; i++) {
       let change = 0;
@@ -316,7 +316,7 @@ function createState(relaxation: Relaxation) {
       direct(corrector);
       const { primal, dual } = longestStep(iterate, corrector, STEP_SHARE);
       const length = Math.min(primal, dual); // The objective is curved: both move alike.
-      // An account without permitted trades drives prices beyond what numbers hold.
+      // Without permitted trades, prices of an account exceed the range of numbers.
       if (
         !(length > STEP_MIN) ||
         !Number.isFinite(complementarityAt(iterate, corrector, { primal: length, dual: length }))

@@ -1,10 +1,10 @@
 import { taxAt, type AccountProgram } from './account-program.js';
 import { figuresOf, meritOf, type AccountTrades } from './trade-figures.js';
 
-/** Combinations of lots that are tried for given net trades. */
+/** Maximum number of combinations of lots that are tried for given net trades. */
 const COMBINATIONS_MAX = 20_000;
 
-/** Sale of one security by lot, in whole shares or in full lots. */
+/** Sale of one security by lots, in whole shares or full lots. */
 interface LotChoice {
   readonly lots: readonly (readonly [number, number])[];
   readonly short: number;
@@ -12,8 +12,8 @@ interface LotChoice {
 }
 
 /**
- * Finds the lots with the lowest tax for net trades in whole shares, by trying all.
- * @returns undefined where there are too many to try
+ * Finds the lots with the lowest tax for net trades in whole shares by trying all combinations.
+ * @returns undefined if there are too many
  */
 export function bestLots(program: AccountProgram, net: Float64Array): AccountTrades | undefined {
   const choices: LotChoice[][] = [];

@@ -4,13 +4,13 @@ import type { Relaxation } from './relaxation.js';
 /**
  * System of a step of the interior point, reduced to factors and rows.
  *
- *   K dz + A'B xi + R' dy = -g        K = diag(z) + A' diag(e) A, one block per security
+ * K dz + A'B xi + R' dy = -g        K = diag(z) + A' diag(e) A, one block per security
  *   B'A dz - xi / kappa = 0           kappa = 2 (aversion + multiplier of the variance limit)
  *   R dz - diag(v) dy - tax dt = -r
  *   tax' dy = s
  *
- * A sums the trades of each security; a block is a diagonal plus rank one, so that K is inverted in one pass over the
- * trades. The remaining matrix has the order of factors plus rows.
+ * A sums the trades of each security. A block is a diagonal plus a rank-one matrix, so that K is inverted in one pass
+ * over the trades. The remaining matrix has the order factors plus rows.
  */
 export interface NewtonSystem {
   /** @param curvature e [n] @param barrier z [trades] @param slack v [rows] @param gradients variance row in w, or null */
@@ -34,7 +34,7 @@ export interface NewtonSystem {
 /** Columns of trade functionals: short gains, long gains, costs. */
 const FUNCTIONALS = 3;
 
-/** @param hasVariance true if the last row is the variance limit, whose gradient each factor takes */
+/** @param hasVariance true if the last row is the variance limit, to whose gradient each factor contributes */
 export function createNewtonSystem(
   { program, trades, rows }: Relaxation,
   { hasVariance }: { readonly hasVariance: boolean },
@@ -269,7 +269,7 @@ interface ProductsOut {
   readonly out: Float64Array;
 }
 
-/** Lower triangle of X Y', two rows by two rows; an odd last row is paired with the one before. */
+/** Computes the lower triangle of X Y', two rows at a time; an odd last row is paired with the previous one. */
 function triangleOfProducts(
   x: Float64Array,
   y: Float64Array,

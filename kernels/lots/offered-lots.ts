@@ -6,8 +6,8 @@ import { saleOrder, type GainPrices } from './relaxed-trades.js';
 const BEYOND = 0.25;
 
 /**
- * Returns the lots that are worth a trade at first: those sold at a loss, and as many others as reach the target, in the
- * order of sale. `offerMore` adds those that an answer lacks.
+ * Returns the lots to consider first: lots sold at a loss, and as many others, in the order of sale, as are needed to
+ * reach the target. `offerMore` adds lots that a solution lacks.
  */
 export function offeredLots(program: AccountProgram, prices: GainPrices): Uint8Array {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, held, target, upper } = program;
@@ -27,14 +27,18 @@ export function offeredLots(program: AccountProgram, prices: GainPrices): Uint8A
   return offered;
 }
 
-/** Saving by lots that are left out that counts as none, in shares of the value; of whole shares, whose rounding costs more. */
+/**
+ * Savings below these amounts count as none, as fractions of the account's value: for any fraction of shares, and for
+ * whole shares, whose rounding costs more.
+ */
 const NO_SAVING = 5e-11;
 const NO_SAVING_ROUNDED = 1e-9;
 
 /**
- * Offers all lots of the securities of which an answer would sell a lot that is left out, if all these save more than rounding.
- * @param rows  as `relaxedRows` returns them
- * @returns false if they save less: it is the answer with all lots
+ * Adds all lots of the securities of which the solution would sell an omitted lot, if their total saving exceeds
+ * rounding.
+ * @param rows  as returned by `relaxedRows`
+ * @returns false if they save less, so that the solution is optimal with all lots
  */
 export function offerMore(
   program: AccountProgram,

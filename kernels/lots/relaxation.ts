@@ -23,13 +23,13 @@ export interface Relaxation {
   readonly rows: readonly RelaxedRow[];
 }
 
-/** Multipliers of the convex form: what a bound needs besides the program. */
+/** Multipliers of the convex form, the inputs of a bound in addition to the program. */
 export interface Multipliers {
   /** Exposures B'(w - target) at which the common part of the variance is replaced by its tangent, [k]. */
   readonly exposures: Float64Array;
-  /** Of the variance limit. */
+  /** Multiplier of the variance limit. */
   readonly variance: number;
-  /** Of the rows of `relaxedRows`. */
+  /** Multipliers of the rows of `relaxedRows`. */
   readonly rows: Float64Array;
 }
 

@@ -12,7 +12,7 @@ export interface RelaxedTrades {
   readonly short: Float64Array;
   readonly long: Float64Array;
   readonly cost: Float64Array;
-  /** Lots that the trade stands for: first, and one after the last; -1 for a purchase. */
+  /** First lot of the trade, and one after its last lot; -1 for a purchase. */
   readonly firstLot: Int32Array;
   readonly endLot: Int32Array;
 }
@@ -29,10 +29,10 @@ export const BUYS = 1;
 export const SELLS = -1;
 
 /**
- * Returns the trades of an account. Lots of an ordered security that the order forces together become one trade: a
- * segment of the lower hull of cumulative cost at the given prices.
+ * Returns the trades of an account. Lots of an ordered security that must be sold together become one trade: a segment
+ * of the lower hull of cumulative cost at the given prices.
  * @param decided  [n] EITHER, BUYS or SELLS
- * @param offered  [lots] 0 for lots that are left out; null: all are trades
+ * @param offered  [lots] 0 for omitted lots; null: all are trades
  */
 export function relaxTrades(
   program: AccountProgram,

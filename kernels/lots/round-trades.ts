@@ -5,20 +5,20 @@ import { HARD_PENALTY } from './interior-point.js';
 
 /** Passes over all securities; five are usual. */
 const PASSES_MAX = 40;
-/** Securities up to which pairs of moves are tried as well. */
+/** Maximum number of securities for which pairs of moves are tried as well. */
 const PAIRS_MAX = 24;
-/** Improvement below which a move is not made. */
+/** Minimum improvement of a move. */
 const LEAST_GAIN = 1e-13;
 /** Improvement of a pass below which no other follows, where lots have an order: its gap is far larger. */
 const LEAST_PASS = 1e-7;
 
 /**
- * Rounds net trades to what may be traded (whole shares, minimum trades) and improves them by moves of one security,
- * in small accounts also of two, until none helps.
+ * Rounds net trades to permitted ones (whole shares, minimum trades). Improves them by moves of one security, in small
+ * accounts also of two, until no move helps.
  *
  * @param net  signed trades by security, replaced by the rounded ones
- * @param suggested  trades worth trying, by security
- * @param alone  null: the minimum of each security, while the others stay, is not tried
+ * @param suggested  trades to try, by security
+ * @param alone  terms for the minimum of each security while the others are fixed; null: not tried
  */
 export function roundTrades(
   program: AccountProgram,
@@ -52,7 +52,7 @@ export function roundTrades(
   }
 }
 
-/** Prices of rows, gains and costs, with which the minimum of a security alone is found. */
+/** Prices of rows, gains and costs, which determine the minimum of a security while the others are fixed. */
 export interface AloneTerms extends GainPrices {
   readonly cost: number;
   /** Price of weight by the rows, [n]. */
@@ -152,7 +152,7 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
     return { short, long };
   }
 
-  /** Values common to the moves of one security: its exposure, its gains, the objective without a move. */
+  /** Values shared by the moves of one security: its exposure, its gains, and the objective without a move. */
   const common = { security: -1, slope: 0, squares: 0, before: { short: 0, long: 0 }, merit: 0 };
 
   function look(i: number): void {
@@ -188,12 +188,12 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
     }
     const weight = held[i]! + trade;
     violated += Math.max(0, lower[i]! - weight, weight - upper[i]!);
-    // Any permitted trades are better than any others.
+    // Permitted trades are always better than others.
     return total + (violated > 1e-9 ? HARD_PENALTY * violated + 1 : 0);
   }
 
   return {
-    /** Terms of one security while the others keep their trades. */
+    /** Returns the terms of one security while the others keep their trades. */
     termsOf(i: number, { slopes, ...shadow }: AloneTerms): SecurityTerms {
       if (common.security !== i) look(i);
       const { aversion } = program;

@@ -20,7 +20,7 @@ export interface AccountAnswer {
   readonly status: 'optimal' | 'infeasible' | 'stalled';
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
-  /** One certificate for each side that is possible: none of their permitted trades is better. */
+  /** One certificate for each possible side: no permitted trades of that side are better. */
   readonly certificates: readonly SideCertificate[];
   /** Smallest bound of the sides. */
   readonly bound: number;
@@ -39,21 +39,22 @@ export interface SearchLimits {
 const ROUNDS_MAX = 4;
 /** Share of the gap by which the bound of the other side may be lower without its solution. */
 const GAP_SHARE = 0.1;
-/** Gap at which an answer counts as proved, in shares of the value of the account. */
+/** Gap at which a solution counts as proved, as a fraction of the account's value. */
 const PROVED = 1e-10;
-/** Gap up to which it is that of rounding: other rounds and the other side of the tax close none of it. */
+/** Gap that may be due to rounding: further rounds and the other side of the tax do not reduce it. */
 const ROUNDED = 1e-5;
-/** Amount of a purchase and a sale of one security above which one of them is decided. */
+/** Amount that is both bought and sold of one security, above which its direction is decided. */
 const MIXED = 1e-10;
 /** Net trades below are none. */
 const SMALLEST = 1e-12;
 
 /**
- * Solves an account: on each side of the tax the convex form, then with purchase or sale decided for each security, rounded to
- * permitted trades, and if the gap is open and nodes are allowed by branch and bound.
+ * Solves an account. For each side of the tax, solves the convex form, decides between purchase and sale of each
+ * security, and rounds to permitted trades. If a gap remains and nodes are allowed, continues with branch and bound.
  *
- * @cost 15 to 20 steps of the interior point for a round, one to eight rounds; as many for a node
- * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9; Wolsey (2020), Integer Programming, 2nd ed., chapter 7
+ * @cost 15 to 20 interior point steps for each of one to eight rounds, and for each node
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9; Wolsey (2020), Integer Programming,
+ *   2nd ed., chapter 7
  */
 export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountAnswer {
   assertProgram(program);
@@ -63,7 +64,8 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   for (const side of possibleSides(program)) {
     const known = certificates.at(-1);
     const carried = known === undefined ? undefined : carriedOver(program, known, side);
-    // Nothing is better there, or by rounding at most, which the bound of the side before leaves open as well.
+    // The other side is not better, or better at most by rounding, which the bound of the previous side leaves open as
+    // well.
     const merit = best?.merit ?? Infinity;
     const open = known === undefined ? 0 : GAP_SHARE * Math.max(0, merit - known.bound);
     const enough = Math.min(merit, Math.max((known?.bound ?? Infinity) - open, merit - ROUNDED));
@@ -103,7 +105,10 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   };
 }
 
-/** Returns what the multipliers of one side prove on another: the same prices of gains, as far as its pieces allow. */
+/**
+ * Returns the bound that the multipliers of one side prove on another, with the same prices of gains as far as its
+ * pieces allow.
+ */
 function carriedOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
   const from = program.sides[known.side]!;
   const to = program.sides[side]!;
@@ -126,7 +131,7 @@ function carriedOver(program: AccountProgram, known: SideCertificate, side: numb
   return { side, multipliers, bound: dualBound(program, to, multipliers).bound };
 }
 
-/** Returns the sides whose sign of long-term gains some trades have. */
+/** Returns the sides of the tax whose sign of long-term gains some trades can have. */
 function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): number[] {
   let [least, most] = [fixedLong, fixedLong];
   lotSize.forEach((size, l) => {
@@ -135,7 +140,7 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
     else most += gain;
   });
   const possible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
-  // With long-term gains of one sign, the other side is only L = 0, which this one has as well.
+  // If long-term gains have one sign only, the other side is just L = 0, which this side includes.
   const found = sides.map((_, at) => at).filter((at) => possible[at]);
   if (found.length === 2 && least >= 0) return [0];
   if (found.length === 2 && most <= 0) return [1];
@@ -164,7 +169,7 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
     const least = Math.min(incumbent, candidate.merit);
     if (best.bound > least || candidate.merit - best.bound < PROVED) break;
     const isChanged = decide(program, { trades, answer, rows, suggested }, decided);
-    // Convex hulls of ordered lots follow the prices: once, if the order itself leaves a gap.
+    // Convex hulls of ordered lots are updated to the prices once, if the order itself leaves a gap.
     const isRounded = candidate.merit - best.bound < ROUNDED;
     if (hasOrder && round > 0 && !isRounded) break;
     if (!isChanged && (round > 0 || (isRounded && (!hasOrder || isDiscrete)))) break;
@@ -172,7 +177,10 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   return { candidate, bound: best.bound, multipliers: best.multipliers!, steps };
 }
 
-/** Share of the highest prices in those that order sales: lots of equal price, such as none, are sold with the lowest gain first. */
+/**
+ * Relative weight of the highest prices in the prices that order sales, so that among lots of equal price the lowest
+ * gain is sold first.
+ */
 const TIE = 1e-6;
 
 const towards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
@@ -185,7 +193,7 @@ interface OfferedForm {
   readonly rows: readonly RelaxedRow[];
   readonly prices: GainPrices;
   readonly decided: Int8Array;
-  /** Lots that are trades; those that the answer lacks are added. */
+  /** Lots that are trades. Lots that the solution lacks are added. */
   readonly offered: Uint8Array;
 }
 
@@ -208,7 +216,7 @@ interface Relaxed {
   readonly suggested: Float64Array;
 }
 
-/** Decides purchase or sale for each security. @returns false if the convex answer keeps these decisions */
+/** Decides between purchase and sale of each security. @returns false if the convex solution keeps these decisions */
 function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Relaxed, decided: Int8Array): boolean {
   let isChanged = false;
   for (let i = 0; i < n; i++) {
@@ -216,7 +224,7 @@ function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Rela
     const isMixed = buysAndSells(trades, answer.traded, i);
     const wish = isMixed || Math.abs(net) < SMALLEST ? suggested[i]! : net;
     const way = wish > 0 ? BUYS : wish < 0 ? SELLS : (decided[i] as number);
-    // A decided security changes its direction only if its own minimum is on the other side.
+    // A decided security changes its direction only if its own minimum has the other direction.
     if (decided[i] === EITHER) {
       decided[i] = way;
       if (isMixed || net * way < -SMALLEST) isChanged = true;
@@ -238,7 +246,7 @@ function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: n
   return buys && sells;
 }
 
-/** Returns permitted trades near the convex answer. */
+/** Returns permitted trades near the convex solution. */
 function candidateOf(program: AccountProgram, relaxed: Relaxed & { readonly prices: GainPrices }): Candidate {
   const { trades, answer, suggested, prices } = relaxed;
   const { n, held, unit, minimumTrade, isOrdered } = program;

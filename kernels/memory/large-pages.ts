@@ -2,12 +2,12 @@ import { systemCalls } from './system-calls.js';
 
 /** Of Linux. */
 const USE_LARGE_PAGES = 14;
-/** Of a large page of most processors. */
+/** Size of a large page on most processors. */
 const LARGE_PAGE_BYTES = 2 ** 21;
 
 /**
  * Shared memory of whole pages of 64 KiB, large ones where the system has them.
- * @returns undefined where the process has no addresses left: such memory takes 10 GB of them, whatever its size
+ * @returns undefined if the process has no address space left: such memory takes 10 GB of it, regardless of its size
  */
 export function memoryOfPages(pages: number): WebAssembly.Memory | undefined {
   try {
@@ -20,13 +20,15 @@ export function memoryOfPages(pages: number): WebAssembly.Memory | undefined {
   }
 }
 
-/** Memory beyond this is mostly that of one run, which touches each page few times: zeroing it by large ones takes longer. */
+/**
+ * Larger memory is mostly that of one run, which touches each page few times: zeroing it in large pages takes longer.
+ */
 const BYTES_MAX = 64 * 2 ** 20;
 
 /**
- * Asks for large pages under memory that is read and written again and again, before anything is in it: each pass looks for
- * the place of 500 times fewer pages, and the processor reads ahead beyond the end of a small one. A system that has none
- * free, or knows no such call, leaves it as it is.
+ * Requests large pages for memory that is used repeatedly, before anything is written to it: address translation then
+ * covers 500 times fewer pages, and prefetching continues past the end of a small page. Has no effect if the system has
+ * no free large pages or no such call.
  */
 export function useLargePages(memory: ArrayBufferLike): void {
   const calls = memory.byteLength > BYTES_MAX ? null : systemCalls();

@@ -6,23 +6,23 @@ import { systemCalls } from './system-calls.js';
 
 /** Limit of memory for a thread, and the folder for larger arrays. */
 export interface MemoryLimit {
-  /** Bytes of the panels of one store. */
+  /** Number of bytes of the panels of one store. */
   readonly panelBytes: number;
-  /** Folder on a disk for paged memory; null where nothing is paged. */
+  /** Folder on a disk for paged memory; null if nothing is paged. */
   readonly folder: string | null;
   /**
-   * True when files of memory from `ALONE_BYTES` on keep their names, for another process to open; the requester
-   * removes them.
+   * True if files of memory from `ALONE_BYTES` on keep their names, so that another process can open them. The
+   * requester removes them.
    */
   readonly keepsNames?: boolean;
-  /** Folder in memory for what `handedMemory` gives; absent where there is none. */
+  /** Folder in memory for the results of `handedMemory`; absent if there is none. */
   readonly sharedFolder?: string;
 }
 
 /** A file in place of memory. */
 export interface PagedFile {
   readonly path: string;
-  /** Bytes of the memory that lie before those of the file. */
+  /** Bytes of the memory before those of the file. */
   readonly before: number;
   /** Bytes of the file. What follows in memory is less than a page. */
   readonly bytes: number;
@@ -39,7 +39,9 @@ export function memoryLimit(): MemoryLimit {
   return limit;
 }
 
-/** Sets the limit of this thread. @returns takes it back, unless another has been set since */
+/**
+ * Sets the limit of this thread. @returns a function that restores the previous limit, unless another one was set since
+ */
 export function limitMemory(given: MemoryLimit): () => void {
   limit = given;
   return () => {
@@ -48,22 +50,22 @@ export function limitMemory(given: MemoryLimit): () => void {
 }
 
 /**
- * Returns true when the panels of a store of this size are paged: they are too large for memory, and paging is
+ * Returns true if the panels of a store of this size are paged, because they are too large for memory and paging is
  * available.
  */
 export function isPaged(storeBytes: number): boolean {
   return storeBytes > limit.panelBytes && canPage();
 }
 
-/** Returns true when this thread has a folder and system calls to page memory. */
+/** Returns true if this thread has a folder and system calls for paged memory. */
 export function canPage(): boolean {
   return limit.folder !== null && systemCalls() !== null;
 }
 
 /**
- * Zeroed memory of one panel.
+ * Allocates zeroed memory of one panel.
  * @param storeBytes of all panels of its store
- * @throws Error ENOSPC when it is paged and the disk has no room
+ * @throws Error ENOSPC if it is paged and the disk has no space
  */
 export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffer {
   if (!isPaged(storeBytes)) return new SharedArrayBuffer(bytes);
@@ -71,8 +73,8 @@ export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffe
 }
 
 /**
- * As `panelMemory`, for a panel that another process is to have: a file in memory where there is room for it, so that neither
- * copies it and it is there once.
+ * Allocates like `panelMemory`, for a panel that is passed to another process: a file in memory if there is space, so
+ * that neither process copies it.
  */
 export function handedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
   const { sharedFolder: folder } = limit;
@@ -86,15 +88,21 @@ export function handedMemory(bytes: number, storeBytes: number): SharedArrayBuff
   }
 }
 
-/** An array made from a store is paged from this share of the memory of panels on: threads keep several of them. */
+/**
+ * An array derived from a store is paged if it exceeds this share of the memory for panels, because threads keep
+ * several of them.
+ */
 const WORK_SHARE = 1 / 16;
 
-/** Returns true when an array of this size derived from panels is paged. */
+/** Returns true if an array of this size derived from panels is paged. */
 export function isWorkPaged(bytes: number): boolean {
   return isPaged(bytes / WORK_SHARE);
 }
 
-/** Zeroed memory of an array that is made from panels. @throws Error ENOSPC when it is paged and the disk has no room */
+/**
+ * Allocates zeroed memory for an array derived from panels. @throws Error ENOSPC if it is paged and the disk has no
+ * space
+ */
 export function workMemory(bytes: number): SharedArrayBuffer {
   return panelMemory(bytes, bytes / WORK_SHARE);
 }
@@ -106,15 +114,15 @@ export function workMemory(bytes: number): SharedArrayBuffer {
  */
 export const ALONE_BYTES = 33 * 2 ** 20;
 
-/** True when the pages of memory hold nothing else and return to the system when it ends. */
+/** Returns true if the pages of memory contain nothing else and return to the system when it ends. */
 function isAlone(memory: ArrayBufferLike): boolean {
   return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // callers have checked that they exist
 }
 
 /**
- * Shared memory whose pages are those of a file without a name: the system writes them to disk when memory is short and
- * reads them when they are touched, so that it uses disk instead of memory. The space is allocated at once, because a
- * write to memory cannot report a full disk. Memory and file end with the last reference, as other shared memory does.
+ * Allocates shared memory whose pages belong to an unnamed file: the system writes them to disk when memory is short
+ * and reads them when they are touched. The space is allocated immediately, because a write to memory cannot report a
+ * full disk. Memory and file end with the last reference, like other shared memory.
  */
 function pagedMemory(
   bytes: number,
@@ -150,46 +158,48 @@ function pagedMemory(
 const files = new WeakMap<ArrayBufferLike, PagedFile>();
 
 /**
- * Open files of paged memory that this process fills for another. Other memory has none: its thread may be ended, which
- * would leave the file its room.
+ * Open files of paged memory that this process fills for another one. Other memory has none: its thread may be
+ * terminated, which would leave the file's space in use.
  */
 const written = new WeakMap<ArrayBufferLike, WrittenPlace>();
 const ended = new FinalizationRegistry<number>((file) => closeSync(file));
 
-/** Where `writeInto` writes the bytes of a memory. */
+/** Destination of `writeInto` for a memory. */
 export interface WrittenPlace {
   /** Number of an open file. */
   readonly file: number;
   readonly pages: Pages;
-  /** True when the file is on a disk, and not in memory. */
+  /** True if the file is on a disk instead of in memory. */
   readonly isOnDisk: boolean;
 }
 
-/** Where `writeInto` of this thread writes bytes of a memory to; undefined where it has no file. */
+/** Returns the destination of `writeInto` in this thread for a memory; undefined if it has no file. */
 export function writtenPlace(memory: ArrayBufferLike): WrittenPlace | undefined {
   return written.get(memory);
 }
 
-/** Lets `writeInto` of this thread write to the file that another thread of the process has open. */
+/** Lets `writeInto` of this thread write to the file that another thread of the process opened. */
 export function writeTo(memory: ArrayBufferLike, place: WrittenPlace): void {
   written.set(memory, place);
 }
 
-/** True when `writeInto` writes to the file of a memory. */
+/** Returns true if `writeInto` writes to the file of a memory. */
 export function isWritten(memory: ArrayBufferLike): boolean {
   return written.has(memory);
 }
 
 /**
- * Puts bytes into memory, by its file where that is open: a page that a store touches first
- * takes the system 18 us, one of a write 0.4.
+ * Writes bytes into memory, through its file if that is open: touching a new page takes the system 18 us, writing it
+ * 0.4 us.
  */
 export function writeInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void {
   const { file, part, at } = edgesInto(memory, offset, bytes);
   for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, at + done);
 }
 
-/** As `writeInto`, by a thread of the file system. Neither the bytes nor what they go to may be touched meanwhile. */
+/**
+ * Writes like `writeInto`, in a thread of the file system. Neither source nor destination may be used in the meantime.
+ */
 export async function writeIntoApart(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): Promise<void> {
   const { file, part, at } = edgesInto(memory, offset, bytes);
   for (let done = 0; done < part.length;)
@@ -210,7 +220,7 @@ function edgesInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
   return { file, part: bytes.subarray(before, before + inFile), at: offset + before - pages.before };
 }
 
-/** The file of paged memory that kept its name; undefined of other memory. */
+/** Returns the file of paged memory that kept its name; undefined for other memory. */
 export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
   return files.get(memory);
 }
@@ -219,7 +229,7 @@ export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
  * Maps a file of pages that another process wrote as memory, with spare space after them, and removes its name. The
  * edges of the memory that are not in the file are zero.
  * @param bytes as many as the other memory has, or more
- * @returns undefined where memory of this process begins at another place of a page or holds other things, too, or there is no
+ * @returns undefined if memory of this process begins at another place of a page or holds other things, too, or there is no
  *   room for more: the file is to be read then
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
@@ -259,8 +269,8 @@ export function emptyMemory(memory: ArrayBufferLike): boolean {
 /**
  * Returns values of memory to be read once. Values in a file are copied through a temporary mapping that ends with the
  * call: otherwise its pages would count as memory of the process, though nothing reads them again.
- * @param room for at least as many values, which are in it until it is given again
- * @returns the values themselves where they are of no file
+ * @param room memory for at least as many values, which remain valid until the next call
+ * @returns the values themselves if they are not in a file
  * @cost 0.3 s/GiB
  */
 export function passingValues(values: Float64Array, room: Float64Array<ArrayBuffer>): Float64Array {
@@ -283,15 +293,15 @@ export function passingValues(values: Float64Array, room: Float64Array<ArrayBuff
 }
 
 /**
- * Gives memory that has been freed back to the system, as far as it fills pages: the GNU library keeps what lies between
- * memory in use, and what was smaller than 32 MiB.
- * @cost 10 ms at most after a run of 3,000 names over 20 years; threads that ask for memory wait for a part of it
+ * Returns freed memory to the system as far as it fills pages: the GNU library keeps memory between used blocks, and
+ * blocks below 32 MiB.
+ * @cost 10 ms at most after a run of 3,000 securities over 20 years; threads that allocate memory wait for a part of it
  */
 export function trimMemory(): void {
   systemCalls()?.trim?.(0);
 }
 
-/** Memory of this thread on files, whose pages come back as they were. */
+/** Memory of this thread in files, whose pages are restored unchanged. */
 const paged = new WeakSet<ArrayBufferLike>();
 
 export interface Pages {
@@ -302,7 +312,7 @@ export interface Pages {
   readonly bytes: number;
 }
 
-/** Whole pages of memory. */
+/** Returns the whole pages within memory. */
 function pagesOf(memory: ArrayBufferLike): Pages {
   const { addressOf, pageBytes } = systemCalls()!; // callers have checked that they exist
   const begin = addressOf(memory);
@@ -330,11 +340,11 @@ class PagingFault extends Error {
   }
 }
 
-/** Of Linux, on every processor. */
+/** Linux constant, equal on every processor. */
 const READ_AND_WRITE = 3;
 const SHARED_AND_FIXED = 0x11;
 const ENOSPC = 28;
 const MAY_MOVE = 1;
 const FAILED = -1;
-/** Advice on pages: they are to be zero when they are next asked for. */
+/** Advice that pages are not needed: they contain zeros when they are next read. */
 const UNNEEDED = 4;

@@ -7,29 +7,27 @@ const require = createRequire(import.meta.url);
 export interface SystemCalls {
   readonly pageBytes: number;
   addressOf(memory: ArrayBufferLike): number;
-  /**
-   * Returns true when large memory was mapped separately by the system; always true where the library cannot report it.
-   */
+  /** Returns true if the system mapped large memory separately; always true if the library cannot report it. */
   isMapped(memory: ArrayBufferLike): boolean;
   /** Reserves space in a file; returns an error number, or 0. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
-  /** Says what pages are for; 0 without an error. */
+  /** Advises the system about the use of pages; returns 0 without an error. */
   readonly advise: (at: number, bytes: number, advice: number) => number;
   /** Puts a file in place of memory. */
   readonly map: (at: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
-  /** Maps pages of a file that are mapped at an address (`held` 0) again; -1 where these pages belong to no file. */
+  /** Maps the file pages that are mapped at an address (`held` 0) again; -1 if the pages belong to no file. */
   readonly mapAgain: (at: number, held: number, bytes: number, kind: number) => number;
   /** Ends a mapping; 0 without an error. */
   readonly unmap: (at: number, bytes: number) => number;
   /** Copies from an address. */
   readonly copyFrom: (to: Uint8Array, from: number, bytes: number) => void;
-  /** Returns freed memory to the system except for `kept` bytes; absent where the library keeps none. */
+  /** Returns freed memory to the system except for `kept` bytes; absent if the library keeps none. */
   readonly trim?: (kept: number) => number;
 }
 
 let calls: SystemCalls | null | undefined;
 
-/** Calls of Linux through koffi, null where there are none. */
+/** Returns Linux system calls through koffi; null if unavailable. */
 export function systemCalls(): SystemCalls | null {
   if (calls === undefined) calls = process.platform === 'linux' ? openCalls() : null; // It is looked for once.
   return calls;
@@ -74,7 +72,7 @@ function isGnu({ load }: Koffi): boolean {
   }
 }
 
-/** In the size that the GNU library keeps before its memory, the bit of memory that was mapped by itself. */
+/** Bit in the size field that the GNU library stores before a block: the block was mapped separately. */
 const IS_MMAPPED = 2;
 
 /** @param bytes of a size */
@@ -89,5 +87,5 @@ function isMappedByGnu(
   };
 }
 
-/** Copies nothing, and returns where it would have. */
+/** Copies nothing and returns the address of the destination. */
 type Copy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

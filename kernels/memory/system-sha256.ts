@@ -4,14 +4,14 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-/** SHA-256 that threads of the file system make: that of Node itself is made by the thread that asks. */
+/** SHA-256 computed by threads of the file system. The SHA-256 of Node blocks the calling thread. */
 export interface SystemSha256 {
   /**
-   * Adds a copy of bytes. Resolves once those before have been hashed; one call at a time.
+   * Adds a copy of bytes. Resolves when earlier bytes have been hashed; only one call at a time.
    * @cost a copy, and 5 us
    */
   add(bytes: Uint8Array): Promise<void>;
-  /** The hash of all that was added. Called once, at the end. */
+  /** Returns the hash of all that was added. Called once, at the end. */
   hex(): Promise<string>;
 }
 
@@ -37,13 +37,13 @@ interface Adding {
 
 let library: Library | null | undefined;
 
-/** @returns undefined where the process has no such library, or no koffi */
+/** @returns undefined if the process has no such library or no koffi */
 export function systemSha256(): SystemSha256 | undefined {
   if (library === undefined) library = soundLibrary(); // It is looked for once.
   return library === null ? undefined : hashBy(library);
 }
 
-/** OpenSSL, whose functions Node lets others call. */
+/** Returns OpenSSL, whose functions Node exports. */
 function soundLibrary(): Library | null {
   try {
     const system = (require('koffi') as typeof import('koffi')).load(null);

@@ -3,30 +3,33 @@ import { systemCalls } from './system-calls.js';
 import { writeInto, writtenPlace } from './paged-memory.js';
 
 /**
- * Writes large pieces of paged memory that are not read soon, past the cache of the system: the disk reads them in
- * place, and they cost neither memory nor a copy. A page of memory that was not used lately is expensive on a guest
- * system: 10 us, a hundred copies of it.
+ * Writes large pieces of paged memory that are not read soon, bypassing the system's cache: the disk reads them in
+ * place, without additional memory or a copy. Touching an unused page of memory is expensive on a virtual machine: 10
+ * us, a hundred times a copy.
  */
 export interface UncachedWrites {
-  /** Byte of a room at which those are to begin that go to a place of a memory; a room has `SPARE_BYTES` more than they take. */
+  /**
+   * Returns the offset in a buffer at which bytes for an address of a memory must begin. A buffer has `SPARE_BYTES`
+   * more than the bytes.
+   */
   beginIn(room: ArrayBuffer, memory: ArrayBufferLike, offset: number): number;
-  /** As `writeInto`; through the cache as well where the disk is slow, or takes no others. */
+  /** Writes like `writeInto`. Uses the cache if the disk is slow or does not support direct writes. */
   write(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void;
   close(): void;
 }
 
-/** Alignment of whole sectors of a disk, and of memory that a disk reads. */
+/** Alignment of disk sectors, and of memory that a disk reads. */
 const SECTOR_BYTES = 4096;
 
 export const SPARE_BYTES = SECTOR_BYTES;
 
-/** Slower disks are written through the cache of the system, which accepts writes at once while memory is free. */
+/** Slower disks are written through the system's cache, which accepts writes immediately while memory is free. */
 const DISK_BYTES_A_SECOND_MIN = 256 << 20;
 
 /** Bytes from which on the speed of a disk is known. */
 const KNOWN_FROM_BYTES = 64 << 20;
 
-/** @returns undefined where some of the memories are not on a disk, or it does not support such writes */
+/** @returns undefined if some memory is not on a disk, or the disk does not support such writes */
 export function openUncachedWrites(memories: readonly ArrayBufferLike[]): UncachedWrites | undefined {
   const files = new Map<ArrayBufferLike, number>();
   const close = (): void => {
@@ -45,7 +48,9 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
   }
   const speed = { bytes: 0, seconds: 0 };
 
-  /** Whole sectors. @returns the bytes that were written: all, unless the disk takes none in this way, or slowly */
+  /**
+   * Writes whole sectors. @returns the number of bytes written: all, unless the disk refuses direct writes or is slow
+   */
   function writeSectors(file: number, bytes: Uint8Array, at: number): number {
     const began = performance.now();
     let done = 0;

@@ -1,7 +1,7 @@
 import { semidefiniteFactor } from '../algebra/semidefinite-factor.js';
 import { assert } from '../assert.js';
 
-/** Regressions of one design: each of another cross-section of values. */
+/** Regressions on one design, each of another cross-section of values. */
 export interface CrossSectionRegression {
   /** (X'WX)^-1, [p x p]; rows and columns of dependent columns are 0. */
   readonly inverse: Float64Array;
@@ -16,19 +16,20 @@ export interface CrossSectionRegression {
 export interface CrossSectionFit {
   /** Weighted sum of squared residuals over n - rank; 0 without a degree of freedom. */
   readonly residualVariance: number;
-  /** 1 - weighted residual squares over weighted squares about the weighted mean; 0 where values do not differ. */
+  /** 1 - weighted residual squares over weighted squares about the weighted mean; 0 if values do not differ. */
   readonly rSquared: number;
 }
 
 /**
- * Weighted least squares of cross-sections on one design, factored once.
+ * Prepares weighted least squares of cross-sections on one design, which is factored once.
  *
- * @param design   [n x p] row-major; a column that those before it explain takes no part.
+ * @param design   [n x p] row-major; a column that earlier ones explain is omitted.
  * @param weights  [n], above 0.
  * @returns        The regression of values on the design.
  * @throws         KernelFault on a shape mismatch.
  * @cost           n p^2 / 2 once, 2 n p a fit.
- * @source         Normal equations, Cholesky factor with dependent columns left out; Golub & Van Loan (2013), section 5.3.
+ * @source         Normal equations, Cholesky factor with dependent columns omitted; Golub & Van Loan (2013), section
+ *                 5.3.
  */
 export function crossSectionRegression(design: Float64Array, weights: Float64Array): CrossSectionRegression {
   const n = weights.length;
@@ -76,7 +77,7 @@ function normalMatrix(design: Float64Array, weights: Float64Array, p: number): F
   return matrix;
 }
 
-/** (L L')^-1 over the columns that are not left out. */
+/** Computes (L L')^-1 over the columns that are not omitted. */
 function inverseOf(lower: Float64Array, p: number): Float64Array {
   const inverse = new Float64Array(p * p);
   const column = new Float64Array(p);

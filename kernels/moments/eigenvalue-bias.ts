@@ -4,10 +4,10 @@ import { counterRandom } from '../random/counter-random.js';
 import { withEigenvalues, type RebuildingEngine } from './estimators/rebuild.js';
 import { sampleCovariance } from './sample-covariance.js';
 
-/** Stream of the draws: the same for every estimate, so that equal inputs have equal answers. */
+/** Stream of the draws, the same for every estimate, so that equal inputs have equal results. */
 const SEED = 2011;
 
-/** Eigenvalues below this share of the largest have no bias to speak of: they are rounding. */
+/** Eigenvalues below this share of the largest are rounding errors without a meaningful bias. */
 const NEGLIGIBLE = 1e-12;
 
 /** Parameters for drawing sample covariances. */
@@ -18,7 +18,7 @@ export interface BiasRequest {
 }
 
 /**
- * How far the volatilities of eigenportfolios are from what a sample covariance says: root mean ratio of true to sample
+ * Simulates the bias of the volatilities of eigenportfolios in a sample covariance: root mean ratio of true to sample
  * variance, over samples drawn with the eigenvalues as the truth. Below 1 for the largest, above 1 for the least.
  *
  * @param engine   Engine that solves.
@@ -27,8 +27,8 @@ export interface BiasRequest {
  * @returns        [n], ascending as the eigenvalues; 1 for one that is 0.
  * @throws         KernelFault with fewer than two observations or no simulation.
  * @cost           simulations * (observations n^2 / 2 + an eigenproblem of order n).
- * @source         Menchero, Wang & Orr (2011), Eigen-adjusted covariance matrices, MSCI Research Insight; the same,
- *   The Barra US Equity Model (USE4), section 4.2.
+ * @source         Menchero, Wang & Orr (2011), Eigen-adjusted covariance matrices, MSCI Research Insight; the same, The
+ *                 Barra US Equity Model (USE4), section 4.2.
  */
 export function eigenvalueBias(
   engine: Pick<Engine, 'symmetricEigen' | 'allocate' | 'scope'>,
@@ -62,18 +62,18 @@ export function eigenvalueBias(
   return ratios.map((ratio) => (ratio > 0 ? Math.sqrt(ratio) : 1));
 }
 
-/** How much more than simulated biases those of returns are, which are neither normal nor stationary. */
+/** Ratio of the biases of actual returns, which are neither normal nor stationary, to simulated biases. */
 const SCALE = 1.4;
 
 /**
- * A covariance with eigenvalues adjusted for their bias, the eigenvectors as they are.
+ * Adjusts the eigenvalues of a covariance for their bias and keeps its eigenvectors.
  *
  * @param engine   Engine that solves.
  * @param matrix   [n x n] row-major, symmetric positive semi-definite; overwritten.
  * @param n        Order, at least 1.
  * @param request  Observations behind the matrix, and how many samples are drawn.
  * @returns        Nothing; the covariance is in `matrix`, exactly symmetric.
- * @throws         KernelFault as `eigenvalueBias`; Error when the matrix is not finite.
+ * @throws         KernelFault as `eigenvalueBias`; Error if the matrix is not finite.
  * @cost           of `eigenvalueBias`, and n^3.
  * @source         As `eigenvalueBias`: v becomes 1.4 (v - 1) + 1.
  */

@@ -15,7 +15,7 @@ const SINGULAR = 1e-15;
 /** Condition number of a matrix that is singular to working precision. */
 const CONDITION_MAX = 1e300;
 
-/** Diagnostics of an estimate, for the served matrix. */
+/** Diagnostics of an estimate, as reported with the matrix. */
 export interface CovarianceDiagnostics {
   /** Weight on the target. */
   readonly intensity: number;
@@ -25,7 +25,7 @@ export interface CovarianceDiagnostics {
   /** Largest over smallest eigenvalue; 1e300 when the matrix is singular to working precision. */
   readonly conditionNumber: number;
   readonly isPositiveSemiDefinite: boolean;
-  /** True when negative eigenvalues were clipped. */
+  /** True if negative eigenvalues were clipped. */
   readonly isRepaired: boolean;
 }
 
@@ -38,16 +38,16 @@ export interface CovarianceRequest extends Shrinkage {
 export type EstimateStage = 'moments' | 'product' | 'eigenvalues' | 'repair';
 
 /**
- * Estimates a shrunk covariance matrix from a panel of returns, with its eigenvalues looked at.
+ * Estimates a shrunk covariance matrix from a panel of returns, and inspects its eigenvalues.
  *
  * @param engine   Engine that computes.
- * @param panel    [observations x assets] row-major returns, finite; spent.
+ * @param panel    [observations x assets] row-major returns, finite; overwritten.
  * @param assets   Columns of `panel`, at least 1.
  * @param request  Target, intensity, weights, scale, and whether to repair.
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
  * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           observations * assets^2 / 2 + 4/3 assets^3 multiply-adds; when the panel has fewer rows than assets
  *                 and the target permits it, the eigenvalues cost observations^3 instead. No scratch of order assets^2
  *                 unless repaired.
@@ -74,17 +74,17 @@ export function estimateCovariance(
 }
 
 /**
- * Estimates a covariance matrix without a target, with its eigenvalues looked at; one that is not positive semi-definite
- * is repaired.
+ * Estimates a covariance matrix without a target, and inspects its eigenvalues. A matrix that is not positive
+ * semi-definite is repaired.
  *
  * @param engine   Engine that computes.
- * @param panel    [observations x assets] row-major returns, finite; spent.
+ * @param panel    [observations x assets] row-major returns, finite; overwritten.
  * @param assets   Columns of `panel`, at least 1.
  * @param request  Estimator with its settings, weights of the observations, and the factor on everything.
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
  * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           As the estimator, and the eigenvalues: 4/3 assets^3.
  * @source         Of the estimator.
  */
@@ -103,13 +103,13 @@ export function estimateStructured(
 }
 
 /**
- * Looks at the eigenvalues of a covariance, and repairs it where that is asked for.
+ * Inspects the eigenvalues of a covariance, and repairs it on request.
  *
  * @param engine   Engine that computes.
  * @param matrix   [assets x assets] row-major, exactly symmetric, finite; changed only by a repair.
  * @param request  Whether to clip negative eigenvalues if the matrix is not positive semi-definite.
  * @returns        Diagnostics of the matrix.
- * @throws         Error when an entry is not finite.
+ * @throws         Error if an entry is not finite.
  * @cost           4/3 assets^3.
  * @source         Definition.
  */
@@ -131,14 +131,14 @@ export interface FactoredCovariance {
 }
 
 /**
- * Looks at the eigenvalues of a covariance that factors make.
+ * Inspects the eigenvalues of a covariance given by factors.
  *
  * @param engine   Engine that computes.
  * @param matrix   [assets x assets] row-major, exactly symmetric; not changed.
  * @param parts    Its factors: loadings loadings' + diag(specific).
  * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix.
- * @throws         Error when the loadings are not finite.
+ * @throws         Error if the loadings are not finite.
  * @cost           Of `factorEigenvalues`, and a pass over the matrix.
  * @source         Definition.
  */
@@ -197,14 +197,14 @@ function rangeOf(engine: Engine, matrix: Float64Array, n: number): EigenvalueRan
 }
 
 /**
- * True when the eigenvalues follow from the T x T products of the rows: a target of equal diagonal only shifts those of
- * the sample.
+ * Returns true if the eigenvalues follow from the T x T products of the rows, because a target of equal diagonal only
+ * shifts the sample eigenvalues.
  */
 function byRows({ observations, assets, intensity, target }: LowRankCovariance): boolean {
   return observations < assets && (intensity === 0 || target.kind === 'scaled_identity');
 }
 
-/** keep * eigenvalues of XX', shifted; those that X'X has beyond are 0, shifted alike. */
+/** Returns keep * eigenvalues of XX', shifted. The additional eigenvalues of X'X are 0, shifted alike. */
 function rangeByRows(
   engine: Engine,
   { panel, observations, assets, intensity, target, scale }: LowRankCovariance,

@@ -9,8 +9,8 @@ const HALVINGS = 60;
 const ROUNDING = 1e-15;
 
 /**
- * Smallest and largest eigenvalue of loadings loadings' + diag(specific). The number of eigenvalues below a value
- * follows from a matrix of the order of the factors; ranges that contain the two are halved.
+ * Computes the smallest and the largest eigenvalue of loadings loadings' + diag(specific). The number of eigenvalues
+ * below a value follows from a matrix of the order of the factors; the ranges that contain the two are bisected.
  *
  * @param engine    Engine that multiplies.
  * @param loadings  [n x k] row-major.
@@ -18,7 +18,8 @@ const ROUNDING = 1e-15;
  * @returns         The two, to rounding of the largest.
  * @throws          KernelFault on a shape mismatch.
  * @cost            About 100 products of n k^2 / 2.
- * @source          Sylvester's law of inertia; Golub (1973), Some modified matrix eigenvalue problems, SIAM Review 15(2).
+ * @source          Sylvester's law of inertia; Golub (1973), Some modified matrix eigenvalue problems, SIAM Review
+ *                  15(2).
  */
 export function factorEigenvalues(engine: Engine, loadings: Float64Array, specific: Float64Array): EigenvalueRange {
   const n = specific.length;
@@ -31,13 +32,13 @@ export function factorEigenvalues(engine: Engine, loadings: Float64Array, specif
   const [least, most] = [own[0]!, own[n - 1]!];
   const below = (value: number) => countBelow(engine, loadings, specific, value);
   return {
-    // Each factor lifts one eigenvalue above the specific variance that it was.
+    // Each factor raises one eigenvalue above the specific variance that it equalled.
     smallest: halve(least, k < n ? own[k]! : most + sum, (value) => below(value) >= 1),
     largest: halve(most, most + sum, (value) => below(value) === n),
   };
 }
 
-/** The least value from which on a statement holds, which it does at the end. */
+/** Returns the least value from which on a statement holds, which it does at the end. */
 function halve(from: number, to: number, holds: (value: number) => boolean): number {
   let [low, high] = [from, to];
   for (let step = 0; step < HALVINGS && high - low > ROUNDING * Math.abs(high); step++) {

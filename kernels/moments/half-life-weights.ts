@@ -1,12 +1,12 @@
 import { assert } from '../assert.js';
 
 /**
- * Weights of observations that halve every `halfLife` observations into the past.
+ * Computes weights of observations that halve every `halfLife` observations into the past.
  *
- * @param halfLife  Observations after which a weight has halved, above 0; Infinity weighs all alike.
+ * @param halfLife  Observations after which a weight has halved, above 0; Infinity gives equal weights.
  * @param out       [observations], overwritten; the last observation weighs most. Sums to 1.
  * @returns         Nothing; the weights are in `out`.
- * @throws          KernelFault when the half-life is not positive.
+ * @throws          KernelFault if the half-life is not positive.
  * @cost            observations powers; no scratch.
  * @source          RiskMetrics Technical Document, 4th ed. (1996), section 5.2, with decay 0.5^(1/half-life).
  */
@@ -29,7 +29,7 @@ export function decayOf(halfLife: number): number {
 }
 
 /**
- * 0.5^x for x >= 0 by repeated square roots, so that every engine gives the same bits: Math.pow is not exactly
+ * Computes 0.5^x for x >= 0 by repeated square roots, so that every engine gives the same bits: Math.pow is not exactly
  * specified. Whole halvings come from the exponent, the fraction from its binary digits.
  */
 function powerOfHalf(x: number): number {

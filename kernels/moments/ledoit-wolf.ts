@@ -42,8 +42,8 @@ export function targetDistances(covariance: Float64Array, target: Target): Dista
       squares += s * s;
       gaps += gap * gap;
     }
-    // The diagonal of a constant-correlation target is that of S by definition: rounding must not make a distance of
-    // it.
+    // The diagonal of a constant-correlation target equals that of S by definition, so rounding must not add to the
+    // distance.
     const ownGap = target.kind === 'scaled_identity' ? target.own[i]! - own : 0;
     frobenius2 += own * own + 2 * squares;
     gamma += ownGap * ownGap + 2 * gaps;
@@ -60,7 +60,7 @@ export function targetDistances(covariance: Float64Array, target: Target): Dista
  * @param distances  Of S from the target.
  * @param weights    What `sampleCovariance` returned: the factor of each row and their dispersion (1/(T - 1) for equal
  *   weights).
- * @returns          Intensity in [0, 1]: the weight on the target; 0 when S is its own target; NaN when a sum of fourth
+ * @returns          Intensity in [0, 1]: the weight on the target; 0 if S is its own target; NaN if a sum of fourth
  *   powers is not finite.
  * @throws           KernelFault on a shape mismatch.
  * @cost             Two passes over the panel: no product of order observations * assets^2 is formed again.
@@ -86,7 +86,7 @@ export function ledoitWolfIntensity(
   return Math.min(Math.max(((pi - rho) / gamma) * dispersion, 0), 1);
 }
 
-/** sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2, from rows y_t = sqrt(v_t) x_t. */
+/** Returns sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2, from rows y_t = sqrt(v_t) x_t. */
 function fourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Array): number {
   let total = 0;
   for (let t = 0, at = 0; t < rowFactors.length; t++) {

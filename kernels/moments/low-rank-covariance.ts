@@ -10,8 +10,8 @@ type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransp
 type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRowSums'>;
 
 /**
- * A squared distance below this share of |S|^2 has lost digits as the difference of two norms: it is taken entry by
- * entry then.
+ * A squared distance below this share of |S|^2 has lost digits as a difference of two norms, and is computed entry by
+ * entry instead.
  */
 const CANCELLED = 1e-4;
 
@@ -26,7 +26,7 @@ export interface Shrinkage {
   readonly weights?: Float64Array;
   /** Factor on everything: the periods of a year. */
   readonly scale: number;
-  /** Answers with what was measured of the same panel before, or measures now; always measures when absent. */
+  /** Returns cached moments of the same panel, or computes them. If absent, they are always computed. */
   readonly remember?: (measure: () => SampleMoments) => SampleMoments;
 }
 
@@ -39,8 +39,8 @@ export interface SampleMoments {
 }
 
 /**
- * A shrunk covariance as it comes from its panel, Sigma = scale (keep X'X + common s s' + diag(own)): products with it
- * cost two passes over X, and nothing of order assets^2 exists.
+ * Shrunk covariance in terms of its panel, Sigma = scale (keep X'X + common s s' + diag(own)): products with it cost
+ * two passes over X, without a matrix of order assets^2.
  */
 export interface LowRankCovariance {
   /** [observations x assets] row-major: X'X is the sample covariance. */
@@ -59,15 +59,16 @@ export interface LowRankCovariance {
  * Estimates a shrunk covariance and leaves it in low-rank form.
  *
  * @param engine     Engine that multiplies.
- * @param panel      [observations x assets] row-major returns, finite. Spent: it becomes part of the result.
+ * @param panel      [observations x assets] row-major returns, finite. It becomes part of the result.
  * @param assets     Columns of `panel`, at least 1.
  * @param shrinkage  Target, intensity, weights and scale.
  * @returns          The covariance; its panel is `panel`.
  * @throws           KernelFault on a shape mismatch, fewer than two observations or an intensity outside [0, 1].
- * @cost             Three passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the shorter way. It is NaN,
- *                   and so is the covariance, when powers of the returns are no finite numbers any more.
- * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass:
- *                   sum_ij r_ij = sum_t (sum_i x_ti / s_i)^2.
+ * @cost             Three passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the
+ *                   shorter way. It is NaN, and so is the covariance, when powers of the returns are no finite numbers
+ *                   any more.
+ * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass: sum_ij
+ *                   r_ij = sum_t (sum_i x_ti / s_i)^2.
  */
 export function lowRankCovariance(
   engine: EstimatingEngine,
@@ -90,7 +91,7 @@ export function lowRankCovariance(
 }
 
 /**
- * Product of a low-rank covariance with a vector.
+ * Multiplies a low-rank covariance by a vector.
  *
  * @param engine      Engine that multiplies.
  * @param covariance  The covariance.
@@ -127,7 +128,7 @@ export function multiplyLowRank(
 }
 
 /**
- * The covariance as a matrix.
+ * Returns the covariance as a matrix.
  *
  * @param engine      Engine that multiplies.
  * @param covariance  The covariance.
@@ -162,7 +163,7 @@ function sampleMoments(engine: EstimatingEngine, panel: Float64Array, variances:
   return { variances, correlation: meanCorrelation(engine, panel, variances) };
 }
 
-/** Mean off-diagonal correlation; a name without variance counts with correlation 0. */
+/** Computes the mean off-diagonal correlation. A security without variance has correlation 0. */
 function meanCorrelation(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): number {
   const assets = variances.length;
   if (assets === 1) return 0;
@@ -174,7 +175,7 @@ function meanCorrelation(engine: EstimatingEngine, panel: Float64Array, variance
 
 type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>;
 
-/** |S|^2 and |F - S|^2, by the smaller of X'X and XX': both have the same squares. */
+/** Computes |S|^2 and |F - S|^2 by the smaller of X'X and XX', which have the same sum of squares. */
 function distancesOf(engine: PanelEngine, moments: PanelMoments): Distances {
   const assets = moments.target.own.length;
   if (moments.observations < assets) {

@@ -2,30 +2,28 @@ import { assert } from '../assert.js';
 import { orientRow } from '../algebra/symmetric-eigen.js';
 import type { Engine } from '../engines/engine.js';
 
-/**
- * Components whose variance is below this share of the largest are rounding: their vectors would be noise over noise.
- */
+/** Components whose variance is below this share of the largest are rounding errors, with arbitrary vectors. */
 const NEGLIGIBLE = 1e-14;
 
 export interface PrincipalComponents {
-  /** Largest eigenvalues of X'X, descending, [count]; 0 where the panel has no more. */
+  /** Largest eigenvalues of X'X, descending, [count]; 0 if the panel has no more. */
   readonly values: Float64Array;
   /** Their unit eigenvectors as rows, largest entry positive, [count x columns]; zeros for a value of 0. */
   readonly vectors: Float64Array;
 }
 
 /**
- * Largest eigenpairs of X'X, by the smaller of X'X and XX'.
+ * Computes the largest eigenpairs of X'X, by the smaller of X'X and XX'.
  *
  * @param engine   Engine that multiplies and decomposes.
  * @param panel    [rows x columns] row-major; not changed.
  * @param columns  Columns of `panel`.
  * @param count    Eigenpairs wanted, at most `columns`.
  * @returns        The pairs, in their own memory.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           An eigenproblem of order min(rows, columns) and, when rows are fewer, one product with the panel.
  * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero
- *   eigenvalues.
+ *                 eigenvalues.
  */
 export function principalComponents(
   engine: Engine,

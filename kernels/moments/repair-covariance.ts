@@ -5,17 +5,17 @@ import type { Engine } from '../engines/engine.js';
 type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetricEigen' | 'symmetricRankK' | 'gemm'>;
 
 /**
- * Makes a symmetric matrix positive semi-definite by setting its negative eigenvalues to 0, and brings its diagonal
- * back by scaling rows and columns.
+ * Makes a symmetric matrix positive semi-definite by setting its negative eigenvalues to 0, and restores its diagonal
+ * by scaling rows and columns.
  *
  * @param engine      Engine that decomposes and multiplies.
  * @param covariance  [assets x assets] row-major, symmetric, diagonal not negative; overwritten.
  * @param assets      Order.
  * @returns           Nothing; the repaired matrix is in `covariance`, its diagonal unchanged to the last bit.
- * @throws            KernelFault on a shape mismatch; Error when an entry is not finite.
+ * @throws            KernelFault on a shape mismatch; Error if an entry is not finite.
  * @cost              All eigenpairs and assets^3 / 2 multiply-adds; scratch of two matrices.
  * @source            Higham (2002), IMA J. Numerical Analysis 22(3), 329-343, one projection; rescaling as in Rebonato
- *   & Jaeckel (2000), J. Risk 2(2).
+ *                    & Jaeckel (2000), J. Risk 2(2).
  */
 export function repairCovariance(engine: RepairEngine, covariance: Float64Array, assets: number): void {
   assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
@@ -37,7 +37,7 @@ function scaleRow(vectors: Float64Array, row: number, n: number, factor: number)
   for (let i = row; i < row + n; i++) vectors[i]! *= factor;
 }
 
-/** A name whose variance vanished keeps its diagonal and loses its covariances. */
+/** A security whose variance became 0 keeps its diagonal entry and loses its covariances. */
 function restoreDiagonal(covariance: Float64Array, diagonal: Float64Array): void {
   const n = diagonal.length;
   const factors = diagonal.map((variance, i) => {

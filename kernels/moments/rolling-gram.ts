@@ -11,22 +11,22 @@ export interface Gram {
   readonly sums: Float64Array;
 }
 
-/** Moments of a panel whose rows come and go: a window that rolls over the same names. */
+/** Moments of a panel from which rows are added and removed: a window that rolls over the same securities. */
 export interface RollingGram {
   /**
-   * Moments over some rows, from those of the last call where the names are the same and most rows are.
+   * Returns moments over some rows. Updates those of the last call if the securities and most rows are the same.
    *
    * @param names  Keys of the columns, [n].
    * @param rows   Keys of the rows, ascending, [T].
    * @param read   Writes the values of some rows, [rows x n] row-major.
-   * @returns      Moments that live until the next call.
+   * @returns      Moments that are valid until the next call.
    */
   over(names: Int32Array, rows: Int32Array, read: (rows: Int32Array, out: Float64Array) => void): Gram;
   /** Inputs of the moments since the last full computation; null before the first call. */
   history(): GramHistory | null;
 }
 
-/** Windows whose moments were made one from the other: over them again gives the same bits. */
+/** Windows whose moments were computed one from the other. Repeating the same windows gives the same bits. */
 export interface GramHistory {
   /** [n] */
   readonly names: Int32Array;
@@ -111,12 +111,12 @@ interface Signed {
   readonly sign: 1 | -1;
 }
 
-/** Adds or takes away the upper triangle of a matrix, [n x n]. */
+/** Adds or subtracts the upper triangle of a matrix, [n x n]. */
 function addUpper(to: Float64Array, from: Float64Array, { n, sign }: Signed): void {
   for (let i = 0; i < n; i++) for (let e = i * n + i; e < i * n + n; e++) to[e]! += sign * from[e]!;
 }
 
-/** Adds or takes away the rows of a panel. */
+/** Adds or subtracts the rows of a panel. */
 function addRows(sums: Float64Array, panel: Float64Array, sign: 1 | -1): void {
   const n = sums.length;
   for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) sums[i]! += sign * panel[at + i]!;
@@ -126,7 +126,7 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
   return a.length === b.length && a.every((name, i) => name === b[i]);
 }
 
-/** The keys of one ascending list that another lacks. */
+/** Returns the keys of one ascending list that the other lacks. */
 function without(keys: Int32Array, others: Int32Array): Int32Array {
   const results: number[] = [];
   let at = 0;

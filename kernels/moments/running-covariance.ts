@@ -9,21 +9,21 @@ type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
 export type VisitMoments = (observation: number, means: Float64Array, covariance: Float64Array) => void;
 
 /**
- * Means and covariances of a window that moves over a panel one observation at a time: each step adds a row and drops
- * one.
+ * Computes means and covariances of a window that moves over a panel one observation at a time: each step adds a row
+ * and removes one.
  *
  * @param engine   Engine that updates.
  * @param panel    [observations x columns] row-major, finite.
  * @param columns  Columns of `panel`, at least 1.
  * @param window   Observations of the window, at least 2.
  * @param visit    Receives the moments of each complete window: its last observation, means [columns], covariance
- *   [columns x columns], ddof 1.
+ *                 [columns x columns], ddof 1.
  * @returns        Nothing.
  * @throws         KernelFault on a shape mismatch or a window below 2.
- * @cost           4 products of order columns^2 an observation, whatever the window. Sums are taken about the mean of a recent window and
- *                 started afresh once a window, so that rounding does not pile up.
+ * @cost           4 products of order columns^2 an observation, whatever the window. Sums are taken about the mean of a
+ *                 recent window and started afresh once a window, so that rounding does not pile up.
  * @source         Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance, The American Statistician
- *   37(3), 242-247.
+ *                 37(3), 242-247.
  */
 export function rollingCovariance(
   engine: UpdateEngine,
@@ -49,7 +49,7 @@ export function rollingCovariance(
 }
 
 /**
- * Exponentially weighted means and covariances after each observation of a panel.
+ * Computes exponentially weighted means and covariances after each observation of a panel.
  *
  * @param engine    Engine that updates.
  * @param panel     [observations x columns] row-major, finite.
@@ -60,7 +60,7 @@ export function rollingCovariance(
  * @throws          KernelFault on a shape mismatch or a half-life that is not positive.
  * @cost            One product of order columns^2 an observation.
  * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with
- *   decaying weights.
+ *                  decaying weights.
  */
 export function exponentialCovariance(
   engine: UpdateEngine,
@@ -117,7 +117,7 @@ function newState(engine: UpdateEngine, columns: number): State {
   };
 }
 
-/** Sums of a whole window about its own mean. */
+/** Recomputes the sums of a whole window about its own mean. */
 function startAfresh(engine: UpdateEngine, state: State, panel: Float64Array, from: number, window: number): void {
   const { origin, sums, products } = state;
   const columns = origin.length;
@@ -152,7 +152,7 @@ function settle({ origin, sums, products, means, covariance }: State, window: nu
   for (let i = 0; i < columns; i++) covariance[i * (columns + 1)] = Math.max(0, covariance[i * (columns + 1)]!);
 }
 
-/** Both triangles from a value for each place of the upper one. */
+/** Fills both triangles from a function of the positions of the upper one. */
 function fill(out: Float64Array, columns: number, value: (at: number, i: number, j: number) => number): void {
   for (let i = 0; i < columns; i++) {
     for (let j = i; j < columns; j++) out[i * columns + j] = out[j * columns + i] = value(i * columns + j, i, j);

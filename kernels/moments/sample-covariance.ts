@@ -10,16 +10,16 @@ export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'centreColumns'>;
 const PLAIN: RankKProduct = { symmetricRankK, centreColumns };
 
 /**
- * Sample covariance of a panel of returns, ddof 1, or its weighted form.
+ * Computes the sample covariance of a panel of returns, ddof 1, or its weighted form.
  *
- * @param x        [observations x assets] row-major returns, finite. Spent: becomes the demeaned panel scaled so that
- *   X'X is the covariance.
+ * @param x        [observations x assets] row-major returns, finite. Overwritten by the demeaned panel, scaled so that
+ *                 X'X is the covariance.
  * @param assets   Columns of `x`, at least 1.
  * @param out      [assets x assets] row-major, overwritten; return^2 per period, exactly symmetric.
  * @param options  `weights` [observations] summing to 1 (equal when absent); `engine` that multiplies (plain loops when
- *   absent).
+ *                 absent).
  * @returns        The row factors: divide row t of the spent panel by the square root of factor t to have deviations
- *   again.
+ *                 again.
  * @throws         KernelFault on a shape mismatch or fewer than two observations.
  * @cost           observations * assets^2 / 2 multiply-adds.
  * @source         Unbiased estimator; weights as reliability weights, S = sum w x x' / (1 - sum w^2).

@@ -5,9 +5,9 @@ export const SHRINKAGE_TARGETS = ['constant_correlation', 'scaled_identity'] as 
 export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
 
 /**
- * A structured target in the few numbers that define it: F = common s s' + diag(own), with s the `scale`.
- * Constant correlation: common = rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own =
- * mean variance.
+ * Structured target, given by the numbers that define it: F = common s s' + diag(own), where s is the `scale`. Constant
+ * correlation: common = rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own = mean
+ * variance.
  */
 export interface Target {
   readonly kind: ShrinkageTarget;
@@ -17,7 +17,7 @@ export interface Target {
 }
 
 /**
- * Mean off-diagonal correlation of a covariance matrix.
+ * Computes the mean off-diagonal correlation of a covariance matrix.
  *
  * @param covariance  [assets x assets] row-major; the part below the diagonal is not read. An asset of zero variance
  *                    has correlation 0.
@@ -26,7 +26,7 @@ export interface Target {
  * @throws            KernelFault on a shape mismatch.
  * @cost              assets^2 / 2 divisions; scratch of two rows.
  * @source            Ledoit & Wolf (2004), Honey, I shrunk the sample covariance matrix, J. Portfolio Management 30(4),
- *   eq. 4.
+ *                    eq. 4.
  */
 export function averageCorrelation(covariance: Float64Array, assets: number): number {
   const volatilities = volatilitiesOf(covariance, assets);
@@ -48,7 +48,7 @@ function rowCorrelation(covariance: Float64Array, assets: number, i: number, vol
 }
 
 /**
- * The shrinkage target of a covariance matrix.
+ * Returns the shrinkage target of a covariance matrix.
  *
  * @param target       Which one.
  * @param covariance   [assets x assets] row-major, symmetric.
@@ -58,7 +58,7 @@ function rowCorrelation(covariance: Float64Array, assets: number, i: number, vol
  * @throws             KernelFault on a shape mismatch.
  * @cost               order assets.
  * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J.
- *   Multivariate Analysis 88(2), 365-411.
+ *                     Multivariate Analysis 88(2), 365-411.
  */
 export function shrinkageTarget(
   target: ShrinkageTarget,
@@ -75,13 +75,13 @@ export function shrinkageTarget(
 }
 
 /**
- * The shrinkage target of given variances.
+ * Returns the shrinkage target for given variances.
  *
  * @param target       Which one.
  * @param variances    [assets], not negative.
  * @param correlation  Mean off-diagonal correlation; not read for the scaled identity.
  * @returns            The target in low-rank form, unit of the variances.
- * @throws             KernelFault when there is no name.
+ * @throws             KernelFault if there is no name.
  * @cost               order assets.
  * @source             As `shrinkageTarget`.
  */

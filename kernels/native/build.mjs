@@ -1,5 +1,5 @@
-// Compiles the native kernels to one shared library for this platform, where there is a C compiler: CC, cc, gcc or clang.
-// If there is none or it fails, services use WebAssembly, and `built.json` has the reason.
+// Compiles the native kernels to a shared library for this platform if it has a C compiler: CC, cc, gcc or clang.
+// If there is none, or compilation fails, services use WebAssembly, and `built.json` contains the reason.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,10 +11,10 @@ import { compilerHere } from '../../scripts/c-compiler.mjs';
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const TARGET = fileURLToPath(new URL('../../dist/kernels/native/', import.meta.url));
 
-/** Each product and each sum is rounded, in the order of the source: with other flags the bits would be others. */
+/** Each product and each sum is rounded, in the order of the source. Other flags would change the bits. */
 const FLAGS = ['-std=c11', '-O3', '-ffp-contract=off', '-fno-fast-math', '-fPIC', '-Wall', '-Wextra'];
 
-/** By architecture, the flags of each instruction set by its name in the functions. */
+/** Flags of each instruction set, by architecture and by its suffix of function names. */
 const SETS = {
   x64: {
     avx2: ['-DLANES=4', '-mavx2'],
@@ -24,8 +24,8 @@ const SETS = {
 };
 
 /**
- * Compiles the kernels of an architecture to a library, with other sources if wanted.
- * @throws Error with what the compiler said
+ * Compiles the kernels of an architecture to a library, optionally with other sources.
+ * @throws Error with the message of the compiler
  */
 export async function compile(compiler, architecture, library, { kind = ['-shared'], others = [] } = {}) {
   if (SETS[architecture] === undefined) throw new Error(`there are no kernels for ${architecture}`);
@@ -57,7 +57,7 @@ async function run(command, words) {
   if (status !== 0) throw new Error(`${command} ended with ${status}: ${said.trim().slice(0, 2000)}`);
 }
 
-/** Builds the library of this machine, or notes why there is none. */
+/** Builds the library of this machine, or records why there is none. */
 async function build() {
   const library = `kernels-${platform}-${arch}.${platform === 'win32' ? 'dll' : platform === 'darwin' ? 'dylib' : 'so'}`;
   const compiler = compilerHere();

@@ -4,7 +4,7 @@
 #include "pack.h"
 #include "tile.h"
 
-/** Columns factored between two updates of what lies right of them. */
+/** Columns factored between two updates of the columns to their right. */
 #define WIDTH 128
 /** Columns of the rest updated together, whose panels stay in a second-level cache. */
 #define REST_COLUMNS 384

@@ -4,13 +4,16 @@ import { kinkSum, type Kink, type Norm, type Point, type Program } from './progr
 import type { Solver } from './solve-program.js';
 
 export interface FeasibilityAnswer {
-  /** Least sum of violations: rows over their largest coefficient, kinks' sums, or one norm over its radius. */
+  /**
+   * Smallest sum of violations: rows relative to their largest coefficient, sums of kinks, or one norm relative to its
+   * radius.
+   */
   readonly violation: number;
   /** A point that attains it, [n]. */
   readonly x: Float64Array;
   /** Present where the violation is above the tolerance. */
   readonly certificate: Certificate | null;
-  /** True when the answer itself is proven: its own conditions of optimality hold. */
+  /** True if the solution itself is proven by its optimality conditions. */
   readonly isReliable: boolean;
 }
 
@@ -18,10 +21,10 @@ export interface FeasibilityAnswer {
 export const FEASIBILITY_TOLERANCE = 1e-9;
 
 /**
- * Decides if any point satisfies the hard rows, kinks and norms of a programme inside its bounds. Rows and kinks come
- * first: their least total violation is a linear programme. Then each norm is minimised subject to the others.
+ * Decides if any point satisfies the hard rows, kinks and norms of a program inside its bounds. Rows and kinks come
+ * first: their least total violation is a linear program. Then each norm is minimised subject to the others.
  *
- * @cost    a linear programme, and a quadratic one for each norm.
+ * @cost    a linear program, and a quadratic one for each norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.
  */
 export function leastViolation(solver: Solver, program: Program): FeasibilityAnswer {
@@ -75,8 +78,8 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
 }
 
 /**
- * A row without a name that can move holds or does not, whatever the others do: its multiplier is its price when it
- * does not.
+ * A row without a free security is either satisfied or violated regardless of the others. If violated, its multiplier
+ * is its price.
  */
 function withEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
   return rowMultipliers.map((multiplier, r) => {
@@ -131,12 +134,12 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
   };
 }
 
-/** A norm that carries the metric of its programme into another. */
+/** Returns a norm that carries the metric of its program into another. */
 function withMetric(norm: Norm, { metric }: Program): Norm {
   return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
 }
 
-/** Soft rows bind nothing. */
+/** Soft rows restrict nothing. */
 function hardRows({ rows }: Program): Program['rows'] {
   const isSoft = (r: number) => Number.isFinite(rows.penalty[r]!);
   return {

@@ -11,12 +11,12 @@ interface Inside {
   /** Iterations spent before. */
   readonly before: number;
   readonly run: InteriorRun;
-  /** The programme that replaces this one in the interior point. */
+  /** The program that replaces this one in the interior point. */
   readonly elastic?: Program;
 }
 
 /**
- * The interior point, polished.
+ * Solves by the interior point method and polishes the result.
  *
  * @cost  10 to 20 factors of all variables, and one to three of the free ones.
  */
@@ -44,15 +44,18 @@ export function solveInside(
   return { answer, isConverged };
 }
 
-/** From inside the bounds around the centre, to last digits where an optimum to tolerance is none to rounding. */
+/**
+ * Solves from inside the bounds around the centre, to the last digits if an optimum within tolerance is not exact to
+ * rounding.
+ */
 export function fromCentre(program: Program, curvatures: Curvatures, before: number): ProgramAnswer {
   const { answer, isConverged } = solveInside(program, curvatures, { before, run: 'near' });
-  // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
+  // The optimum is within the tolerance of the run but not exact: the remaining forces are small.
   if (!isConverged || answer.status !== 'failed') return answer;
   return better(solveInside(program, curvatures, { before: answer.iterations, run: 'deep' }).answer, answer);
 }
 
-/** From afar, in units in which columns are alike; undefined where those of a norm must stay. */
+/** Solves from a distant start, in scaled units; undefined if a norm requires the original units. */
 export function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
   const scaled = equilibrate(program);
   if (scaled === null) return undefined;
@@ -60,12 +63,12 @@ export function solveScaled(program: Program, curvatures: Curvatures, before: nu
   return judge(program, state, scaled.toOriginal(point), iterations, route);
 }
 
-/** Share of the variables without a variance from which on a programme is flat. */
+/** Share of the variables without a variance from which on a program is flat. */
 const FLAT_SHARE = 0.5;
 
 /**
- * True when most variables have no curvature and nothing but hard rows and bounds: block pivoting has no factor there,
- * and the centre says nothing about the optimum.
+ * Returns true if most variables have no curvature and only hard rows and bounds: block pivoting has no factor then,
+ * and the centre is unrelated to the optimum.
  */
 export function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {
   if (metric?.form !== 'dense' || !(curvature > 0) || ridge > 0 || kinks.length > 0 || norms.length > 0) return false;

@@ -8,19 +8,22 @@ import type { Point, Program } from './program/program.js';
 /** Iterations of the polish behind the interior point or a corner; one to three are usual. */
 const POLISHES = [40, 1, 0];
 
-/** The answer to polish, and its number of iterations. */
+/** Solution to polish, and its number of iterations. */
 export interface Rough {
   readonly state: ActiveState;
   readonly iterate: Iterate;
   readonly spent: number;
 }
 
-/** Routes of a polished point, and of one left as it was. */
+/** Routes reported for a polished point and for an unchanged one. */
 export type Routes = readonly [ProgramAnswer['route'], ProgramAnswer['route']];
 export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolished'];
 export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 
-/** With states that may change, else as they are, else not at all: the first that is solved, or the nearest to it. */
+/**
+ * Polishes with states that may change, then with fixed states, otherwise not at all; returns the first that is solved,
+ * or the nearest to it.
+ */
 export function polish(
   program: Program,
   curvatures: Curvatures,
@@ -42,14 +45,14 @@ export function polish(
   return best!;
 }
 
-/** The one nearer to an optimum. */
+/** Returns the solution nearer to an optimum. */
 export function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
   return worst(one.kkt) < worst(other.kkt) ? one : other;
 }
 
 const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
 
-/** A point as an answer, by the conditions of optimality. @cost n^2 + m n */
+/** Checks a point against the optimality conditions. @cost n^2 + m n */
 export function judge(
   program: Program,
   state: ActiveState,

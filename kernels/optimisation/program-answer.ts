@@ -2,11 +2,11 @@ import type { ActiveState } from './active-set/active-state.js';
 import type { KktReport } from './program/kkt.js';
 import type { Point } from './program/program.js';
 
-/** The answer of a solver to a programme. */
+/** Solution of a program, as returned by a solver. */
 export interface ProgramAnswer {
   /**
-   * `solved` means that the conditions of optimality hold, `infeasible` that multipliers or the bounds by themselves prove that
-   * no point satisfies the rows and norms; `failed` leaves open whether there is an answer.
+   * `solved`: the optimality conditions hold. `infeasible`: multipliers, or only the bounds, prove that no point
+   * satisfies the rows and norms. `failed`: the solver found neither.
    */
   readonly status: 'solved' | 'infeasible' | 'failed';
   readonly point: Point;

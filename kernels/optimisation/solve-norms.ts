@@ -22,20 +22,22 @@ const CLOSEST = 1e-10;
 /** Excess of a norm over its radius that counts as none, relative to 1 + the radius. */
 const HELD = 1e-12;
 
-/** Ratio of prices at which too many states change for the answer at one to start the other. */
+/** Ratio of prices at which the solution at one is no useful start for the other, because many states change. */
 const FAR = 2;
 
 /** Growth of a price that is too low. */
 const GROWTH = 4;
 
-/** Maximum number of states that Newton's method changes at once near a known answer, and at the end of the search. */
+/**
+ * Maximum number of states that Newton's method changes at once near a known solution, and at the end of the search.
+ */
 const NEAR = 5;
 const LAST = 10;
 
 export interface NormSolvers {
-  /** Solves a programme with fewer norms. */
+  /** Solves a program with fewer norms. */
   readonly solve: (program: Program, follow: PathStart | undefined) => ProgramAnswer;
-  /** The optimum near an answer whose norms have about their radius; undefined where it is not found. */
+  /** Returns the optimum near a solution whose norms have about their radius; undefined if it is not found. */
   readonly finish: (
     program: Program,
     near: Pick<ProgramAnswer, 'point' | 'state'>,
@@ -44,12 +46,12 @@ export interface NormSolvers {
 }
 
 /**
- * Solves a programme whose norms bind by pricing one of them after the other: with a price in place of the norm the
- * programme is one with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
+ * Solves a program whose norms bind by pricing one of them after the other: with a price in place of the norm the
+ * program is one with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
  *
- * @returns  undefined where that leads to no optimum; `infeasible` where a price on the way proves that the length cannot
+ * @returns  undefined if that leads to no optimum; `infeasible` where a price on the way proves that the length cannot
  *   be as short as its radius.
- * @cost     four to eight programmes with one norm less.
+ * @cost     four to eight programs with one norm less.
  * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of
  *   the length is nearly linear in the price.
  */
@@ -59,7 +61,7 @@ export function solveWithNorms(
   { solve, finish }: NormSolvers,
 ): ProgramAnswer | undefined {
   const hinted = follow?.state.norms.indexOf(UPPER) ?? -1;
-  // Where few states change Newton's method on the norms themselves is enough, and has nothing to search for.
+  // If few states change, Newton's method on the norms themselves is sufficient and needs no search.
   const near = hinted < 0 ? undefined : finish(program, follow!, NEAR);
   if (near !== undefined) return near;
   let q = hinted;
@@ -103,7 +105,7 @@ export function solveWithNorms(
   return finish(program, withNorm(closest.answer, { program, q, price: closest.price }), 0);
 }
 
-/** True when the answer at a price proves that no point within the other rows has a norm within its radius. */
+/** Returns true if the solution at a price proves that no point within the other rows has a norm within its radius. */
 function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 'answer'>): boolean {
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = withNorm(priced.answer, {
     program,
@@ -117,15 +119,15 @@ function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 
 
 interface Priced {
   readonly price: number;
-  /** `infeasible` where it proves that no price is enough. */
+  /** `infeasible` if it proves that no price is sufficient. */
   readonly answer: ProgramAnswer;
   /** 1 - radius / length: positive where the price is too low. */
   readonly excess: number;
 }
 
 /**
- * The price at which the length is the radius, or no price where the norm does not bind: secants within a bracket. Ends
- * at a price that proves that there is none.
+ * Finds the price at which the length equals the radius, or no price if the norm does not bind: secant method within a
+ * bracket. Ends at a price that proves that there is none.
  */
 function rootOf(at: (price: number) => Priced | undefined, guess: number, close: number): Priced | undefined {
   let low: Priced | undefined;
@@ -152,8 +154,8 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
 }
 
 /**
- * A price after two that are too low: near the least length there is excesses fall by the square of the price, so that the
- * price of a radius hardly above it is far away.
+ * Returns a price after two that are too low: near the least length there is excesses fall by the square of the price,
+ * so that the price of a radius hardly above it is far away.
  */
 function grow({ price, excess }: Priced, before: Priced | undefined): number {
   const next = GROWTH * price;
@@ -164,10 +166,10 @@ function grow({ price, excess }: Priced, before: Priced | undefined): number {
   return Math.min(Math.max(Math.sqrt(slope / -last), next), LEAP * price);
 }
 
-/** Growth of a price at once that excesses speak for. */
+/** Maximum growth of a price in one step. */
 const LEAP = 1e3;
 
-/** The norm furthest beyond its radius, relative to it; -1 where all hold. */
+/** Returns the norm with the largest violation relative to its radius; -1 if all are satisfied. */
 function mostExceeded(program: Program, x: Float64Array): number {
   let found = -1;
   let worst = 0;
@@ -183,7 +185,10 @@ function mostExceeded(program: Program, x: Float64Array): number {
   return found;
 }
 
-/** A price of the size of the objective's own curvature; of a linear one that at which it reaches the radius. */
+/**
+ * Returns a price of the scale of the objective's curvature; for a linear objective, the price at which it reaches the
+ * radius.
+ */
 export function priceScale(program: Program, norm: Norm): number {
   const { metric, curvature, ridge, linear, n } = program;
   const { metric: kind, radius } = norm;
@@ -200,7 +205,7 @@ export function priceScale(program: Program, norm: Norm): number {
   return ridge + curvature * product.reduce((sum, value) => sum + value, 0);
 }
 
-/** The programme with price / 2 times the square of a norm added to the objective in place of the norm. */
+/** Returns the program with price / 2 times the square of a norm added to the objective in place of the norm. */
 export function withPrice(program: Program, q: number, price: number): Program {
   const { centre, metric: kind } = program.norms[q]!;
   const norms = program.norms.filter((_, other) => other !== q);
@@ -213,7 +218,7 @@ export function withPrice(program: Program, q: number, price: number): Program {
     };
   }
   if (kind !== 'metric') return withPricedMetric({ ...program, norms }, program.norms[q]!, kind, price);
-  // c (x - a) + p (x - b) = (c + p) (x - m); the ridge stays around a.
+  // c (x - a) + p (x - b) = (c + p) (x - m); the ridge remains around a.
   const curvature = program.curvature + price;
   if (curvature === 0) return { ...program, norms };
   const middle = program.centre.map((value, i) => (program.curvature * value + price * centre[i]!) / curvature);
@@ -227,7 +232,7 @@ export function withPrice(program: Program, q: number, price: number): Program {
 }
 
 /**
- * The programme with the price of a norm with a separate metric: the metrics are added, and the other norms are
+ * Returns the program with the price of a norm with a separate metric: the metrics are added, and the other norms are
  * unchanged.
  */
 function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {
@@ -258,7 +263,7 @@ function pricedStart({ program, point, state }: PathStart, q: number, price: num
   };
 }
 
-/** An answer of a programme without norms, for one with norms that do not bind. */
+/** Converts the solution of a program without norms to one with norms that do not bind. */
 function withNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
   return {
     ...answer,
@@ -267,7 +272,7 @@ function withNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
   };
 }
 
-/** An answer of a priced programme, for the one with the norm. */
+/** Converts the solution of a priced program to one with the norm. */
 function withNorm(
   { point, state, ...answer }: ProgramAnswer,
   { program, q, price }: { readonly program: Program; readonly q: number; readonly price: number },

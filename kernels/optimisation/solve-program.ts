@@ -28,37 +28,35 @@ import { primalViolation } from './program/kkt.js';
 import { assertProgram, isIndifferent, type Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
-/** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */
+/** Solver with reusable arrays, kept by callers that solve a sequence of programs. */
 export interface Solver {
   solve(program: Program, options?: SolveOptions): ProgramAnswer;
   /**
-   * A point near the optimum, [n], at half the cost: for callers that need the relevant rows.
-   * @cost 5 to 10 factors of all names
+   * Returns a point near the optimum, [n], at half the cost, for callers that need only the relevant rows.
+   * @cost 5 to 10 factorisations over all variables
    */
   nearly(program: Program): Float64Array;
 }
 
 export interface SolveOptions {
-  /**
-   * Active set of a similar programme: begins there instead of with every name free. One of another shape is ignored.
-   */
+  /** Active set of a similar program, used as the start instead of all variables free. Ignored if its shape differs. */
   readonly warm?: ActiveState | undefined;
   /**
-   * An optimum of a programme that differs in its objective and the bounds of rows alone: followed from there before
-   * anything else is tried.
+   * Optimum of a program that differs only in its objective and the bounds of rows. Its path is followed before other
+   * methods are tried.
    */
   readonly follow?: PathStart | undefined;
   /**
-   * Iterations of block pivoting from the state of `follow` before its path: where many variables change states at once
-   * they need fewer factors than the path has events. Default: none.
+   * Number of iterations of block pivoting from the state of `follow` before its path is followed. If many variables
+   * change states at once, they need fewer factorisations than the path has events. Default: none.
    */
   readonly pivots?: number | undefined;
   /**
-   * An optimum of a programme that differs in the bounds of few names: where its norms bind, block pivoting begins there. One of
-   * another shape is ignored.
+   * Optimum of a program that differs in the bounds of few variables. If its norms bind, block pivoting starts there.
+   * Ignored if its shape differs.
    */
   readonly beside?: Pick<PathStart, 'point' | 'state'> | undefined;
-  /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
+  /** `thorough` tries other units of the variables if the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
 }
 
@@ -114,7 +112,7 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
 }
 
-/** The answer to a programme that no point satisfies, with one between its bounds. */
+/** Returns the answer for an infeasible program, with a point between its bounds. */
 function ruledOut(program: Program): ProgramAnswer {
   const { lower, upper, centre } = program;
   const iterate = newIterate(program);
@@ -122,7 +120,7 @@ function ruledOut(program: Program): ProgramAnswer {
   return { ...judge(program, coldState(program), iterate, 0, 'centre'), status: 'infeasible' };
 }
 
-/** The optimum few steps from another; undefined where they do not lead there. */
+/** Finds the optimum a few steps from another one; undefined if the steps do not lead to it. */
 function tryPivots(
   program: Program,
   { curvatures }: Tools,
@@ -134,7 +132,7 @@ function tryPivots(
   return settle(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
 }
 
-/** The optimum by block pivoting from another; undefined where it does not end there. */
+/** Finds the optimum by block pivoting from another one; undefined if it does not converge. */
 function settle(
   program: Program,
   curvatures: Curvatures,
@@ -147,7 +145,7 @@ function settle(
   return answer?.status === 'solved' ? answer : undefined;
 }
 
-/** The optimum at the end of the way from another, polished; undefined where the way is lost. */
+/** The optimum at the end of the way from another, polished; undefined if the way is lost. */
 function tryFollow(
   program: Program,
   { curvatures, factors }: Tools,
@@ -164,13 +162,16 @@ function tryFollow(
   return answer.status === 'solved' ? answer : undefined;
 }
 
-/** By how much bounds of rows are moved at most, relative to 1 + |bound|: the polish takes it back. */
+/** Maximum amount by which bounds of rows are moved, relative to 1 + |bound|. The polish reverts it. */
 const APART = 1e-9;
 
-/** Positions in a row whose fractions are spread evenly. */
+/** Golden ratio, whose multiples have evenly spread fractional parts. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-/** A programme whose rows become active separately: where many do at one point a path stalls. */
+/**
+ * Returns a program whose rows become active one at a time, because a path stalls where many become active at one
+ * point.
+ */
 function withApartRows(program: Program): Program {
   const { rows } = program;
   const move = (r: number, bound: number): number => APART * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN) % 1));
@@ -180,13 +181,16 @@ function withApartRows(program: Program): Program {
   return { ...program, rows: { ...rows, lower, upper } };
 }
 
-/** Iterations of block pivoting near an answer whose norms bind: two or three are usual. */
+/** Maximum number of block pivoting iterations near a solution whose norms bind; two or three are usual. */
 const BESIDE_ITERATIONS = 8;
 
-/** Share of the names whose bounds the other answer may be beyond: from further away prices in place of norms are quicker. */
+/**
+ * Share of the variables that may be outside their bounds at the other solution. If more are, pricing the norms is
+ * faster.
+ */
 const BESIDE_MOVED = 0.12;
 
-/** The optimum few states from another with norms that bind, where Newton's method on them is enough. */
+/** Finds the optimum a few states from another one with binding norms, by Newton's method on the norms. */
 function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOptions): ProgramAnswer | undefined {
   if (beside === undefined || !beside.state.norms.includes(UPPER) || !fits(beside.state, program)) return undefined;
   const { n, lower, upper } = program;
@@ -195,7 +199,7 @@ function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOpt
   return settle(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
 }
 
-/** The optimum by prices in place of norms, polished with the norms themselves. */
+/** Finds the optimum by prices in place of norms, polished with the norms themselves. */
 function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions): ProgramAnswer | undefined {
   let spent = 0;
   return solveWithNorms(program, follow, {
@@ -219,15 +223,18 @@ function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions
   });
 }
 
-/** Share of the names that may be free on the way from none: beyond it a factor of all is cheaper. */
+/**
+ * Share of the variables that may become free on the path from the empty start. Above it, factoring all variables is
+ * cheaper.
+ */
 const GROWN_FREE = 0.3;
 
-/** Events on that way, per name. */
+/** Maximum number of events on that path, per variable. */
 const GROWN_EVENTS = 2;
 
 /**
- * The optimum by the path from no held variable: with few held variables, hundreds of cheap events against twenty
- * factors of all.
+ * Finds the optimum by the path from the empty start: if few variables are held, hundreds of cheap events cost less
+ * than twenty full factorisations.
  */
 function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
   const start = emptyStart(program);
@@ -244,7 +251,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   if (flat?.status === 'solved') return flat;
   const { answer: settledAnswer, iterations } = byStates(program, curvatures, warm, flat?.iterations ?? 0);
   if (settledAnswer !== undefined) return settledAnswer;
-  // The state of a similar programme may be further from this one's answer than the empty state.
+  // The state of a similar program may be further from this solution than the empty state.
   const grownInstead = warm !== undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
   if (grownInstead !== undefined) return grownInstead;
   const corner = atCorner(program, curvatures, iterations);
@@ -265,7 +272,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   );
 }
 
-/** The optimum by active sets, if one of the states that they begin with leads there. */
+/** Finds the optimum by active sets, if one of their initial states leads to it. */
 function byStates(
   program: Program,
   curvatures: Curvatures,
@@ -274,7 +281,7 @@ function byStates(
 ): { answer?: ProgramAnswer; iterations: number } {
   let iterations = before;
   if (!(program.curvature > 0 || program.ridge > 0)) return { iterations };
-  // From afar block pivoting takes in all soft rows that do not hold at once: among many of them it wanders.
+  // From a distant start, block pivoting adds all violated soft rows at once and converges slowly if there are many.
   const isCold = !isFolded(program, program.n);
   for (const { state, nearby } of beginnings(program, warm, isCold)) {
     const iterate = newIterate(program);
@@ -289,7 +296,7 @@ function byStates(
   return { iterations };
 }
 
-/** The corner that is best of a programme without curvature, polished; undefined where that does not solve it. */
+/** Finds the optimal corner of a program without curvature, polished; undefined if that does not solve it. */
 function atCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
   const corner = isIndifferent(program) ? undefined : solveCorner(program);
   if (corner === undefined) return undefined;
@@ -297,7 +304,7 @@ function atCorner(program: Program, curvatures: Curvatures, before: number): Pro
   return answer.status === 'solved' ? answer : undefined;
 }
 
-/** The centre itself, when nothing pulls away from it and every constraint holds there. */
+/** Returns the centre itself if the objective is stationary there and every constraint holds. */
 function tryCentre(program: Program): ProgramAnswer | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
   if (primalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;

@@ -1,7 +1,7 @@
 import { assert, KernelFault } from '../assert.js';
 import { normalQuantile } from './normal-quantile.js';
 
-/** Names one stream of random numbers: the same key gives the same numbers on every machine, in any order of use. */
+/** Identifies one stream of random numbers. A key gives the same numbers on every machine, in any order of use. */
 export interface RandomKey {
   /** Seed of the request, an integer of at most 53 bits. */
   readonly seed: number;
@@ -22,12 +22,12 @@ export interface CounterRandom {
 const WORD = 2 ** 32;
 
 /**
- * A stream of random numbers that depends only on its key and its position, so that work can be cut into chunks by any
- * number of workers.
+ * Creates a stream of random numbers that depends only on its key and its position, so that any number of workers can
+ * divide the work.
  *
  * @param key  Seed and stream.
  * @returns    The stream from its first number.
- * @throws     KernelFault when a member of the key is not a safe integer of at least 0.
+ * @throws     KernelFault if a member of the key is not a safe integer of at least 0.
  * @cost       About 50 ns per two uniforms; four words of state.
  * @source     Salmon, Moraes, Dror & Shaw (2011), Parallel random numbers: as easy as 1, 2, 3, SC'11: Philox 4x32-10.
  */

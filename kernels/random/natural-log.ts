@@ -10,12 +10,12 @@ double[0] = 1;
 const UPPER = words[1] === 0 ? 0 : 1;
 
 /**
- * Natural logarithm in basic operations alone: unlike `Math.log` it gives the same bits on every engine by
- * specification.
+ * Computes the natural logarithm with basic operations only. Unlike `Math.log`, it has the same bits on every
+ * JavaScript engine by specification.
  *
  * @param x  A positive, finite, normal number.
  * @returns  ln x, error below one unit in the last place.
- * @throws   KernelFault when x is not a positive normal number.
+ * @throws   KernelFault if x is not a positive normal number.
  * @cost     About 12 multiply-adds and a division.
  * @source   Sun Microsystems (1993), fdlibm e_log.c.
  */

@@ -6,7 +6,7 @@ import { naturalLog } from './natural-log.js';
  *
  * @param p  Probability in (0, 1).
  * @returns  z with P(Z <= z) = p, to about 1e-16 relative; the same bits on every engine.
- * @throws   KernelFault when p is not inside (0, 1).
+ * @throws   KernelFault if p is not inside (0, 1).
  * @cost     15 multiply-adds and a division; a logarithm and a square root in the tails (15 % of uniform input).
  * @source   Wichura (1988), Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics
  *   37(3), PPND16.

@@ -1,18 +1,18 @@
 import { assert } from '../assert.js';
 import type { LevelBins } from './simulate-paths.js';
 
-/** Standard deviations that the bins reach to either side; what lies beyond falls into the bins at the ends. */
+/** Range of the bins on either side, in standard deviations. Values outside are counted in the outermost bins. */
 const REACH = 6;
 
 /**
- * Bins that hold the levels of a path after each session.
+ * Creates the bins for the levels of a path after each session.
  *
  * @param mean       Mean return of a session.
  * @param deviation  Standard deviation of a session's return.
  * @param horizon    Sessions, at least 1.
  * @param count      Bins a session, at least 2.
  * @returns          Bins around the mean path, six deviations to either side of it in growth.
- * @throws           KernelFault when a number is out of range.
+ * @throws           KernelFault if a number is out of range.
  * @cost             Order horizon.
  * @source           Quadratic bound of the exponential, so that no transcendental function decides a bin.
  */
@@ -46,14 +46,14 @@ export function levelBins({
 }
 
 /**
- * Quantile of the levels that fell into the bins of one session, interpolated inside its bin.
+ * Computes a quantile of the levels counted in the bins of one session, interpolated within its bin.
  *
  * @param bins    The bins.
  * @param counts  [horizon x count] tallies.
  * @param t       Session.
  * @param share   In (0, 1).
  * @returns       The level below which the share of the paths lies, to the width of a bin.
- * @throws        KernelFault when nothing was tallied.
+ * @throws        KernelFault if nothing was tallied.
  * @cost          Order count.
  * @source        Definition of a histogram quantile.
  */

@@ -7,11 +7,11 @@ export interface NavPathInput {
   readonly assets: number;
   /** Rows at whose close the portfolio is rebalanced, ascending, the first 0. */
   readonly rebalances: Int32Array;
-  /** [rebalances x assets] row-major fractions; what they leave of 1 stays in cash. */
+  /** [rebalances x assets] row-major fractions; the remainder to 1 is held in cash. */
   readonly weights: Float64Array;
 }
 
-/** A sum of weights nearer to 1 than this per name is 1. */
+/** Tolerance per security within which a sum of weights counts as 1. */
 const ROUNDING = 1e-14;
 
 /**
@@ -42,7 +42,7 @@ export function navPath(input: NavPathInput, out: Float64Array): void {
   }
 }
 
-/** The door of every NAV path. */
+/** Checks the arguments of every NAV path. */
 export function assertNavPath({ prices, assets, rebalances, weights }: NavPathInput, out: Float64Array): void {
   assert(
     assets >= 1 && prices.length === out.length * assets,
@@ -61,7 +61,7 @@ export function assertNavPath({ prices, assets, rebalances, weights }: NavPathIn
   }
 }
 
-/** Units for the weights at given prices; returns the money that stays in cash. */
+/** Computes units for the weights at given prices; returns the money that remains in cash. */
 function buy(weights: Float64Array, prices: Float64Array, value: number, units: Float64Array): number {
   let invested = 0;
   for (let i = 0; i < weights.length; i++) {

@@ -30,7 +30,7 @@ export interface PathRequest {
   readonly bins: LevelBins;
 }
 
-/** The accumulated results of the paths; the number of paths is the length of its lists. */
+/** Number of the first path. A path has the same random numbers in any chunk. */
 export interface PathTallies {
   /** Number of paths whose level is in a bin, [horizon x bins], accumulated. */
   readonly counts: Uint32Array;
@@ -45,17 +45,18 @@ export interface PathTallies {
 }
 
 /**
- * Simulates paths of a level and keeps counts and four numbers a path: memory does not grow with the sessions.
+ * Simulates paths of a level and stores counts and four numbers per path, so that memory does not depend on the number
+ * of sessions.
  *
  * @param request  Model, horizon, seed, first path and bins.
  * @param tallies  Counts are added to, the lists overwritten.
  * @returns        Nothing; the tallies are filled.
  * @throws         KernelFault on a shape mismatch, an empty history or a block that is not 1 to the length of the
- *   history.
+ *                 history.
  * @cost           paths * horizon steps of about 10 operations; a block costs a quarter of a Philox block, a normal
- *   half of one and an inversion.
+ *                 half of one and an inversion.
  * @source         Politis & Romano (1992), A circular block-resampling procedure for stationary data, in Exploring the
- *   Limits of Bootstrap.
+ *                 Limits of Bootstrap.
  */
 export function simulatePaths(request: PathRequest, tallies: PathTallies): void {
   assertPaths(request, tallies);
@@ -75,7 +76,7 @@ export function pathDrawer({ model, seed, first }: PathRequest): (p: number, ste
   return (p, steps) => drawBlocks(steps, circle, model, pathDraws(seed, first + p));
 }
 
-/** The door of every simulation. */
+/** Checks the arguments of every simulation. */
 export function assertPaths(
   { model, horizon, bins }: PathRequest,
   { counts, finals, lows, drawdowns, underwater }: PathTallies,
@@ -123,7 +124,7 @@ function pathDraws(seed: number, path: number): Draws {
   };
 }
 
-/** The history followed by its own beginning, so that a block may start anywhere. */
+/** Returns the history followed by its own beginning, so that a block may start anywhere. */
 export function closeCircle(growth: Float64Array, block: number): Float64Array {
   const circle = new Float64Array(growth.length + block);
   circle.set(growth);
@@ -158,7 +159,7 @@ function drawNormals(steps: Float64Array, { mean, deviation }: PathModel & { kin
   }
 }
 
-/** Walks the levels of one path and tallies it. */
+/** Computes the levels of one path and counts them. */
 export function tallyPath(
   levels: ArrayLike<number>,
   { low, scale, count }: LevelBins,

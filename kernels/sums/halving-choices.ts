@@ -2,11 +2,11 @@ import { assert } from '../assert.js';
 
 /** Sums by block of what each of several variants returned. */
 export interface BlockSums {
-  /** Of returns less the variant's mean, [S x N]. */
+  /** Sums of returns less the variant's mean, [S x N]. */
   readonly first: Float64Array;
-  /** Of their squares, [S x N]. */
+  /** Sums of their squares, [S x N]. */
   readonly second: Float64Array;
-  /** The means, [N]. */
+  /** Means of the variants, [N]. */
   readonly means: Float64Array;
   /** Returns in half of the blocks. */
   readonly half: number;
@@ -16,7 +16,7 @@ export interface BlockSums {
 
 /** Figures of a choice: its rank, and its ratio, on the other half. */
 export const FIGURES_OF_CHOICE = 2;
-/** Most blocks: their halves are 12,870. */
+/** Maximum number of blocks; 16 blocks have 12,870 halves. */
 export const BLOCKS_MAX = 16;
 
 /** Halves that some blocks have: each is chosen on once. */

@@ -2,7 +2,7 @@
 export interface Holding {
   /** Columns of the names in a row of the panel, ascending, at least [count]. */
   readonly columns: Int32Array;
-  /** At least [count]. */
+  /** Units by position, at least [count]. */
   readonly units: Float64Array;
   readonly count: number;
   /** Money added to the value of the units. */

@@ -1,18 +1,19 @@
 import { assert } from '../assert.js';
 
 /**
- * Terms added one after the other at the leaves of the tree: enough to pay for the recursion, too few to lose digits.
+ * Number of terms added sequentially at the leaves of the tree: enough to pay for the recursion, and few enough to keep
+ * accuracy.
  */
 const LEAF = 128;
 
 /**
- * Sum of a range of values by pairwise halving, in an order that depends only on the length.
+ * Sums a range of values by pairwise halving, in an order that depends only on the length.
  *
  * @param values  Any values; one that is not finite makes the sum so.
  * @param from    First position, default 0.
  * @param to      Position after the last, default the end.
  * @returns       The sum, 0 of nothing; its error grows with the logarithm of the length.
- * @throws        KernelFault when the range does not lie inside the values.
+ * @throws        KernelFault if the range does not lie inside the values.
  * @cost          to - from additions; stack of log2(length) frames.
  * @source        Higham (1993), The accuracy of floating point summation, SIAM J. Sci. Comput. 14(4), 783-799.
  */

@@ -2,9 +2,9 @@ import { assert } from '../assert.js';
 
 /** Values with weights. */
 export interface WeightedValues {
-  /** NaN where missing, at least [count]. */
+  /** NaN if missing, at least [count]. */
   readonly values: Float64Array;
-  /** Of either sign, at least [count]. */
+  /** Weights of either sign, at least [count]. */
   readonly weights: Float64Array;
   /** How many of both count. */
   readonly count: number;
@@ -21,9 +21,9 @@ const SLACK = 1e-12;
  *
  * @param of      The values and their weights.
  * @param shares  Ascending, from 0 to 1.
- * @param out     [2 + shares], overwritten: the mean by the weights with their signs, NaN where these add up to 0; the
+ * @param out     [2 + shares], overwritten: the mean by the weights with their signs, NaN if these add up to 0; the
  *                share of the weights, by their magnitude, that has a value; for each share the least value at or below
- *                which that share of the magnitudes lies, NaN where no weight has a value.
+ *                which that share of the magnitudes lies, NaN if no weight has a value.
  * @returns       Nothing; `out` holds the figures.
  * @throws        KernelFault on a shape mismatch.
  * @cost          O(n log n); engines part the range of the values instead, O(n) on average.

@@ -1,4 +1,4 @@
-// Compiles the AssemblyScript kernels to a module; does nothing when it is that of these sources already.
+// Compiles the AssemblyScript kernels to a module, unless the existing one was built from the same sources.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -22,10 +22,11 @@ export function choleskyScratch(n: i32): usize {
 }
 
 /**
- * A = L L' in the lower triangle, row-major; returns n, or the first column whose pivot is not positive.
+ * Returns a = L L' in the lower triangle, row-major; returns n, or the first column whose pivot is not positive.
  *
- * Right-looking over blocks of 128 columns; inside a block left-looking by tiles on panels packed once, which then serve the update.
- * Panels hold four rows of L interleaved, so a tile of four columns of one is a contiguous 4 x 4, column by column.
+ * Right-looking over blocks of 128 columns; inside a block left-looking by tiles on panels packed once, which then
+ * serve the update. Panels hold four rows of L interleaved, so a tile of four columns of one is a contiguous 4 x 4,
+ * column by column.
  */
 export function cholesky(a: usize, n: i32, scratch: usize): i32 {
   if (isNative(<f64>n * n * n / (6 * NATIVE_PRODUCTS))) return nativeCholesky(a, n, scratch);

@@ -37,10 +37,11 @@ let mixing: usize = 0;
 let product: usize = 0;
 
 /**
- * All eigenvalues of a symmetric tridiagonal matrix ascending in `d`, and the unit vectors of the largest `count` as the last rows of `q`
- * [n x n]; what is in the others means nothing. `e` is spent. A vector has the same bits however many are wanted.
- * Cuppen's divide and conquer with deflation; vectors from the Loewner formula, so that they are orthogonal to working precision.
- * Sources: Cuppen (1981), Numerische Mathematik 36, 177-195; Gu & Eisenstat (1995), SIAM J. Matrix Anal. Appl. 16(1), 172-191.
+ * Returns all eigenvalues of a symmetric tridiagonal matrix ascending in `d`, and the unit vectors of the largest
+ * `count` as the last rows of `q` [n x n]; what is in the others means nothing. `e` is spent. A vector has the same
+ * bits however many are wanted. Cuppen's divide and conquer with deflation; vectors from the Loewner formula, so that
+ * they are orthogonal to working precision. Sources: Cuppen (1981), Numerische Mathematik 36, 177-195; Gu & Eisenstat
+ * (1995), SIAM J. Matrix Anal. Appl. 16(1), 172-191.
  */
 export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usize, scratch: usize): bool {
   order = n;
@@ -64,7 +65,7 @@ export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usiz
   return true;
 }
 
-/** The power of two that brings the largest entry into [1, 2). */
+/** Returns the power of two that brings the largest entry into [1, 2). */
 function powerNear(d: usize, e: usize, n: i32): f64 {
   let largest: f64 = 0;
   for (let i = 0; i < n; i++) largest = max(largest, max(abs(real(d, i)), abs(real(e, i))));
@@ -236,7 +237,7 @@ function keep(at: i32, index: i32, d: usize): void {
 }
 
 /**
- * Returns true when two poles are so near that rotating the coupling of p into q changes the matrix by no more than
+ * Returns true if two poles are so near that rotating the coupling of p into q changes the matrix by no more than
  * rounding.
  */
 function rotateAway(p: i32, q: i32, tolerance: f64, n: i32, block: usize, d: usize): bool {

@@ -15,7 +15,7 @@ const EXPONENT: u8 = 101;
 
 /**
  * Writes numbers with commas between them. @param powers address of the table of powers.
- * @returns the address behind the text, 0 when a number is not finite
+ * @returns the address behind the text, 0 if a number is not finite
  */
 export function writeNumbers(values: usize, count: i32, at: usize, powers: usize): usize {
   for (let i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ export function writeNumbers(values: usize, count: i32, at: usize, powers: usize
 
 /**
  * Writes the shortest decimal text that reads back to the number, in the form of ECMAScript; zero of either sign is 0.
- * At most 25 bytes. @returns the address behind the text, 0 when the number is not finite
+ * At most 25 bytes. @returns the address behind the text, 0 if the number is not finite
  */
 export function writeNumber(value: f64, at: usize, powers: usize): usize {
   const bits = reinterpret<u64>(value);
@@ -48,7 +48,10 @@ export function writeNumber(value: f64, at: usize, powers: usize): usize {
   return shortest(hidden, q, fraction == 0 && biased > 1, at, powers);
 }
 
-/** The shortest decimal in the rounding interval of c 2^q. @source R. Giulietti, The Schubfach way to render doubles, 2021 */
+/**
+ * Returns the shortest decimal in the rounding interval of c 2^q. @source R. Giulietti, The Schubfach way to render
+ * doubles, 2021
+ */
 function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize): usize {
   const odd = c & 1;
   const k = lowerIsCloser ? (q * 1262611 - 524031) >> 22 : (q * 1262611) >> 22;

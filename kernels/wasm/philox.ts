@@ -21,7 +21,7 @@ export function startStream(seedLow: u32, seedHigh: u32, streamLow: u32, streamH
   used = 4;
 }
 
-/** The next word of the stream. */
+/** Returns the next word of the stream. */
 export function word(): u32 {
   if (used == 4) {
     advance();

@@ -141,7 +141,10 @@ function stepOf(dl: f64, dr: f64, value: f64, last: bool): f64 {
   return value * eta >= 0 ? -value / slope : eta;
 }
 
-/** The middle of the bracket; a sixteenth of it towards a pole, where roots may be smaller by orders of magnitude. */
+/**
+ * Returns the middle of the bracket; a sixteenth of it towards a pole, where roots may be smaller by orders of
+ * magnitude.
+ */
 function bisect(low: f64, high: f64): f64 {
   if (low == 0) return high * 0.0625;
   if (high == 0) return low * 0.0625;

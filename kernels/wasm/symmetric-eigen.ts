@@ -33,7 +33,7 @@ export function symmetricEigenvalues(a: usize, n: i32, values: usize, scratch: u
   return tridiagonalQl(values, e, n, 0, 0, 0);
 }
 
-/** The smallest and the largest of them, [2], by the same scratch. */
+/** Returns the smallest and the largest of them, [2], by the same scratch. */
 export function symmetricEigenvalueRange(a: usize, n: i32, range: usize, scratch: usize): bool {
   const bytes = <usize>n << 3;
   const diagonal = scratch;

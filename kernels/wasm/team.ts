@@ -31,7 +31,10 @@ const SYMV: i32 = 2;
 const HOME: i32 = 3;
 const RANK_K: i32 = 4;
 
-/** Looks at the board before a thread goes to sleep: some tens of microseconds, as long as the leader works alone between two products. */
+/**
+ * Number of checks of the board before a thread sleeps: tens of microseconds, the time in which the leader works alone
+ * between two products.
+ */
 const LOOKS: i32 = 20_000;
 
 /**
@@ -66,7 +69,7 @@ export function leadTeam(at: usize, followers: i32): void {
   atomic.store<i32>(board + AT_WORK, followers);
 }
 
-/** Sends the followers home; none of them looks at the memory afterwards. */
+/** Dismisses the followers. None of them accesses the memory afterwards. */
 export function endTeam(): void {
   post(HOME, 0);
   while (true) {
@@ -77,7 +80,7 @@ export function endTeam(): void {
   leads = false;
 }
 
-/** This thread follows until it is sent home. `scratch` is as large as `gemmScratch` says. */
+/** Follows until dismissed. `scratch` has the size returned by `gemmScratch`. */
 export function followTeam(at: usize, scratch: usize): void {
   board = at;
   let seen = 0; // the ticket of a zeroed board
@@ -108,7 +111,7 @@ function awaitTicket(seen: i32, looks: i32): i32 {
   return atomic.load<i32>(board + TICKET);
 }
 
-/** Does the next part of the task on the board; whether there was one. */
+/** Performs the next part of the task on the board; returns true if there was one. */
 function takePart(scratch: usize): bool {
   const ticket = atomic.load<i32>(board + TICKET);
   const parts = load<i32>(board + PARTS);
@@ -135,7 +138,7 @@ function post(work: i32, parts: i32): void {
   if (atomic.load<i32>(board + SLEEPERS) > 0) atomic.notify(board + TICKET, -1);
 }
 
-/** Takes parts until none is left, then waits for those that others took. */
+/** Performs parts until none is left, then waits for those that other threads started. */
 function finish(parts: i32, scratch: usize): void {
   while (takePart(scratch)) {}
   const looks = looksOf(load<i32>(board + WORK));
@@ -159,7 +162,7 @@ function setWord(k: usize, value: i32): void {
   store<i32>(board + WORDS + (k << 2), value);
 }
 
-/** `gemm`, its rows shared out: each entry is summed by one thread in the one order there is. */
+/** Computes `gemm` with its rows divided among threads. Each entry is summed by one thread in the same order. */
 export function teamGemm(
   m: i32, k: i32, n: i32,
   a: usize, aRow: usize, aInner: usize,
@@ -206,7 +209,7 @@ export function teamSymmetricRankKScratch(rows: i32, columns: i32): usize {
   return leads ? GROUP_SCRATCH + 2 * panelsRoom(rows, columns) : symmetricRankKScratch(rows, columns);
 }
 
-/** Room for the panels of a slab, whole lines. */
+/** Returns the memory for the panels of a slab, in whole lines. */
 function panelsRoom(rows: i32, columns: i32): usize {
   return (symmetricRankKScratch(rows, columns) + 63) & ~63;
 }

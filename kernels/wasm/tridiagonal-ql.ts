@@ -3,7 +3,7 @@ const SWEEPS_MAX: i32 = 60;
 
 /**
  * Eigenvalues of a symmetric tridiagonal matrix by implicit QL, in place and unsorted; with `rows`, the rows of that
- * [n x columns] matrix are rotated along, `ld` bytes apart. Returns false when one does not converge.
+ * [n x columns] matrix are rotated along, `ld` bytes apart. Returns false if one does not converge.
  */
 export function tridiagonalQl(d: usize, e: usize, n: i32, rows: usize, columns: i32, ld: usize): bool {
   const floor = f64.EPSILON * f64.EPSILON * largest(d, e, n);

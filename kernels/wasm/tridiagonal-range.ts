@@ -7,7 +7,7 @@ const HALVINGS_MAX: i32 = 128;
 /**
  * Smallest and largest eigenvalue of a symmetric tridiagonal matrix, by halving the range that Gershgorin's circles leave them: how many
  * eigenvalues lie at or below a value are the negative pivots of the matrix less it. Both ends are sought in the lanes of one vector, which
- * a division waits for as long as for one. `e` becomes its squares. Returns false when an entry is not finite.
+ * a division waits for as long as for one. `e` becomes its squares. Returns false if an entry is not finite.
  */
 export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   let low = f64.POSITIVE_INFINITY;

@@ -77,7 +77,7 @@ function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: us
   addScaled(-0.5 * factor * dot(wp, vp, m), vp, wp, m);
 }
 
-/** Householder vector of x in place, its first entry 1; stores what x becomes and returns tau (0 when x needs none). */
+/** Householder vector of x in place, its first entry 1; stores what x becomes and returns tau (0 if x needs none). */
 function reflect(x: usize, m: i32, beta: usize): f64 {
   const alpha = load<f64>(x);
   const tail = m > 1 ? dot(x + 8, x + 8, m - 1) : 0;

@@ -237,7 +237,7 @@ export function rankOneUpdate(c: usize, n: i32, x: usize, decay: f64, factor: f6
   }
 }
 
-/** Largest absolute value of a contiguous vector; NaN where one is. */
+/** Largest absolute value of a contiguous vector; NaN if one is. */
 export function largestMagnitude(x: usize, n: i32): f64 {
   let most = f64x2.splat(0);
   let second = f64x2.splat(0);

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** Sweeps over the names before the search gives up; 10 to 40 are usual. */
+/** Maximum number of sweeps over the securities; 10 to 40 are usual. */
 const SWEEPS_MAX = 2000;
 
 /** Largest relative difference between the risk contribution of a name and the mean one. */
@@ -12,7 +12,7 @@ export interface EqualRiskOutcome {
 }
 
 /**
- * Positive weights under which every name contributes the same risk: w_i (S w)_i equal for all i, sum 1.
+ * Computes positive weights under which every security contributes the same risk: w_i (S w)_i equal for all i, sum 1.
  * They are unique for a positive definite matrix: the scaled minimiser of x'Sx / 2 - sum(log x) / n, found coordinate
  * by coordinate.
  *
@@ -21,7 +21,7 @@ export interface EqualRiskOutcome {
  * @throws           KernelFault on a shape mismatch or a variance that is not positive.
  * @cost             2 n^2 multiply-adds a sweep, 10 to 40 sweeps; scratch of n.
  * @source           Griveau-Billion, Richard & Roncalli (2013), A fast algorithm for computing high-dimensional risk
- *   parity portfolios, algorithm 1.
+ *                   parity portfolios, algorithm 1.
  */
 export function equalRiskWeights(covariance: Float64Array, out: Float64Array): EqualRiskOutcome {
   const n = out.length;
@@ -45,7 +45,8 @@ export function equalRiskWeights(covariance: Float64Array, out: Float64Array): E
 }
 
 /**
- * Moves one coordinate to the positive root of S_ii x^2 + b x = 1/n, b the covariance with the others, and S x with it.
+ * Sets one coordinate to the positive root of S_ii x^2 + b x = 1/n, where b is the covariance with the others, and
+ * updates S x.
  */
 function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, marginal: Float64Array): void {
   const n = x.length;

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** How the distance of two clusters follows from those of their members. */
+/** Rules for the distance of two clusters given those of their members. */
 export const LINKAGES = ['single', 'complete', 'average', 'ward'] as const;
 export type Linkage = (typeof LINKAGES)[number];
 
@@ -16,25 +16,25 @@ export interface HierarchyTerms {
   readonly distance: TreeDistance;
 }
 
-/** One merge of two clusters. Leaves are 0 to n - 1; the k-th merge makes cluster n + k. */
+/** Merge of two clusters. Leaves are 0 to n - 1; the k-th merge creates cluster n + k. */
 export interface Merge {
-  /** The cluster that was made first. */
+  /** Cluster that was created first. */
   readonly left: number;
   readonly right: number;
   readonly distance: number;
 }
 
 /**
- * Hierarchical risk parity: assets in the order of the leaves of their tree, and weights by recursive bisection of that
- * order. Long only, sum 1.
+ * Computes hierarchical risk parity: assets in the order of the leaves of their tree, and weights by recursive
+ * bisection of that order. Long only, sum 1.
  *
  * @param covariance [n x n] row-major, symmetric, positive variances; any unit.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch or a variance that is not positive.
- * @cost             n^3 / 2 multiply-adds for the distance between columns, n^2 for the correlation distance; n^2 to n^3
- *   comparisons for the tree; n^2 log n for the bisection. Scratch of 2 n^2.
+ * @cost             n^3 / 2 multiply-adds for the distance between columns, n^2 for the correlation distance; n^2 to
+ *                   n^3 comparisons for the tree; n^2 log n for the bisection. Scratch of 2 n^2.
  * @source           Lopez de Prado (2016), Building diversified portfolios that outperform out of sample, Journal of
- *   Portfolio Management 42(4), 59-69.
+ *                   Portfolio Management 42(4), 59-69.
  */
 export function hierarchicalRiskParityWeights(
   covariance: Float64Array,
@@ -117,7 +117,7 @@ interface Clusters {
   readonly size: Int32Array;
   /** Slots that hold a cluster. */
   active: number[];
-  /** Slot of the nearest other cluster, of equally near ones the earliest; -1 where there is none. */
+  /** Slot of the nearest other cluster, the earliest of equally near ones; -1 if there is none. */
   readonly nearest: Int32Array;
 }
 
@@ -194,7 +194,7 @@ function joinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joinin
   }
 }
 
-/** Leaves of a tree from left to right: the quasi-diagonal order, [n]. */
+/** Returns the leaves of a tree from left to right: the quasi-diagonal order, [n]. */
 export function leafOrder(merges: readonly Merge[], n: number): Int32Array {
   const order = new Int32Array(n);
   const open = [n + merges.length - 1];

@@ -17,7 +17,8 @@ const GAPS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
 const TOLERANCE = 1e-10;
 
 /**
- * Added to the diagonal, relative to the mean variance, when the matrix is singular: the evenest of the equal answers.
+ * Term added to the diagonal of a singular matrix, relative to the mean variance. It selects the most even of the
+ * optimal weights.
  */
 const RIDGE = 1e-10;
 
@@ -28,23 +29,23 @@ export interface MinimumVarianceOutcome {
   readonly status: 'solved' | 'iteration-limit';
   /** Exact solves on an active set. */
   readonly solves: number;
-  /** True when the matrix was singular and a ridge made the answer unique. */
+  /** True if the matrix was singular and a ridge made the solution unique. */
   readonly ridged: boolean;
 }
 
 /**
- * Long-only weights of least variance: argmin w'Sw over sum w = 1 and 0 <= w <= upper.
- * A pairwise descent guesses which bounds hold; a Cholesky solve on the free names makes the answer exact and is
- * checked against the optimality conditions of all names.
+ * Computes the long-only weights of least variance: argmin w'Sw over sum w = 1 and 0 <= w <= upper. A pairwise descent
+ * guesses which bounds hold; a Cholesky solve on the free names makes the answer exact and is checked against the
+ * optimality conditions of all names.
  *
  * @param covariance [n x n] row-major, symmetric positive semi-definite; any unit.
  * @param upper      Largest weight; taken as 1/n when it is less, since the weights could not reach 1.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch.
  * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free names; scratch of
- *   their square.
+ *                   their square.
  * @source           Platt (1998), sequential minimal optimisation, with second-order pairs; Nocedal & Wright (2006),
- *   Numerical Optimization, 2nd ed., 16.5.
+ *                   Numerical Optimization, 2nd ed., 16.5.
  */
 export function minimumVarianceWeights(
   covariance: Float64Array,
@@ -132,7 +133,7 @@ function descend({ covariance, upper, w, gradient, gap }: Descent): void {
   }
 }
 
-/** The held name with the largest gradient. */
+/** Returns the held security with the largest gradient. */
 function steepest(w: Float64Array, gradient: Float64Array): number {
   let best = -1;
   for (let i = 0; i < w.length; i++) if (w[i]! > 0 && (best < 0 || gradient[i]! > gradient[best]!)) best = i;
@@ -145,7 +146,7 @@ function leastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w' | 'gr
   return least;
 }
 
-/** The name with room whose exact pair step lowers the variance most; -1 when none does. */
+/** Returns the security below its bound whose exact pair step reduces the variance most; -1 if none does. */
 function bestPartner({
   covariance,
   diagonal,
@@ -174,8 +175,8 @@ function bestPartner({
 }
 
 /**
- * The least variance with the names at their bounds fixed: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
- * @returns false when no name is free or the free block is singular
+ * Minimises the variance with the securities at their bounds fixed: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
+ * @returns false if no name is free or the free block is singular
  */
 function solveOn(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
   const n = sides.length;
@@ -263,7 +264,10 @@ function correctSides({ w, gradient, sides, upper }: Solved): number {
   return moved;
 }
 
-/** A multiplier between the gradients of the full names and those of the empty ones, when every name is at a bound. */
+/**
+ * Returns a multiplier between the gradients of the full names and those of the empty ones, when every name is at a
+ * bound.
+ */
 function priceBetween({ gradient, sides }: Pick<Solved, 'gradient' | 'sides'>): number {
   let above = Infinity;
   let below = -Infinity;

@@ -34,7 +34,7 @@ function ratio(x: number): number {
   return above / below;
 }
 
-/** The continued fraction of Mills' ratio, five levels deep, over the square root of 2 pi. */
+/** Returns the continued fraction of Mills' ratio, five levels deep, over the square root of 2 pi. */
 function fraction(x: number): number {
   return 1 / (x + 1 / (x + 2 / (x + 3 / (x + 4 / (x + 0.65))))) / 2.506628274631;
 }

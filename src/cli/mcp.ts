@@ -103,7 +103,7 @@ async function refuse(
   else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: sentence } });
 }
 
-/** The service's error from that of the transport, or the reason of a network failure. */
+/** Returns the service's error from that of the transport, or the reason of a network failure. */
 function sentenceOf(failure: unknown): string {
   const { message, cause } = failure as Error;
   const envelope = /\{"error":.*\}/s.exec(message)?.[0];

@@ -40,7 +40,7 @@ const isReceiver = (text: string): boolean =>
     ? hostPortOf(text.slice('syslog://'.length).replace(/\/$/, ''), 1) !== undefined
     : /^https?:\/\//.test(text) && URL.canParse(text);
 
-/** A text. Default: undefined. */
+/** Returns a text. Default: undefined. */
 const optionalText = (flag: string, variable: string, help: string) =>
   declare({
     flag,

@@ -102,7 +102,7 @@ export const keyRecord = keyEntry.transform((text, context): KeyRecord => {
   return prefixes === undefined ? record : { ...record, prefixes: prefixes.split('+') };
 });
 
-/** A setting that AWS tools read too. */
+/** Returns a setting that AWS tools read too. */
 export const awsSetting = (
   variable: string,
   help: string,

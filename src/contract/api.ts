@@ -31,6 +31,7 @@ import { storeRoutes } from './stores/routes.js';
 import { sqlRoutes } from './sql.js';
 import { strategyRoutes } from './strategies.js';
 import { rerunRoutes } from './reruns.js';
+import { studyRoutes } from './studies.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
@@ -73,6 +74,7 @@ export const API = {
   ...batchRoutes,
   ...accountBacktestRoutes,
   ...rerunRoutes,
+  ...studyRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,
   ...reportRoutes,

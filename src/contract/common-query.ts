@@ -37,7 +37,9 @@ export function startsJobs({ success, startsJobs: starts = false }: Route): bool
   return success.status === 202 || starts;
 }
 
-/** The query of a route, with what all routes take that start jobs, read a market, or answer in several formats. */
+/**
+ * Returns the query of a route, with what all routes take that start jobs, read a market, or answer in several formats.
+ */
 export function queryOf(route: Route): z.ZodObject | undefined {
   const formats = formatsOf(route);
   const common = {

@@ -92,6 +92,13 @@ export const IdentifierSearch = z
         name: z.string().nullable(),
         start: z.string().nullable().meta({ description: 'First bar.' }),
         end: z.string().nullable().meta({ description: 'Last bar.' }),
+        sector: z.string().nullable().meta({ description: 'Latest SECTOR of the reference data.' }),
+        currency: z
+          .string()
+          .nullable()
+          .meta({ description: 'Latest CURRENCY of the reference data. Default: the currency of the store.' }),
+        close: z.number().nullable().meta({ description: 'CLOSE of the last bar, as stored.' }),
+        market_cap: z.number().nullable().meta({ description: 'MARKET_CAP on the date of the last bar.' }),
       }),
     ),
     next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),

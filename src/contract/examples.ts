@@ -27,6 +27,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   sweep_id: 'caps',
   batch_id: 'clients',
   rerun_id: 'after-refresh',
+  study_id: 'aversions',
   page: 'backtest',
   kind: 'index',
   document_id: 'LARGE-100',

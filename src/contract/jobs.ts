@@ -82,7 +82,7 @@ const fields = {
   callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified of its end.' }),
 };
 
-/** The status of a kind of job as a separate schema, with the shape of its result. */
+/** Returns the status of a kind of job as a separate schema, with the shape of its result. */
 export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
   return z
     .strictObject({
@@ -122,7 +122,7 @@ export const JobRetries = z
   .meta({ id: 'JobRetries' });
 export type JobRetries = z.infer<typeof JobRetries>;
 
-/** A time of ISO-8601 with offset. */
+/** Returns a time of ISO-8601 with offset. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text));
 

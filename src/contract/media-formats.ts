@@ -29,19 +29,21 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
   [MARKDOWN_MEDIA]: 'md',
 };
 
-/** Media types that a route answers with, JSON first; none where its handler alone knows them. */
+/** Media types that a route answers with, JSON first; none if its handler alone knows them. */
 export function offeredBy({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
   return schema === undefined ? media : [JSON_TYPE, ...media];
 }
 
-/** The media types of a route by the names of `format`; none if it has only one, or declares its own `format`. */
+/**
+ * Returns the media types of a route by the names of `format`; none if it has only one, or declares its own `format`.
+ */
 export function formatsOf(route: Route): ReadonlyMap<string, string> {
   const offered = offeredBy(route);
   if (offered.length < 2 || route.query?.shape['format'] !== undefined) return new Map();
   return new Map(offered.map((media) => [nameOf(media), media]));
 }
 
-/** The member of a query that says which format is wanted. */
+/** Returns the member of a query that says which format is wanted. */
 export function formatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
   const [first, ...others] = formats.keys();
   return z

@@ -23,8 +23,8 @@ export interface OpenApiDocument {
 }
 
 /**
- * The OpenAPI 3.1 document of a table of routes: every route, every schema that carries an id as a component, every
- * error.
+ * Creates the OpenAPI 3.1 document of a table of routes: every route, every schema that carries an id as a component,
+ * every error.
  * @param answers  examples of answers, for routes that declare none themselves
  * @cost some milliseconds; build it once
  */

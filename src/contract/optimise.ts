@@ -65,7 +65,7 @@ function pascal(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A schema with the words of the one that it is made from. */
+/** Returns a schema with the words of the one that it is made from. */
 function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }

@@ -14,11 +14,11 @@ type Direction = 'input' | 'output';
 export interface SchemaRegistry {
   /** The schema of a body or parameter a client sends; its references are set by `resolve`. */
   request(schema: z.ZodType): JsonSchema;
-  /** The schema of a body the service answers. */
+  /** Returns the schema of a body the service answers. */
   response(schema: z.ZodType): JsonSchema;
-  /** Every named schema seen so far, by component name. */
+  /** Returns every named schema seen so far, by component name. */
   components(): Record<string, JsonSchema>;
-  /** A value with the references of its schemas pointing at the components. */
+  /** Returns a value with the references of its schemas pointing at the components. */
   resolve<T>(value: T): T;
 }
 
@@ -81,7 +81,7 @@ function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, Jso
   return twofold;
 }
 
-/** A named schema whose fields say what they mean, by themselves or by the glossary. */
+/** Returns a named schema whose fields say what they mean, by themselves or by the glossary. */
 function withMeanings(schema: unknown, id: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => withMeanings(item, id));
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -1,4 +1,4 @@
-// The public interface of `divisor/engine`. Its types alone are published; `main.ts` implements it.
+// Public interface of `divisor/engine`. Only its types are published; `main.ts` implements it.
 import type {
   BacktestMetrics,
   BacktestRequest,
@@ -17,7 +17,7 @@ import type {
   WeightsView,
 } from '#clients/typescript/contract.js';
 
-/** A table as the service imports it: `columns` by name, one array of cells a row. */
+/** Table as the service imports it: `columns` by name, one array of cells per row. */
 export interface Table {
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
@@ -27,13 +27,13 @@ export interface Table {
 export interface PriceArrays {
   /** Ascending, each once: texts YYYY-MM-DD, or days since 1970-01-01, [T]. */
   readonly dates: readonly string[] | Int32Array;
-  /** In any order, each once, [N]. */
+  /** Identifiers in any order, without duplicates, [N]. */
   readonly identifiers: readonly string[];
-  /** `CLOSE` and any other number: [T x N], date after date, NaN where there is no value. */
+  /** `CLOSE` and other numeric fields: [T x N], date by date, NaN for missing values. */
   readonly fields: Readonly<Record<string, Float64Array>>;
 }
 
-/** A market: prices and further tables, with the columns of an import of the service. */
+/** Market: prices and further tables, with the columns of an import of the service. */
 export interface MarketInput {
   /** Arrays, a table, or an Arrow IPC stream or file, the latter two with columns `date`, `identifier`, `CLOSE`. */
   readonly prices: PriceArrays | Table | Uint8Array;
@@ -43,7 +43,7 @@ export interface MarketInput {
   readonly series?: Table;
   /** Basis of CLOSE: as traded, adjusted for later splits, or for splits and dividends. Default: none. */
   readonly adjustment?: 'none' | 'splits' | 'total';
-  /** Currency of securities whose reference data has none. Default: null. */
+  /** Currency of securities that have no currency in the reference data. Default: null. */
   readonly currency?: string | null;
 }
 
@@ -57,7 +57,7 @@ export interface EngineOptions {
   readonly market: MarketInput;
   /** Plug-ins by id, in the form of `PUT /plugins/{plugin_id}`. The sandbox is loaded for them: about 0.25 MB compressed. */
   readonly plugins?: Readonly<Record<string, PluginUpsert>>;
-  /** Day at whose end `market` was known; needed by `earlier`. */
+  /** Day at whose end `market` was known; required by `earlier`. */
   readonly known_on?: string;
   /** Earlier contents for backtests with `as_known: "decision"`, ascending. The first counts as known from the beginning. */
   readonly earlier?: readonly EarlierMarket[];
@@ -66,14 +66,14 @@ export interface EngineOptions {
 /** A risk model that definitions and optimisations name by its id. */
 export interface RiskModel {
   readonly model_id: string;
-  /** Ascending, [N]; of an imported model those of its newest date. */
+  /** Identifiers, ascending, [N]; for an imported model those of its latest date. */
   readonly asset_ids: readonly string[];
   /** Annualised, [N x N], row after row. */
   readonly covariance: Float64Array;
   /** Annualised, [N]. */
   readonly volatilities: Float64Array;
   readonly diagnostics: RiskModelView['diagnostics'];
-  /** Of the estimators with factors. */
+  /** Factors, for estimators with factors. */
   readonly factor_model?: NonNullable<RiskModelView['factor_model']>;
   /** Securities without an estimate, with the reason. */
   readonly excluded: Readonly<Record<string, string>>;
@@ -83,14 +83,14 @@ export interface RiskModel {
   readonly findings: readonly Finding[];
 }
 
-/** A request of an optimisation: that of `POST /optimise/runs` with rows in place of a constraint set. */
+/** Request of an optimisation: that of `POST /optimise/runs`, with rows instead of a constraint set. */
 export type OptimisationRequest = Omit<OptimisationRunRequest, 'constraint_set_id'> &
   Pick<OptimisationPreviewRequest, 'constraints'>;
 
 /** The result of an optimisation, as `GET /optimise/runs/{run_id}` has it. */
 export type Optimisation = Omit<OptimisationRunResult, 'run_id' | 'constraint_set_id'>;
 
-/** Index points of one return variant; arrays of one length. */
+/** Index points of one return variant, as arrays of equal length. */
 export interface IndexLevels {
   readonly variant: 'price' | 'total' | 'net';
   /** YYYY-MM-DD, ascending, from the first close of the index. */
@@ -99,7 +99,7 @@ export interface IndexLevels {
   readonly divisor: Float64Array;
 }
 
-/** Closes as the service publishes them: arrays of one length. */
+/** Closes as the service publishes them, as arrays of equal length. */
 export interface Closes {
   readonly dates: readonly string[];
   readonly price: readonly (number | null)[];
@@ -128,7 +128,7 @@ export interface Backtest {
   readonly findings: readonly Finding[];
   /** Effective dates of the rebalances, that in force at the start included. */
   readonly rebalances: readonly string[];
-  /** SHA-256 of the whole result: equal for equal bits of every number. */
+  /** SHA-256 of the whole result, equal if all numbers have equal bits. */
   readonly hash: string;
   /** Levels and divisor of the index. Default: the variant of its definition. */
   levels(variant?: IndexLevels['variant']): IndexLevels;
@@ -146,20 +146,20 @@ export interface Engine {
   /** Warnings about the market. */
   readonly findings: readonly Finding[];
   /**
-   * Stores a definition in memory; one with the same id is replaced.
+   * Stores a definition in memory, replacing one with the same id.
    * @returns the document with its defaults, and warnings
    * @throws EngineError VALIDATION_FAILED with the findings of the service
    */
   define(document: IndexDocumentBody): { readonly index: IndexDocument; readonly findings: readonly Finding[] };
-  /** Every finding about a definition, which is not stored. */
+  /** Returns all findings about a definition, without storing it. */
   validate(document: IndexDocumentBody): readonly Finding[];
   /** Composition on a day. Default: the base date. @throws EngineError */
   preview(index_id: string, as_of?: string): PreviewResponse;
-  /** The reasons for one weight. Default: on the last date of the market. @throws EngineError */
+  /** Returns the reasons for one weight. Default: on the last date of the market. @throws EngineError */
   explain(index_id: string, identifier: string, as_of?: string): IndexExplanation;
   /** @throws EngineError */
   backtest(index_id: string, request?: Omit<BacktestRequest, 'as_known_on' | 'if_stale'>): Backtest;
-  /** Estimates a risk model and keeps it under an id; one with the same id is replaced. @throws EngineError */
+  /** Estimates a risk model and stores it under an id, replacing one with the same id. @throws EngineError */
   riskModel(model_id: string, request: Omit<RiskModelRequest, 'as_known_on'>): RiskModel;
   /** Keeps a risk model from outside, in the form of `POST /risk-models/{model_id}/import`. @throws EngineError */
   importRiskModel(model_id: string, model: RiskModelImport): RiskModel;
@@ -177,7 +177,7 @@ export interface EngineError extends Error {
 /** Opens the engine on a market. @throws EngineError VALIDATION_FAILED with the findings about the market */
 export declare function openEngine(options: EngineOptions): Promise<Engine>;
 
-/** One thing wrong with a bundle. */
+/** Problem of a bundle. */
 export interface BundleFault {
   /** A file, an input, an entry of the log, a signature, or a recomputed close. */
   readonly kind: 'file' | 'input' | 'log' | 'signature' | 'close';
@@ -190,10 +190,10 @@ export interface BundleFault {
 
 /** Result of the verification of a bundle. */
 export interface BundleVerdict {
-  /** Every hash, signature and close agrees; signatures only where `signatures` is `verified`. */
+  /** True if every hash, signature and close agrees; signatures count only if `signatures` is `verified`. */
   readonly ok: boolean;
   readonly index_id: string | null;
-  /** Version of this engine, and of that which published. */
+  /** Versions of this engine and of the one that published the closes. */
   readonly engine: string;
   readonly published_by: string | null;
   /** Published dates, the first and the last. */
@@ -203,7 +203,7 @@ export interface BundleVerdict {
   readonly entries: number;
   /** Hash of the last entry: compare it with one from another source. */
   readonly head: string | null;
-  /** Keys that signed: compare them with those of the publisher. */
+  /** Keys that signed. Compare them with those of the publisher. */
   readonly key_ids: readonly string[];
   /** `unverified` where the platform has no Ed25519. */
   readonly signatures: 'verified' | 'unverified';

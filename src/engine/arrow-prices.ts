@@ -37,7 +37,7 @@ function tableOf(bytes: Uint8Array, problems: Problems): Table | undefined {
 /** Milliseconds of a day. */
 const DAY_MS = 86_400_000;
 
-/** The cells of a column; a date of any unit is a day. */
+/** Returns the cells of a column; a date of any unit is a day. */
 function cellsOf(column: Vector): (row: number) => Cell {
   const values = column.memoize();
   if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // Others are texts and numbers; the rows report any other value.

@@ -27,7 +27,7 @@ export interface PlanInput {
   readonly known: KnownMarkets | undefined;
 }
 
-/** The files of the run of a plan, as the service stores them. @throws Refusal as a backtest does */
+/** Returns the files of the run of a plan, as the service stores them. @throws Refusal as a backtest does */
 function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
   const run = runBacktest({
     ...input,
@@ -41,7 +41,7 @@ function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
   return runToFiles(run, { contentHash: input.market.contentHash, inPlace: true });
 }
 
-/** Digest of every byte of a run: that of its file, where its prices are in it. */
+/** Returns a digest of all bytes of a run, which is that of its file if the file contains the prices. */
 function digestOf({ columns, prices }: RunFiles): string {
   const hash = createHash('sha256').update(columns);
   for (const part of prices?.parts() ?? []) hash.update(part);

@@ -27,7 +27,7 @@ import { readPlugins } from './plugins.js';
 import { createModels, type IndexTerms } from './risk-models.js';
 import { packageVersion } from './version.js';
 
-/** The engine on one market: definitions in memory, everything else computed when it is asked for. */
+/** Creates the engine on one market. Definitions are stored in memory; everything else is computed on request. */
 export async function createEngine(options: Api.EngineOptions): Promise<Api.Engine> {
   const { market, findings } = await readMarket(options.market);
   const known = await readKnown(market, options);
@@ -119,12 +119,12 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   };
 }
 
-/** Results as the client's types have them, which are written from the same contract. */
+/** Converts results to the types of the client, which are generated from the same contract. */
 const wire = <T>(value: unknown): T => value as T;
 
 type Terms = z.infer<typeof BacktestRequest>;
 
-/** One market has no earlier versions. @throws Refusal VALIDATION_FAILED where one is asked for */
+/** A single market has no earlier versions. @throws Refusal VALIDATION_FAILED if one is requested */
 function withoutVersions(given: Terms, hasEarlier: boolean): Terms {
   const named = {
     as_known: hasEarlier ? undefined : given.as_known,

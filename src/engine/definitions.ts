@@ -19,7 +19,7 @@ export interface DefinitionsDependencies {
 
 /** Definitions in memory, as the service stores them. */
 export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDependencies) {
-  /** With the code of their plug-ins. */
+  /** Documents with the code of their plug-ins. */
   const documents = new Map<string, IndexDocument>();
   const indexOf = (id: string): IndexDocument | undefined => documents.get(id);
 
@@ -76,7 +76,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       documents.set(document.id, document);
       return { index: withoutComputedParts(document), findings };
     },
-    /** An index with all that it reaches; data that the market lacks is an error. */
+    /** Returns an index with everything that it refers to. Data that the market lacks is an error. */
     onMarket(indexId: string): BacktestPlan['documents'] {
       const all = reached(indexId);
       for (const document of Object.values(all))

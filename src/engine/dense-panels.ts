@@ -10,7 +10,7 @@ import { COUNT_COLUMNS, PRICE_COLUMNS } from '#market/tables/table-kinds.js';
 import type * as Api from './api.js';
 import { daysOf } from './dates-input.js';
 
-/** Dense arrays as panels with the axes of a market; undefined, with findings, where something is wrong. */
+/** Converts dense arrays to panels with the axes of a market; undefined, with findings, if they are invalid. */
 export function densePanels({ dates, identifiers, fields }: Api.PriceArrays, problems: Problems): Panels | undefined {
   const days = daysOf(dates, problems);
   const written = Object.keys(fields);

@@ -37,5 +37,5 @@ export async function readKnown(
   return createKnownMarkets(last, { knownOn: lastKnown, earlier: changes.toReversed() });
 }
 
-/** The first content counts as known from the beginning, as that of a data store does. */
+/** The first content counts as known from the beginning, like that of a data store. */
 const ALWAYS: Day = -(2 ** 31);

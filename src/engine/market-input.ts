@@ -64,7 +64,7 @@ function framesOf(input: Api.MarketInput): Record<string, Frame> {
   return Object.fromEntries(TABLES.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])));
 }
 
-/** Tables without that of the market. */
+/** Reads all tables except that of the market. */
 function readTables(
   frames: Readonly<Record<string, Frame>>,
   problems: Problems,

@@ -22,7 +22,10 @@ export interface OptimiseDependencies {
   readonly market: MarketData;
   readonly engine: Engine;
   readonly models: Pick<EngineModels, 'measuring'>;
-  /** The index with every index that it reaches, on data that has what they read. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
+  /**
+   * Returns the index with every index that it refers to, after checking the data. @throws Refusal INDEX_NOT_FOUND,
+   * VALIDATION_FAILED
+   */
   reached(indexId: string): Readonly<Record<string, IndexDocument>>;
   composerOf(documents: Readonly<Record<string, IndexDocument>>, until: Day): Composer;
 }

@@ -25,7 +25,7 @@ export interface IndexTerms {
   readonly calendar: string;
   readonly currency: string;
   readonly treatment: TreatmentSpec;
-  /** Securities held on the last date of its run. */
+  /** Returns the securities held on the last date of its run. */
   readonly held: () => readonly string[];
 }
 
@@ -40,9 +40,9 @@ export interface EngineModels {
   estimate(modelId: string, request: object): Api.RiskModel;
   import(modelId: string, body: object): Api.RiskModel;
   readonly stored: StoredModels;
-  /** Errors where a definition names a model that is not there. */
+  /** Returns errors for definitions that name a missing model. */
   unknown(documents: Iterable<IndexDocument>): Finding[];
-  /** The models that documents use, as a plan has them. */
+  /** Returns the models that documents use, as a plan has them. */
   planned(documents: BacktestPlan['documents']): Pick<BacktestPlan, 'models'>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND */
   measuring(modelId: string): MeasuringModel;
@@ -179,7 +179,7 @@ const sha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string =>
     .update(new Uint8Array(buffer, byteOffset, byteLength))
     .digest('hex');
 
-/** The newest matrix of a model, dense. */
+/** Returns the newest matrix of a model, dense. */
 function toApi(modelId: string, { names, covariance }: StoredModel) {
   const packed = covariance();
   const n = names.length;

@@ -22,7 +22,7 @@ import type * as Api from './api.js';
 import { openPlanInputs } from './bundle-inputs.js';
 import { packageVersion } from './version.js';
 
-/** True when a key signed the 32 bytes of a hash; null where this platform cannot say. */
+/** Returns true if a key signed the 32 bytes of a hash; null if this platform cannot verify it. */
 export type SignatureCheck = (
   signed: Pick<PublicationEntry, 'hash' | 'signature'>,
   key: PublicKey,
@@ -32,12 +32,14 @@ export interface VerifyTerms extends Api.VerifyOptions {
   readonly isSigned: SignatureCheck;
 }
 
-/** Faults of one kind that are listed. */
+/** Maximum number of listed faults of one kind. */
 const LISTED_MAX = 20;
 
 type Fault = Api.BundleFault;
 
-/** Everything wrong with a bundle, its closes recomputed from its inputs. @cost of a backtest and a few hashes */
+/**
+ * Returns all problems of a bundle, after recomputing its closes from its inputs. @cost of a backtest and a few hashes
+ */
 export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): Promise<Api.BundleVerdict> {
   const opened = openBundle(bytes);
   if ('fault' in opened) return refusal(opened.fault);
@@ -123,7 +125,7 @@ const refusal = (fault: Fault): Api.BundleVerdict => ({
   faults: [fault],
 });
 
-/** Entries up to the first that is not sound. */
+/** Reads entries up to the first invalid one. */
 function readLog(
   bytes: Uint8Array,
   manifest: BundleManifest,
@@ -155,7 +157,7 @@ function parseText(line: string): unknown {
   }
 }
 
-/** Keys that signatures are held against: those given, else those of the bundle. */
+/** Returns the keys to verify signatures: those given, otherwise those of the bundle. */
 function keysOf(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
   const body = given === undefined ? parseText(new TextDecoder().decode(bytes.slice())) : given;
   return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
@@ -204,7 +206,7 @@ function marketOf(files: Files): MarketData | undefined {
   }
 }
 
-/** Changed inputs by security and date, where one of them or one day has changed; else those that concern them. */
+/** Returns changed inputs by security and date, if only one security or one day changed; otherwise those affected. */
 function inputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
   if (market === undefined) return [];
   const result = inputDigests(market);

@@ -1,6 +1,9 @@
 import type { SignatureCheck } from './verify-bundle.js';
 
-/** Ed25519 by the platform; null where it has none, as pages that did not come by HTTPS or from this machine. */
+/**
+ * Verifies Ed25519 with the platform; null if unavailable, as on pages that were not loaded over HTTPS or from this
+ * machine.
+ */
 export const isSignedByPlatform: SignatureCheck = async (
   { hash, signature },
   { public_key: publicKey, key_id: keyId },

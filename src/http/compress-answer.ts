@@ -16,8 +16,9 @@ const toBrotli = promisify(brotliCompress);
 const toGzip = promisify(gzip);
 
 /**
- * A long answer in JSON for a browser, compressed in another thread; undefined for other answers. Programs that call the API are near the
- * service, and get the bytes as they are stored. The etag names the content in any coding, as `If-Match` needs it.
+ * Returns a long answer in JSON for a browser, compressed in another thread; undefined for other answers. Programs that
+ * call the API are near the service, and get the bytes as they are stored. The etag names the content in any coding, as
+ * `If-Match` needs it.
  */
 export function compressedFor(answer: Answer, asked: IncomingHttpHeaders): Promise<Answer> | undefined {
   const { status, headers, body } = answer;

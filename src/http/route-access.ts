@@ -12,6 +12,7 @@ const LOOKED_UP: ReadonlySet<string> = new Set([
   'sweep_id',
   'batch_id',
   'rerun_id',
+  'study_id',
   'kind',
   'document_id',
   'approval_id',
@@ -43,7 +44,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries runSql
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
-  listRiskModels startSweep startRerun startBatch renderReport listRenders listTemplates
+  listRiskModels startSweep startRerun startBatch startStudy renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
   listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients

@@ -66,7 +66,7 @@ const RESOLVERS: Resolvers = {
     ...(await onModels(order, resources)),
     files: await partFiles(files, resources),
   }),
-  'sum-rerun': async ({ files, ...order }, resources) => ({ ...order, files: await partFiles(files, resources) }),
+  'sum-rows': async ({ files, ...order }, resources) => ({ ...order, files: await partFiles(files, resources) }),
   optimise: onModels,
   'simulate-part': onRun,
   'sum-simulation': async ({ files, ...order }, resources) => ({

@@ -10,6 +10,7 @@ import type {
   IndexQuestion,
   OptimisationQuestion,
   OptimiseInput,
+  OptimiseOutput,
   RebalancePackQuestion,
   RiskModelOutput,
   StoredMatrix,
@@ -41,7 +42,7 @@ import type {
   RunLevels,
   RunTextInput,
   SumSimulationInput,
-  SumRerunInput,
+  SumRowsInput,
   SumSweepInput,
   SweepPartInput,
   SweepPartOutput,
@@ -75,7 +76,7 @@ import type {
   SweepPartOrder,
   ValidateRiskModelOrder,
   SimulatePartOrder,
-  SumRerunOrder,
+  SumRowsOrder,
   SumSimulationOrder,
   SumSweepOrder,
 } from './tasks/references.js';
@@ -106,8 +107,8 @@ export interface Tasks {
   'account-backtest': { order: AccountBacktestOrder; input: AccountBacktestInput; output: WrittenView };
   /** Ranks all variants of a sweep: a SweepView as JSON. */
   'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: ResultInBlocks };
-  /** Lists what became of the indices of a rerun: a RerunView as JSON. */
-  'sum-rerun': { order: SumRerunOrder; input: SumRerunInput; output: ResultInBlocks };
+  /** Counts and lists the rows of a job in parts. */
+  'sum-rows': { order: SumRowsOrder; input: SumRowsInput; output: ResultInBlocks };
   /** Computes a view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
   /** Writes the record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */
@@ -190,7 +191,7 @@ export interface Tasks {
   optimise: {
     order: OptimiseOrder;
     input: OptimiseInput;
-    output: { readonly result: ArtifactRef; readonly message: string };
+    output: OptimiseOutput;
   };
   /** Parses an external risk model to numbers to store, or findings. */
   'import-risk-model': { input: ImportRiskModelInput; output: ImportRiskModelOutput };

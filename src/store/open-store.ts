@@ -42,9 +42,9 @@ export interface Store {
 interface PlaceListeners {
   /** Called when the database has claimed its place of artifacts, which is then fixed. */
   readonly onClaim?: (claim: PlaceClaim) => void;
-  /** Called with the reason when the place becomes unavailable, and with undefined when it is available again. */
+  /** Called with the reason when the place becomes unavailable, and with undefined if it is available again. */
   readonly onPlace?: (fault: string | undefined) => void;
-  /** Called with a warning of a coming failure, and with undefined when it is resolved. */
+  /** Called with a warning of a coming failure, and with undefined if it is resolved. */
   readonly onPlaceWarning?: (warning: string | undefined) => void;
   /** Called when another database owns the place, so that the process must end. Default: `onFailure`. */
   readonly onPlaceLost?: (refusal: StartRefusal) => void;

@@ -11,7 +11,7 @@ import {
   type Data,
 } from 'apache-arrow';
 
-/** A dated table of numbers, NaN where there is no value. */
+/** Dated table of numbers, NaN for missing values. */
 export interface ArrowSource {
   /** Days since 1970-01-01. */
   readonly days: Int32Array;
@@ -19,8 +19,8 @@ export interface ArrowSource {
 }
 
 /**
- * A dated table as an Arrow IPC stream: column `date` (date32), then one float64 column a field with nulls where there
- * is no value. The rest of the body travels as JSON under the key `body` of the schema's metadata.
+ * Encodes a dated table as an Arrow IPC stream: column `date` (date32), then one float64 column per field, with nulls
+ * for missing values. The rest of the body is JSON under the key `body` of the schema's metadata.
  */
 export function encodeArrowTable({ days, columns }: ArrowSource, body: Readonly<Record<string, unknown>>): Uint8Array {
   const schema = new Schema(

@@ -54,7 +54,8 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
 }
 
 /**
- * Value of one unit of the name over the run, from its first bar on, dividends as the run had them; NaN before it, [T].
+ * Computes the value of one unit of the security over the run, from its first bar, with dividends as in the run; NaN
+ * before it, [T].
  */
 function grow(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
@@ -90,7 +91,7 @@ function grow(columns: RunColumns, name: number, price: Float64Array): Float64Ar
   return values;
 }
 
-/** Growth of a position from the close before a date to its close, before anything was traded. */
+/** Returns the growth of a position from the previous close to the close of a date, before any trade. */
 function positionGrowth(columns: RunColumns, { name, at }: { readonly name: number; readonly at: number }): number {
   const H = columns.header.names.length;
   const event = columns.i32('eventAt').indexOf(at);

@@ -69,7 +69,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
   };
 }
 
-/** Weights and contributions of names with the own parts of an overlay behind them, which weigh nothing. */
+/** Returns weights and contributions of securities, followed by the parts of an overlay, which have no weight. */
 function withParts(
   window: RunWindow,
   names: number,
@@ -95,7 +95,7 @@ function withParts(
   };
 }
 
-/** Return of the index less that of the same index on its weights before capping, both cut to the window. */
+/** Returns the return of the index less that of the same index with weights before capping, both within the window. */
 function capDrag(columns: RunColumns, { first, last }: { readonly first: number; readonly last: number }): number {
   const days = columns.i32('indexDays');
   const from = lastAtMost(days, first);

@@ -16,7 +16,7 @@ import type { JsonWriter } from './json-writer.js';
 import { daysToken } from './series-json.js';
 import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
 
-/** Writes weights frames of one record: one that was written already is copied instead of formatted again. */
+/** Writes weights frames of one record. A frame that was written before is copied instead of formatted again. */
 export type FrameWriter = (frame: WeightsFrame) => void;
 
 export function createFrameWriter(json: JsonWriter, identifiers: readonly string[]): FrameWriter {
@@ -84,7 +84,7 @@ export const BOOK = jsonObject<BookPayload, BookSource>({
   },
 });
 
-/** The names held on any date of a frame. */
+/** Writes the securities held on any date of a frame. */
 function writeWeightsFrame(
   json: JsonWriter,
   identifiers: readonly string[],

@@ -8,7 +8,7 @@ import type { ReturnVariant } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from './panel-rows.js';
 
-/** Closes of the index of a run: arrays of one length, by date. */
+/** Closes of the index of a run: arrays of equal length, by date. */
 export interface ClosesView {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
@@ -24,7 +24,7 @@ export interface ClosesView {
   readonly without_bar: readonly number[];
 }
 
-/** @cost 0.3 us a name held at a close, for the hash of its weights */
+/** @cost 0.3 us a security held at a close, for the hash of its weights */
 export function closesView(columns: RunColumns): ClosesView {
   const days = columns.i32('days');
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);
@@ -49,7 +49,7 @@ export function closesView(columns: RunColumns): ClosesView {
 const numbersIn = (values: Float64Array): (number | null)[] =>
   Array.from(values, (value) => (Number.isFinite(value) ? value : null));
 
-/** The holdings of the index at each close. */
+/** Returns the holdings of the index at each close. */
 function compositions(
   columns: RunColumns,
   days: Int32Array,
@@ -57,7 +57,7 @@ function compositions(
   const { names, has_index_weights: hasOwn } = columns.header;
   const rows = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const absent = absentNames(columns, days);
-  // RFC 8785 has members in the order of their UTF-16 code units, which is that of JavaScript.
+  // RFC 8785 orders members by UTF-16 code units, like JavaScript.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));
   const keys = names.map((name) => JSON.stringify(name));
   const closes = Array.from(days, (_, close) => {

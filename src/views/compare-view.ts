@@ -20,7 +20,7 @@ export interface Comparison {
   readonly days: Int32Array;
   /** Rebased to 100 on the first of the days. */
   readonly entries: readonly {
-    /** As it was asked for. */
+    /** Name as in the request. */
     readonly name: string;
     readonly id: string;
     readonly level: Float64Array;
@@ -31,7 +31,7 @@ export interface Comparison {
   readonly findings: readonly Finding[];
 }
 
-/** Levels of one compared series, on its own days, [T] each. */
+/** Levels of one compared series on its own days, [T] each. */
 export interface ComparedLevels {
   /** Requested name. Default: the id. */
   readonly name?: string;
@@ -123,7 +123,7 @@ function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
 }
 
-/** Correlations of the returns of every pair, null where one does not vary. @cost O(pairs x dates) */
+/** Correlations of the returns of every pair, null if one does not vary. @cost O(pairs x dates) */
 function correlationsOf(entries: Comparison['entries']): (number | null)[][] {
   const scaled = entries.map(({ level }) => {
     const returns = returnsOf(level);
@@ -142,7 +142,7 @@ function correlationsOf(entries: Comparison['entries']): (number | null)[][] {
   );
 }
 
-/** Below this returns do not vary: rounding noise. */
+/** Returns with a smaller spread are constant up to rounding. */
 const SPREAD_MIN = 1e-14;
 
 /** Days of two ascending lists; the first itself when the other has all of them. */
@@ -177,7 +177,7 @@ function valuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): F
 /** Bytes of a date with its value, about. */
 const CELL_BYTES = 34;
 
-/** About as many bytes as a comparison is written in. */
+/** Estimates the size of a comparison in bytes. */
 export function comparisonBytes({ days, entries }: Comparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
@@ -188,7 +188,7 @@ interface ComparedState extends RunState {
 
 /** State and findings of compared runs. */
 export interface RunNotes {
-  /** Of each run, in their order; the benchmark has none. */
+  /** States of the runs in order; the benchmark has none. */
   readonly states: readonly ComparedState[];
   readonly findings: readonly Finding[];
 }
@@ -250,7 +250,7 @@ export function writeComparison(json: JsonWriter, comparison: Comparison, { stat
   COMPARISON.write(json, { ...comparison, states, notes: findings });
 }
 
-/** The levels as CSV: a row a date, a column a run or benchmark. */
+/** Returns the levels as CSV: a row a date, a column a run or benchmark. */
 export function comparisonCsv({ days, entries }: Comparison): string {
   return datedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
 }

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { KEPT_WIDTH, SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
 
-/** Fraction of its weight that each name of a portfolio kept, by date. */
+/** Returns the fraction of its weight that each security of a portfolio kept, by date. */
 export function keptWeights(columns: RunColumns): ReadonlyMap<number, number> {
   const rows = columns.has('keptShares') ? columns.f64('keptShares') : new Float64Array(0);
   return new Map(
@@ -9,7 +9,7 @@ export function keptWeights(columns: RunColumns): ReadonlyMap<number, number> {
   );
 }
 
-/** Shares that an index stood for on a date over those before. */
+/** Index shares on a date, after over before a change of share counts. */
 export interface CountChange {
   readonly at: number;
   readonly name: number;

@@ -9,8 +9,8 @@ export const CSV_CONTENT_TYPE = `${CSV_TYPE}; charset=utf-8`;
 type Cell = string | number | boolean | null;
 
 /**
- * A small table as CSV by RFC 4180, as exports write theirs: numbers in the shortest form that reads back to the same
- * double, nothing for null, text that begins like a formula with an apostrophe before it.
+ * Writes a small table as CSV (RFC 4180), in the form of exports: numbers in the shortest form that parses to the same
+ * double, empty cells for null, and an apostrophe before text that begins like a formula.
  * @param rows one cell a column each
  */
 export function csvTable(header: readonly string[], rows: Iterable<readonly Cell[]>): string {
@@ -19,7 +19,7 @@ export function csvTable(header: readonly string[], rows: Iterable<readonly Cell
   return `${lines.join('\r\n')}\r\n`;
 }
 
-/** A table of numbers by date as CSV; numbers that are not finite are empty. @cost some 100 ns a number */
+/** Writes a table of numbers by date as CSV. Numbers that are not finite are empty. @cost about 100 ns a number */
 export function datedCsv({ days, columns }: DatedTable): string {
   const header = ['date', ...columns.map(({ name }) => name)];
   return csvTable(

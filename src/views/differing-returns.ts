@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 
-/** Levels whose returns leave dividends out on one side and not on the other; of a raw series nobody knows. */
+/** Returns levels of which some include dividends and others do not. It is unknown for raw series. */
 export function differingReturns(
   levels: readonly { readonly id: string; readonly name?: string; readonly variant: MeasuredVariant }[],
   path: string,

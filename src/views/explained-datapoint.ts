@@ -1,7 +1,7 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { ExplainedDatapoint } from '#domain/rules/explain.js';
 
-/** A datapoint of an explanation; from when on it can be known matters where it is not. */
+/** Returns a datapoint of an explanation. If its value is missing, the date from which it can be known is included. */
 export function toExplainedDatapoint({
   path,
   field,

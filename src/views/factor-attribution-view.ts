@@ -14,7 +14,7 @@ import type { Served } from './preview.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 /**
- * A window of a stored run by factors.
+ * Returns a window of a stored run by factors.
  * @param market the market that the run is on, with its datapoints
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  */
@@ -61,7 +61,7 @@ export function factorAttributionView(
   };
 }
 
-/** Why the return of some months is other than that of factors. */
+/** Explains why some months have no factor returns. */
 function tooFew({ months, unexplained }: FactorAttribution): Finding[] {
   if (unexplained.length === 0) return [];
   const fewest = unexplained.reduce((least, each) => (each.names < least.names ? each : least));

@@ -2,7 +2,7 @@ import type { FactorModelPayload } from '#domain/risk/risk-model-document.js';
 import type { FactorModel } from '#domain/risk/factor-model.js';
 import type { EstimatedFactors } from '#domain/risk/factors/estimate-factors.js';
 
-/** The factors of an imported model. */
+/** Returns the factors of an imported model. */
 export function importedFactors({ factors, covariance }: FactorModel): FactorModelPayload {
   const K = factors.length;
   return {
@@ -16,7 +16,7 @@ export function importedFactors({ factors, covariance }: FactorModel): FactorMod
   };
 }
 
-/** The published factors of a risk model. */
+/** Returns the published factors of a risk model. */
 export function factorModelPayload({ model, fit }: EstimatedFactors): FactorModelPayload {
   const K = model.factors.length;
   return {

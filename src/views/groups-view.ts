@@ -17,7 +17,7 @@ import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 export interface GroupsInput {
   readonly window: AskedWindow;
-  /** Reference column the names are grouped by. */
+  /** Reference column by which securities are grouped. */
   readonly by: string;
   /** Group of a name as known on a day. */
   groupOf(name: string, day: Day): string;
@@ -29,9 +29,9 @@ export interface GroupsInput {
 const CASH = 'CASH';
 
 /**
- * Contributions of a window by group; against a benchmark also why the return was another one.
- * Names are grouped as they were known at the window's end.
- * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES when the benchmark lacks a session of the window
+ * Returns contributions of a window by group and, with a benchmark, the effects that explain the difference. Groups are
+ * those known at the end of the window.
+ * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES if the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
 export function groupsView(columns: RunColumns, input: GroupsInput): Served<GroupAttributionView> {
@@ -94,7 +94,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
 const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
 interface Placed {
-  /** Labels of the groups of both sides, ascending, with that of cash. */
+  /** Labels of the groups of both sides, ascending, and the label of cash. */
   readonly groups: readonly string[];
   readonly cash: number;
   /** Group of each name of the run, [H], and of the benchmark. */
@@ -113,7 +113,7 @@ function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark 
   return { groups, cash: groups.indexOf(CASH), ownAt: placesOf(own), benchmarkAt: placesOf(others) };
 }
 
-/** The groups that held or earned anything on either side. */
+/** Returns the groups with holdings or earnings on either side. */
 function groupRows(
   groups: readonly string[],
   { contributions, averageWeights }: ReturnType<typeof linkContributions>,
@@ -137,10 +137,12 @@ function groupRows(
 
 type Periods = (period: number) => GroupedPeriod;
 
-/** Values of one side that are kept for the passes to come: 16 MB. */
+/** Maximum number of values of one side that are kept for later passes, 16 MB. */
 const REMEMBERED_MAX = 1 << 21;
 
-/** The periods of the first pass, kept; made again in every pass where they are too many. Pass them in order. */
+/**
+ * Keeps the periods of the first pass, or computes them again in every pass if there are too many. Read them in order.
+ */
 function remember(of: Periods, { periods, groups }: { readonly periods: number; readonly groups: number }): Periods {
   if (2 * periods * groups > REMEMBERED_MAX) return of;
   const cache: GroupedPeriod[] = [];
@@ -148,7 +150,7 @@ function remember(of: Periods, { periods, groups }: { readonly periods: number; 
 }
 
 interface Grouping {
-  /** Group of each name, [H]. */
+  /** Group of each security, [H]. */
   readonly groupAt: Int32Array;
   readonly count: number;
   readonly cash: number;
@@ -159,7 +161,7 @@ interface RunGrouping extends Grouping {
   readonly to: number;
 }
 
-/** The periods of a stored run by group. Pass them in order; a second pass begins with period 0 again. */
+/** Returns the periods of a stored run by group. Pass them in order; a second pass begins with period 0 again. */
 function groupedRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): Periods {
   const read = () => readWindow(columns, { from, to }, { follow: false });
   let window = read();

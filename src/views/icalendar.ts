@@ -1,8 +1,8 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** A whole day in a calendar file. */
+/** All-day entry of a calendar file. */
 export interface CalendarEntry {
-  /** Stable identifier of the entry, whenever it is written. */
+  /** Stable identifier of the entry, independent of the time of writing. */
   readonly uid: string;
   readonly day: Day;
   readonly summary: string;
@@ -17,7 +17,7 @@ export interface CalendarAbout {
   readonly stamp: Day;
 }
 
-/** A file without any component is none; one without events says what its time is. */
+/** A calendar file must have a component, so a file without events has a time zone. */
 const NO_EVENTS = [
   'BEGIN:VTIMEZONE',
   'TZID:UTC',
@@ -30,7 +30,7 @@ const NO_EVENTS = [
 ];
 
 /**
- * A calendar file.
+ * Returns a calendar file.
  * @source RFC 5545; RFC 7986 for the metadata of the file
  */
 export function icalendar({ name, description, stamp }: CalendarAbout, entries: readonly CalendarEntry[]): string {
@@ -72,7 +72,9 @@ function escape(text: string): string {
 /** Octets of a line, without its end. */
 const LINE_BYTES_MAX = 75;
 
-/** A line as long as the format allows, the rest in lines that begin with a space; no character is split. */
+/**
+ * Splits a line at the maximum length of the format; continuation lines begin with a space, and no character is split.
+ */
 function fold(line: string): string {
   if (Buffer.byteLength(line) <= LINE_BYTES_MAX) return line;
   let text = '';

@@ -8,23 +8,21 @@ export type StoredObject = Readonly<Record<string, unknown>>;
 /** How a member of type V is written from a source. */
 export interface Member<V, S> {
   readonly write: (json: JsonWriter, source: S) => void;
-  /** True when an object has the member. Default: always. */
+  /** Returns true if an object has the member. Default: always. */
   readonly has?: (source: S) => boolean;
   /** Value for texts that were stored before the member existed; absent for a member that every version had. */
   readonly older?: (stored: StoredObject) => V;
-  /** Of a member that consists of members: its value with theirs. */
+  /** Upgrades a member that consists of members. */
   readonly upgrade?: (value: unknown) => unknown;
 }
 
-/**
- * Members of a shape of the contract, in the order in which they are written. One that is forgotten does not compile.
- */
+/** Members of a shape of the contract, in the order in which they are written. Compilation fails if one is missing. */
 export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
 
-/** A shape of the contract, written without building it. */
+/** Shape of the contract that is written without building an object. */
 export interface JsonObject<S> {
   write(json: JsonWriter, source: S): void;
-  /** A stored value with the members that were not there when it was written. */
+  /** Adds the members that did not exist when a value was stored. */
   upgrade(value: unknown): unknown;
 }
 
@@ -78,12 +76,12 @@ export function valueMember<V, S>(of: (source: S) => V): Member<V, S> {
   return { write: (json, source) => json.value(of(source)) };
 }
 
-/** A member written by hand. */
+/** Creates a member with its own writing function. */
 export function writtenMember<V, S>(write: (json: JsonWriter, source: S) => void): Member<V, S> {
   return { write };
 }
 
-/** A member that is itself an object; null where the source has none. */
+/** Returns a member that is itself an object; null if the source has none. */
 export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => P | null): Member<V, S> {
   return {
     write(json, source) {
@@ -100,7 +98,7 @@ export function upgradeItems<P>(object: JsonObject<P>): (value: unknown) => unkn
   return (value) => (Array.isArray(value) ? value.map(object.upgrade) : value);
 }
 
-/** A dated series. @param of dates as `daysToken` gives them, and their values */
+/** Returns a dated series. @param of dates as `daysToken` gives them, and their values */
 export function seriesMember<S>(
   name: string,
   of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array },

@@ -10,10 +10,10 @@ import { createNumberMembers, type NumberMembers } from './number-members.js';
 export interface JsonWriter {
   /** Text that is JSON already: syntax, keys, constants. */
   raw(text: string): void;
-  /** As `text`, as bytes, for text that is written often: see `jsonToken`. */
+  /** Writes bytes of JSON text, for text that is written often: see `jsonToken`. */
   token(text: Uint8Array): void;
   string(value: string): void;
-  /** @throws Refusal NUMERIC_FAILURE when the number is not finite */
+  /** @throws Refusal NUMERIC_FAILURE if the number is not finite */
   number(value: number): void;
   /** Numbers `from` to `to` (exclusive), separated by commas, without brackets. @throws Refusal NUMERIC_FAILURE */
   numbers(values: Float64Array, from?: number, to?: number): void;
@@ -24,38 +24,38 @@ export interface JsonWriter {
   members(keys: readonly string[], places: Int32Array, values: Float64Array): void;
   /** Any JSON value. */
   value(value: unknown): void;
-  /** Number of bytes written so far. @cost moves the contents of the window */
+  /** Returns the number of bytes written so far. @cost moves the contents of the window */
   mark(): number;
   /** Writes again what was written between two marks. */
   repeat(from: number, to: number): void;
-  /** A copy of the text between two marks; null where it has left the memory. */
+  /** Returns a copy of the text between two marks; null if it is no longer in memory. */
   written(from: number, to: number): Uint8Array | null;
 }
 
 /** A writer into memory. */
 export interface JsonBytesWriter extends JsonWriter {
-  /** The text; the writer is done with. */
+  /** Returns the text; the writer is done with. */
   bytes(): Uint8Array<ArrayBuffer>;
 }
 
 /** Sink of a writer's text; each part is valid until the call returns. */
 export interface JsonSink {
-  /** Bytes taken so far. */
+  /** Number of bytes received so far. */
   readonly length: number;
   append(part: Uint8Array): void;
-  /** Appends again what was taken between two positions. */
+  /** Appends the bytes between two positions again. */
   repeat(from: number, to: number): void;
-  /** A copy of what was taken between two positions; absent of a sink that does not hold it. */
+  /** Returns a copy of the bytes between two positions; absent for a sink that does not keep them. */
   written?(from: number, to: number): Uint8Array;
 }
 
 /** A writer into a sink of the caller's. */
 export interface JsonSinkWriter extends JsonWriter {
-  /** Hands the rest to the sink; the writer is done with. */
+  /** Passes the rest to the sink. The writer must not be used afterwards. */
   end(): void;
 }
 
-/** Text of JSON as bytes that a writer takes without looking at characters. */
+/** Encodes JSON text as bytes, which a writer copies without inspecting characters. */
 export function jsonToken(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
@@ -66,7 +66,7 @@ interface Window {
   readonly members: NumberMembers;
 }
 
-/** That of the last writer, kept for the next one of the thread. */
+/** Window of the last writer, reused by the next one of the thread. */
 let spare: Window | undefined;
 
 function createWindow(): Window {
@@ -74,7 +74,7 @@ function createWindow(): Window {
   return { text, members: createNumberMembers(text) };
 }
 
-/** @param expectedBytes room made at first: the nearer, the less is moved. */
+/** @param expectedBytes initial size; a good estimate avoids moving the contents */
 export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
   let buffer = new Uint8Array(Math.ceil(expectedBytes));
   let length = 0;
@@ -156,13 +156,13 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
   };
 }
 
-/** A buffer that is too small is replaced by one so much larger. */
+/** Growth factor of a buffer that is too small. */
 const GROWTH = 1.5;
-/** A buffer filled to its larger part leaves as it is, another one is copied to its size. */
+/** A buffer that is mostly full is returned as it is; otherwise its contents are copied. */
 const FULL_ENOUGH = 1.5;
 
 /**
- * Looks at every number before they are written: JSON.stringify is faster without a function to call for every member.
+ * Checks every number first, because JSON.stringify is faster without a function that is called for every member.
  * @throws Refusal NUMERIC_FAILURE
  */
 function assertFinite(value: unknown): void {

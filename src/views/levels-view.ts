@@ -25,7 +25,7 @@ export interface IndexLevels {
   readonly divisor: Float64Array;
 }
 
-/** @throws Refusal VARIANT_NOT_AVAILABLE when the prices of the run do not permit the variant */
+/** @throws Refusal VARIANT_NOT_AVAILABLE if the prices of the run do not permit the variant */
 export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));

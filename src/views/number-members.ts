@@ -1,18 +1,18 @@
 import type { NumberText } from '#kernels/engines/number-text.js';
 import { CHUNK_ROWS, type ColumnKind, type RowMarks } from '#kernels/engines/table-text.js';
 
-/** Members of JSON objects that have many numbers under keys which come again. */
+/** Members of JSON objects with many numbers under recurring keys. */
 export interface NumberMembers {
   /**
    * Writes members without braces. @param keys each as JSON between a comma and a colon. @param places of the key of each
-   * value among them. @returns false when a value is not finite
+   * value among them. @returns false if a value is not finite
    */
   write(keys: readonly string[], places: Int32Array, values: Float64Array): boolean;
   /** Forgets the keys. */
   release(): void;
 }
 
-/** A key that has no place in the memory of the table yet. */
+/** Key without a position in the memory of the table. */
 const UNKNOWN = -2;
 
 const NO_KEYS: readonly string[] = [];
@@ -37,7 +37,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
     marks = { start: nothing, separator: nothing, end: nothing, none: nothing };
   }
 
-  /** @returns false where there is no room for a key */
+  /** @returns false if there is no space for a key */
   function fillKeys(places: Int32Array, from: number, to: number): boolean {
     for (let k = from; k < to; k++) {
       const place = places[k]!;
@@ -48,7 +48,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
     return true;
   }
 
-  /** @returns false when a value is not finite */
+  /** @returns false if a value is not finite */
   function fillValues(values: Float64Array, from: number, to: number): boolean {
     for (let k = from; k < to; k++) {
       const value = values[k]!;
@@ -70,7 +70,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
       for (let from = 1; from < places.length; from += CHUNK_ROWS) {
         const to = Math.min(places.length, from + CHUNK_ROWS);
         if (keys !== known || drops !== table.drops) begin(keys);
-        // The needs of earlier keys may leave no space for these.
+        // Adding earlier keys may leave no space for these.
         if (fillKeys(places, from, to) || (begin(keys), fillKeys(places, from, to))) {
           if (!fillValues(values, from, to) || !table.write(KINDS, marks, to - from)) return false;
         } else {

@@ -1,4 +1,5 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
+import type { StudyFigures } from '#contract/studies.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
@@ -14,19 +15,19 @@ import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { compositionDate } from '#domain/schedule/date-in-force.js';
 import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 
-/** A response whose findings are those of the domain, which the wire shows as they are. */
+/** Response whose findings are those of the domain, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 export interface RunIdentity {
   readonly runId: string;
   readonly indexId: string;
   readonly constraintSetId: string;
-  /** The stored risk model; null where the run made an estimate, as it was asked for. */
+  /** Stored risk model; null if the run estimated one as requested. */
   readonly measuredBy: MeasuringModel | null;
   readonly asked: RiskModelChoice | null | undefined;
 }
 
-/** A finished optimisation on the wire. */
+/** Returns a finished optimisation on the wire. */
 export function toOptimisationResult(
   run: OptimisationRun,
   { runId, indexId, constraintSetId, ...risk }: RunIdentity,
@@ -72,6 +73,14 @@ export function toOptimisationResult(
   };
 }
 
+/** The figures of a result that a row of a study has. */
+export function toStudyFigures(result: Served<OptimisationRunResult>): StudyFigures {
+  const { rebalance_date, converged, heuristic, holdings, objective_value, gap } = result;
+  const { expected_return, volatility, tracking_error, turnover, costs } = result;
+  const risk = { expected_return, volatility, tracking_error, turnover, costs };
+  return { rebalance_date, converged, heuristic, holdings, objective_value, gap, ...risk };
+}
+
 /** The risk model with which the risk of a run was measured. */
 function riskModelOf(
   { observed }: OptimisationRun,
@@ -93,14 +102,20 @@ function riskModelOf(
   };
 }
 
-/** Values of the names held, by name. Without a prototype V8 makes a table at once, which fills ten times as fast. */
+/**
+ * Returns values of held securities by identifier. Without a prototype, V8 creates a hash table at once, which is
+ * filled ten times as fast.
+ */
 function heldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
   const held = Object.create(null) as Record<string, number>;
   for (let i = 0; i < names.length; i++) if (weights[i] !== 0) held[names[i]!] = values[i]!;
   return held;
 }
 
-/** The frontier on the wire: each point with the names it holds, and the run and its index among the points. */
+/**
+ * Returns the frontier for the API: each point with its holdings, and the position of the run and of its index among
+ * the points.
+ */
 function frontierOf({
   frontier,
   ownFrontier,
@@ -130,7 +145,7 @@ function frontierOf({
   };
 }
 
-/** The effect of the rows on the objective, on the wire. */
+/** Returns the effect of the rows on the objective, on the wire. */
 function explanationOf({
   sensitivities,
   rowCosts,
@@ -175,7 +190,7 @@ function solverMessage({ solution, isConverged }: OptimisationRun): string {
 }
 
 /**
- * The preview of a derived index on the wire.
+ * Returns the preview of a derived index for the API.
  * @param asOf YYYY-MM-DD; null for the first rebalance, whose session is then reported
  */
 export function toDerivedPreview(

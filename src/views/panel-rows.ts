@@ -1,18 +1,18 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { BlockName } from '#domain/backtest/run-file/schema.js';
 
-/** Values of a panel read at a time: a quarter of a megabyte, which stays in a processor's second cache. */
+/** Number of values of a panel read at a time: 256 KB, which fit into a second-level cache. */
 const PART = 1 << 15;
 
-/** The rows of a stored panel, to be asked for in ascending order: they are read by parts into the same memory. */
+/** Rows of a stored panel, which are requested in ascending order and read in parts into the same memory. */
 export interface PanelRows {
-  /** A row; it is valid, and so is the one behind it, until a later row is asked for. */
+  /** Returns a row. It and the following row are valid until a later row is requested. */
   at(row: number): Float64Array;
-  /** The row behind the one that was asked for last. */
+  /** Returns the row after the last requested one. */
   next(): Float64Array;
 }
 
-/** @param rows first and last row that are to be asked for, of a panel of the run's names */
+/** @param rows first and last row that will be requested, in a panel of the run's securities */
 export function panelRows(
   columns: RunColumns,
   block: BlockName,

@@ -12,17 +12,18 @@ import { lastAtMost } from '#domain/numbers/search.js';
 import { indexLevels } from './levels-view.js';
 import { windowWithin, type AskedWindow } from './run-window.js';
 
-/** Most drawdowns that are listed, the deepest first. */
+/** Maximum number of listed drawdowns, deepest first. */
 const DRAWDOWNS_MAX = 10;
 
 export interface PerformanceAsked extends AskedWindow {
   readonly of: PerformanceView['of'];
-  /** Of the index; its own where null. */
+  /** Return variant of the index; null for its own. */
   readonly variant: ReturnVariant | null;
 }
 
 /**
- * Levels and figures of a window of a stored run, of its portfolio or of its index, everything measured within it.
+ * Returns levels and figures of a window of a stored run, of its portfolio or of its index. All figures are measured
+ * within the window.
  * @throws Refusal RANGE_TOO_SHORT, VARIANT_NOT_AVAILABLE
  * @cost reads its levels
  */
@@ -70,14 +71,14 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
   };
 }
 
-/** Figures of a whole stored run. @cost reads its levels */
+/** Returns the figures of a whole stored run. @cost reads its levels */
 export function metricsView(columns: RunColumns): RunMetrics {
   const days = columns.i32('days');
   return backtestMetrics(rebase(columns.f64('level'), 100), rebase(indexOn(columns, days), 100), periodsPerYear(days));
 }
 
 /**
- * Index points on dates of a run, [T]; the index has every date of its run.
+ * Returns index points on dates of a run, [T]. The index has every date of its run.
  * @param variant default: its own
  * @throws Refusal VARIANT_NOT_AVAILABLE
  */
@@ -88,7 +89,7 @@ export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVa
   return Float64Array.from(days, (day) => level[lastAtMost(own, day)]!);
 }
 
-/** The benchmark on the dates that it shares with a window, null where there is none. */
+/** Returns the benchmark on the dates that it shares with a window; null if there is none. */
 function benchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
   const shared = sharedWithBenchmark(columns, days);
   if (shared === null) return null;
@@ -104,7 +105,7 @@ interface SharedDates {
   readonly benchmark: Float64Array;
 }
 
-/** Dates of a window that the benchmark has, null where there are none. */
+/** Returns dates of a window that the benchmark has; null if there are none. */
 function sharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
   const shared = columns.i32('benchmarkDays');
@@ -114,7 +115,7 @@ function sharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates
 }
 
 /**
- * Figures against the benchmark, null with fewer than three shared dates.
+ * Returns figures relative to the benchmark; null with fewer than three shared dates.
  * @param measured level on days of a window, [T] each
  */
 function benchmarkFigures(

@@ -58,7 +58,7 @@ export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
   positions_total: numberMember(({ record }) => record.portfolio.positions.total),
   transactions_total: {
     ...numberMember(({ record }: PortfolioSource) => record.portfolio.transactions.total),
-    // Version 0.1.0 served every row.
+    // Version 0.1.0 returned all rows.
     older: ({ transactions }) => rowsIn(transactions),
   },
   transactions: writtenMember((json, { record, text }) => writeTransactions(json, record.portfolio, text)),
@@ -73,7 +73,7 @@ function rowsIn(table: unknown): number {
     : 0;
 }
 
-/** A series that begins with the capital, the day before. */
+/** Returns a series that begins with the capital, the day before. */
 function behindCapital(capital: number, values: Float64Array): Float64Array {
   const series = new Float64Array(values.length + 1);
   series[0] = capital;
@@ -131,11 +131,11 @@ const REASONS = TRADE_REASONS.map((reason) => jsonToken(`,"${reason}"]`));
 interface RowTexts {
   /** `["2024-01-02",` by date of a book. */
   date(at: number): Uint8Array;
-  /** `"AAPL",` by name. */
+  /** `"AAPL",` by position of the security. */
   readonly names: readonly Uint8Array[];
 }
 
-/** Dates are reported of the rows of one session after the other: the last one is kept. */
+/** Caches the last date, because rows of one session follow each other. */
 function rowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
   let last = -1;
   let text = jsonToken('');

@@ -21,10 +21,10 @@ import { toReplacements } from './replacements.js';
 export interface PreviewQuestion {
   readonly market: MarketData;
   readonly calendars: Calendars;
-  /** The index with every document it reaches. */
+  /** Index with every document that it refers to. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly indexId: string;
-  /** Null: the base date, of a derived index its first rebalance. */
+  /** Null for the base date; for a derived index, its first rebalance. */
   readonly asOf: string | null;
   readonly engine: Engine;
   composerUntil(until: Day): Composer;
@@ -32,7 +32,10 @@ export interface PreviewQuestion {
   observedEndOf(modelId: string): string | undefined;
 }
 
-/** The composition of an index on a day, as a PreviewResponse. @throws Refusal as the previews of each kind of index do */
+/**
+ * Returns the composition of an index on a day, as a PreviewResponse. @throws Refusal as the previews of each kind of
+ * index do
+ */
 export function previewAnswer(question: PreviewQuestion) {
   const { market, calendars, documents, indexId, asOf: asked, composerUntil } = question;
   const day = dayFrom(asked ?? documents[indexId]!.base_date); // Reached documents include the index itself.

@@ -18,7 +18,7 @@ import { toConstituentChange } from './constituent-change.js';
 import { toExplainedDatapoint } from './explained-datapoint.js';
 import { toReplacements } from './replacements.js';
 
-/** A response whose findings are those of the domain, which the wire shows as they are. */
+/** Response whose findings are those of the domain, which the API returns unchanged. */
 export type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 type Asset = PreviewResponse['assets'][number];
@@ -28,11 +28,11 @@ const NO_DERIVATION = { source_weight: null, solved_weight: null, weight_delta: 
 interface PreviewedIndex {
   readonly indexId: string;
   readonly asOf: string;
-  /** Whose breach calls for a rebalance; null where none does. */
+  /** Rule whose breach triggers a rebalance; null if there is none. */
   readonly rule: LimitRuleName | null;
 }
 
-/** The preview of a rule-driven index on the wire. */
+/** Returns the preview of a rule-driven index on the wire. */
 export function toPreviewResponse(
   { resolved }: RulePreview,
   { indexId, asOf, rule }: PreviewedIndex,
@@ -75,7 +75,10 @@ export function toPreviewResponse(
   };
 }
 
-/** The preview of an overlay on the wire. @param asOf YYYY-MM-DD; null for its first session, which is then reported */
+/**
+ * Returns the preview of an overlay on the wire. @param asOf YYYY-MM-DD; null for its first session, which is then
+ * reported
+ */
 export function toOverlayPreview(
   { document, sm, session, columns, weights, exposure }: OverlayPreview,
   asOf: string | null,
@@ -106,7 +109,7 @@ export function toOverlayPreview(
   };
 }
 
-/** How far decided weights are from the rule whose breach calls for a rebalance. */
+/** Returns the distance of decided weights from the rule whose breach triggers a rebalance. */
 export function decidedLimits(
   { sm, session, decision }: ResolvedPreview,
   rule: LimitRuleName,
@@ -117,7 +120,7 @@ export function decidedLimits(
   return { rule, headroom };
 }
 
-/** Names held, by weight descending, then identifier. */
+/** Returns the held securities, by weight descending, then identifier. */
 function includedRows({ sm, decision }: ResolvedPreview): Asset[] {
   if (decision.kind !== 'decided') return [];
   const capped = new Set(decision.capped);
@@ -166,7 +169,7 @@ export interface ExplanationContext {
   weightingType(indexId: string): string;
 }
 
-/** The chain behind one weight, on the wire. */
+/** Returns the chain behind one weight, on the wire. */
 export function toIndexExplanation(explanation: NameExplanation, context: ExplanationContext): IndexExplanation {
   const { indexId, identifier, requestedAsOf } = context;
   const {

@@ -13,11 +13,11 @@ export interface RunStamp {
   readonly runHash: string;
   readonly storeContentHash: string;
   readonly engineVersion: string;
-  /** Version of the index or strategy; null where it has none, absent in results stored before they said it. */
+  /** Version of the index or strategy; null if it has none, absent in results stored without it. */
   readonly indexVersion?: number | null;
-  /** Last date of the stored run that was extended, YYYY-MM-DD; null, like nothing, for a run made whole. */
+  /** Last date of the stored run that was extended, YYYY-MM-DD; null or absent for a full run. */
   readonly extendedFrom?: string | null;
-  /** Why a stored run was not extended; null, like nothing, when it was or there was none. */
+  /** Reason why a stored run was not extended; null or absent if it was, or if there was none. */
   readonly fullRunReason?: StoredFullRunReason | null;
 }
 
@@ -77,14 +77,14 @@ type Provenance = Pick<
   'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'
 >;
 
-/** Findings, and what a run was made from. */
+/** Returns the findings and the provenance of a run. */
 export function provenance<S extends Stamped>(): Members<Provenance, S> {
   return {
     findings: writtenMember((json, { run }) => json.value(run.findings)),
     run_hash: textMember(({ stamp }) => stamp.runHash),
     store_content_hash: textMember(({ stamp }) => stamp.storeContentHash),
     engine_version: textMember(({ stamp }) => stamp.engineVersion),
-    // Runs of 0.1.0 were made whole.
+    // Runs of version 0.1.0 are full runs.
     extended_from: { ...valueMember(({ stamp }: S) => stamp.extendedFrom ?? null), older: () => null },
     full_run_reason: { ...valueMember(({ stamp }: S) => stamp.fullRunReason ?? null), older: () => null },
   };

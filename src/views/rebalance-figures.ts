@@ -8,9 +8,9 @@ import { lastAtMost } from '#domain/numbers/search.js';
 export interface WeightsAround {
   readonly target: Float64Array;
   readonly capped: Uint8Array;
-  /** After drift, before the trades; null of a composition in force before the run. */
+  /** Weights after drift, before the trades; null for a composition in force before the run. */
   readonly before: Float64Array | null;
-  /** After the close; the target where there is none. */
+  /** Weights after the close; the target if there is no close. */
   readonly after: Float64Array;
 }
 
@@ -34,21 +34,24 @@ export function weightsAround(columns: RunColumns): (r: number) => WeightsAround
   };
 }
 
-/** One rebalance of a stored run, the same in views, exports and reports. */
+/** Rebalance of a stored run, equal in views, exports and reports. */
 export interface RebalanceFigures {
   readonly date: string;
   readonly cause: RebalanceCause;
-  /** Names with a weight above 0, and those with any position. */
+  /** Number of securities with a weight above 0, then with any position. */
   readonly constituents: number;
   readonly grossConstituents: number;
-  /** Names with a weight that were not held just before, all of the first; and those held just before and no more. */
+  /**
+   * Number of securities with a weight that were not held just before, all of them at the first rebalance; then of
+   * those that were held before and are not any more.
+   */
   readonly added: number;
   readonly removed: number;
   readonly largest: number;
   readonly cap: number | null;
   readonly capped: number;
   readonly redistributed: number;
-  /** One-way turnover against the weights just before the trades; null where the portfolio was bought, or before. */
+  /** One-way turnover against the weights just before the trades; null if the portfolio was bought, or before. */
   readonly turnover: number | null;
 }
 

@@ -11,7 +11,7 @@ import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance
 
 type RebalanceRow = RebalanceList['rebalances'][number];
 
-/** Every rebalance of a stored run. @cost reads [R x H] targets, and as many weights */
+/** Returns all rebalances of a stored run. @cost reads [R x H] targets, and as many weights */
 export function rebalancesView(columns: RunColumns): RebalanceList {
   const decisions = readDecisions(columns);
   const around = weightsAround(columns);
@@ -22,7 +22,7 @@ export function rebalancesView(columns: RunColumns): RebalanceList {
 }
 
 /**
- * The rebalance in force on a day, name by name.
+ * Returns the rebalance in force on a day, by security.
  * @throws Refusal NO_DATA_AT_DATE before the first one
  * @cost reads every trade of the run
  */
@@ -131,7 +131,7 @@ function namesOf(
 
 type Trade = Pick<RebalanceView['names'][number], 'trade' | 'price'>;
 
-/** Trades of a session, by name. */
+/** Returns the trades of a session, by security. */
 function tradesAt(at: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
   if (decisions === undefined) return () => ({ trade: null, price: null });
   const rows = decisions.trades();

@@ -6,7 +6,7 @@ import { createJsonWriter, type JsonWriter } from './json-writer.js';
 import { PORTFOLIO, portfolioSource, unfilledPayload } from './portfolio-json.js';
 import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
 
-/** BacktestResultSummary: the record of a run. The same record and stamp give the same bytes. */
+/** Writes a BacktestResultSummary, the record of a run. Equal records and stamps give equal bytes. */
 export function recordJson(record: RunRecord, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter(estimatedBytes(record));
   writeRecord(json, record, stamp);
@@ -42,12 +42,12 @@ function bookMember(of: (run: RunRecord) => RecordedBook | null): Member<BookPay
   });
 }
 
-/** As `recordJson`, to any writer. @cost some 60 ns a number */
+/** Writes the same as `recordJson` to any writer. @cost about 60 ns a number */
 export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): void {
   RECORD.write(json, { run, stamp, writeFrame: createFrameWriter(json, run.identifiers) });
 }
 
-/** A record as it was stored by an earlier version, with the members of today. */
+/** Returns a record as it was stored by an earlier version, with the members of today. */
 export function upgradedRecord(stored: unknown): unknown {
   return RECORD.upgrade(stored);
 }
@@ -58,7 +58,10 @@ const TRANSACTION_BYTES = 150;
 const POSITION_BYTES = 120;
 const SERIES_BYTES = 36;
 
-/** Room for the larger texts of a record: too much costs nothing before it is written to. */
+/**
+ * Estimates the size of the larger texts of a record. Too much costs nothing, because unwritten memory is not
+ * allocated.
+ */
 function estimatedBytes({ benchmark, target, optimised, portfolio }: RunRecord): number {
   const books = [benchmark, target, optimised].filter((book) => book !== null);
   const frames = [portfolio, ...books].reduce((sum, { frame }) => sum + (frame?.weights.length ?? 0), 0);

@@ -1,7 +1,7 @@
 import type { ReplayView } from '#contract/replays.js';
 import type { RunDifference } from '#domain/backtest/run-file/compare.js';
 
-/** Inputs of a run besides its plan. */
+/** Inputs of a run in addition to its plan. */
 export interface RunInputs {
   readonly runHash: string;
   readonly engineVersion: string;

@@ -3,7 +3,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
 
-/** Parts of a variance that differ from the whole by no more than this add up. */
+/** Maximum difference from the whole at which parts of a variance count as adding up. */
 const RECONCILES_WITHIN = 1e-12;
 
 /** An active variance by factors, and its risk model. */
@@ -13,7 +13,7 @@ export interface MeasuredFactors extends FactorSplit {
   readonly uncovered: readonly string[];
   /** Id of a stored model; null of an estimate over the window of the run. */
   readonly riskModel: string | null;
-  /** That was asked for by its name. */
+  /** Estimator requested by name. */
   readonly estimator: FactorEstimator | null;
   readonly window: { readonly window_start: string; readonly window_end: string };
   readonly findings: readonly Finding[];
@@ -22,7 +22,7 @@ export interface MeasuredFactors extends FactorSplit {
 /** Context of an active variance. */
 export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of'>;
 
-/** An active variance by factors as the wire shows it. */
+/** Returns an active variance by factors as the wire shows it. */
 export function riskDecomposition(
   { model, factors, exposures, contributions, window, ...risk }: MeasuredFactors,
   of: DecompositionOf,

@@ -25,7 +25,7 @@ import { datapointsOf } from './index-datapoints.js';
 export type EstimateUniverse =
   /** Securities on the days on which one of them has a bar, in the currencies of their prices. */
   | { readonly kind: 'names'; readonly identifiers: readonly string[] }
-  /** Securities that a run held last, on the sessions and in the currency of its index. */
+  /** Securities held last by a run, on the sessions and in the currency of its index. */
   | {
       readonly kind: 'run';
       readonly held: () => readonly string[];
@@ -103,7 +103,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   return returnsOf(window, asked);
 }
 
-/** Columns of the identifiers that a market holds. @throws Refusal RISK_INSUFFICIENT_DATA when it holds none */
+/** Columns of the identifiers that a market holds. @throws Refusal RISK_INSUFFICIENT_DATA if it holds none */
 function knownAmong(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
   const columns = identifiers.map(columnOf).filter((column) => column >= 0);
   if (columns.length > 0) return columns;
@@ -141,7 +141,10 @@ function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): Growth
   return universe.kind === 'run' ? growthTerms(universe.treatment, universe.currency, variant) : plainTerms(variant);
 }
 
-/** Terms of plain names: dividends by the request, splits and special dividends applied, no currency but their own. */
+/**
+ * Returns terms of individual securities: dividends by the request, splits and special dividends applied, each in its
+ * own currency.
+ */
 export function plainTerms(variant: 'total' | 'price'): GrowthTerms {
   return securityTerms(variant, '');
 }

@@ -18,8 +18,8 @@ import type { FactorModel } from '#domain/risk/factor-model.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 
 /**
- * Names beyond which the body of an Arrow stream leaves the correlation to its reader: its text would be longer than
- * the table.
+ * Number of securities above which an Arrow stream omits the correlation, because its text would be longer than the
+ * table.
  */
 const CORRELATION_NAMES_MAX = 2_000;
 
@@ -46,11 +46,11 @@ interface ExportedModel {
   readonly date: string;
   readonly names: readonly string[];
   readonly matrix: () => PackedMatrix;
-  /** Null of covariances without factors. */
+  /** Null for covariances without factors. */
   readonly factors: FactorModel | null;
 }
 
-/** A model of one date as a member of an import. */
+/** Writes a model of one date as a member of an import. */
 export function writeExportedModel({ date, names, matrix, factors }: ExportedModel): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
   json.raw(`{"date":${JSON.stringify(date)}`);
@@ -90,8 +90,8 @@ function writeFrame(json: JsonWriter, { name, index, columns }: FrameTerms, rowA
 }
 
 /**
- * The covariance as an Arrow IPC stream: `asset_id`, then a column a name; the rest of the body as JSON in the schema's
- * metadata.
+ * Encodes the covariance as an Arrow IPC stream: `asset_id`, then one column per security; the rest of the body is JSON
+ * in the schema's metadata.
  */
 export function encodeRiskModel(
   matrix: PackedMatrix,
@@ -125,7 +125,7 @@ export function encodeRiskModel(
   return tableToIPC(new Table(schema, [batch]), 'stream');
 }
 
-/** Names that are digits would leave their order in an object: it is written by `canonicalJson` only. */
+/** Names that consist of digits would be reordered in an object, so only `canonicalJson` writes it. */
 function byName(assetIds: readonly string[], values: Float64Array): Record<string, number> {
   return Object.fromEntries(assetIds.map((assetId, i) => [assetId, values[i]!]));
 }

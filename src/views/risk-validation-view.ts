@@ -13,7 +13,7 @@ export interface ValidatedModel {
   readonly indexId: string | null;
 }
 
-/** A RiskValidationView. */
+/** Returns a RiskValidationView. */
 export function riskValidationView(
   { modelId, settings, request: { sessions, horizon }, indexId }: ValidatedModel,
   { days, skipped, portfolios }: RiskValidation,
@@ -56,7 +56,7 @@ export function riskValidationView(
   };
 }
 
-/** The result of a validation as a sentence. */
+/** Returns the result of a validation as a sentence. */
 export function validationSentence({ forecasts, horizon, families }: RiskValidationView): string {
   const biases = families.map(({ family, bias }) => `${family.replace('_', ' ')} ${bias.toFixed(2)}`);
   return `${forecasts} forecasts of ${horizon} sessions. Bias: ${biases.join(', ')}.`;
@@ -103,7 +103,7 @@ function familyView(family: PortfolioFamily, all: readonly PortfolioView[]): Ris
   ];
 }
 
-/** Families of one portfolio, which are reported by date one by one. */
+/** Families with a single portfolio, which is reported by date. */
 const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
 
 function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
@@ -129,7 +129,7 @@ function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
   };
 }
 
-/** Of standardised outcomes; null of none. */
+/** Computes the root mean square of standardised outcomes; null if there are none. */
 function rootMeanSquare(tried: ForecastDay['tried']): number | null {
   if (tried.length === 0) return null;
   return Math.sqrt(mean(Float64Array.from(tried, ({ forecast, outcome }) => (outcome / forecast) ** 2)));

@@ -12,7 +12,7 @@ export interface RollingRiskInput {
   readonly against: RiskReference;
   /** Id of the benchmark, null against the index. */
   readonly benchmarkId: string | null;
-  /** Of the run, [T]. */
+  /** Days of the run, [T]. */
   readonly days: Int32Array;
   readonly risk: RollingRisk;
 }
@@ -26,7 +26,7 @@ const columnsAgainst = (against: RiskReference) =>
     { name: 'correlation', of: 'correlation' },
   ] as const;
 
-/** Position in the levels. With decaying weights the first few returns say nothing yet. */
+/** Returns the position of the first shown value. With decaying weights, the first few returns are not meaningful. */
 function firstShown(memory: RiskMemory): number {
   return 'window' in memory ? 0 : LIMITS.MIN_NAME_OBSERVATIONS;
 }
@@ -47,7 +47,7 @@ const ROLLING_RISK = jsonObject<Stateless<RollingRiskView>, RollingRiskInput>({
   }),
 });
 
-/** A RollingRiskView as JSON. @throws Refusal NUMERIC_FAILURE when a value is not finite @cost 20 ns a number */
+/** A RollingRiskView as JSON. @throws Refusal NUMERIC_FAILURE if a value is not finite @cost 20 ns a number */
 export function writeRollingRisk(json: JsonWriter, input: RollingRiskInput): void {
   ROLLING_RISK.write(json, input);
 }

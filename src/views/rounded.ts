@@ -3,21 +3,21 @@ import { runSettingsOn } from '#domain/backtest/run-file/settings.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 import type { Day } from '#domain/time/days.js';
 
-/** The figures that are rounded when published, exported or printed. */
+/** Figures that are rounded when they are published, exported or printed. */
 type Rounded = 'level' | 'weights';
 
-/** Decimals of the index of a run for a figure of a day; undefined where it is shown in full. */
+/** Returns the decimals of a figure on a day, as set by the index of a run; undefined if it is not rounded. */
 export function decimalsOn({ header }: Pick<RunColumns, 'header'>, of: Rounded, day: Day): number | undefined {
   return runSettingsOn(header, day).rounding[of];
 }
 
-/** Figures of a day as they are shown. */
+/** Returns figures of a day as displayed. */
 export function roundedOn(columns: Pick<RunColumns, 'header'>, of: Rounded, day: Day): (value: number) => number {
   const decimals = decimalsOn(columns, of, day);
   return decimals === undefined ? (value) => value : (value) => roundHalfAway(value, decimals);
 }
 
-/** Values as they are shown on their days: those given where nothing is rounded. */
+/** Returns values as displayed on their days; the given ones if nothing is rounded. */
 export function roundedValues(
   columns: Pick<RunColumns, 'header'>,
   { of, days }: { readonly of: Rounded; readonly days: Int32Array },

@@ -4,19 +4,20 @@ import { SHORT_CASH_WIDTH } from '#domain/backtest/run-file/short-cash.js';
 import { DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 
-/** An event of a name of a run on one of its dates. */
+/** Event of a security of a run on one of its dates. */
 export interface RunEffect {
   /** Positions in the names and in the dates of the run. */
   readonly name: number;
   readonly at: number;
   readonly effect: SessionEffect;
   /**
-   * Effect on a short position, which pays gross dividends; the same effect where nothing is withheld or none was held.
+   * Effect on a short position, which pays gross dividends; the same effect if nothing is withheld or no short position
+   * was held.
    */
   readonly onShort: SessionEffect;
 }
 
-/** The effects of a stored run, in the order they are stored; at last those that the block of effects does not have. */
+/** Returns the effects of a stored run in stored order, followed by those that the block of effects lacks. */
 export function runEffects(columns: RunColumns): RunEffect[] {
   const whole = shortCash(columns);
   const paid = distributions(columns);

@@ -49,7 +49,7 @@ export interface ResultSource {
 }
 
 interface DatedSource extends ResultSource {
-  /** Dates of the run as `daysToken` gives them, and those after the first. */
+  /** Dates of the run from `daysToken`, and those after the first. */
   readonly dates: Uint8Array;
   readonly later: Uint8Array;
 }
@@ -88,12 +88,12 @@ const RESULT = jsonObject<BacktestRunResult, DatedSource>({
   ...provenance<DatedSource>(),
 });
 
-/** A result as it was stored by an earlier version, with the members of today. */
+/** Returns a result as it was stored by an earlier version, with the members of today. */
 export function upgradedResult(stored: unknown): unknown {
   return RESULT.upgrade(stored);
 }
 
-/** BacktestRunResult: the result of a run, wherever the writer writes. */
+/** Writes a BacktestRunResult, the result of a run. */
 export function writeResult(json: JsonWriter, source: ResultSource): void {
   const { days } = source.run;
   const dates = daysToken(days);
@@ -150,7 +150,7 @@ const OVERVIEW = jsonObject<OverviewView, { readonly run: RunSummary }>({
   end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
 
-/** Date of the last rebalance, on or before the last one of the run, on which one that is still to come took effect. */
+/** Returns the date of the last rebalance that is on or before the end of the run. */
 function lastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
   return dateInForce({ date, session: last }, last);
@@ -178,7 +178,7 @@ const WEIGHT_BYTES = 32;
 /** Bytes of a date and of a value of a series. */
 const SERIES_BYTES = 36;
 
-/** Room for an overview: too much costs nothing before it is written to. */
+/** Estimates the size of an overview. Too much costs nothing, because unwritten memory is not allocated. */
 export function overviewBytes({ days }: RunSummary): number {
   return 10_000 + SERIES_BYTES * days.length;
 }

@@ -6,13 +6,13 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { panelRows, type PanelRows } from './panel-rows.js';
 
-/** A window as it was asked for: YYYY-MM-DD, null where it was not. */
+/** Window as requested: YYYY-MM-DD, null if not given. */
 export interface AskedWindow {
   readonly start: string | null;
   readonly end: string | null;
 }
 
-/** A window in words, its ends as they were asked for. */
+/** Describes a window with its requested ends. */
 export function windowText({ start, end }: AskedWindow): string {
   const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
   return parts.join('');
@@ -24,7 +24,7 @@ export interface Span {
   readonly to: number;
 }
 
-/** A window snapped inwards to dates. @throws Refusal RANGE_TOO_SHORT when it holds no whole period */
+/** Shrinks a window to available dates. @throws Refusal RANGE_TOO_SHORT if it has no whole period */
 export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Span {
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
@@ -37,7 +37,7 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
   );
 }
 
-/** Dates of a run within a window. @throws Refusal NO_DATA_IN_RANGE when it holds none */
+/** Dates of a run within a window. @throws Refusal NO_DATA_IN_RANGE if it holds none */
 export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span {
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
@@ -47,31 +47,31 @@ export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span
   throw new Refusal('NO_DATA_IN_RANGE', message);
 }
 
-/** The periods of a window, to be asked for in ascending order. */
+/** Periods of a window, which must be read in ascending order. */
 export interface RunWindow {
   /**
-   * Growth of each name over the periods it was held in, [H]; complete once the contributions of every period were
-   * asked for.
+   * Growth of each security over the periods in which it was held, [H]; complete when the contributions of every period
+   * were read.
    */
   readonly growth: Float64Array;
   /**
-   * 1 for names that came within a period or with the last trades, [H]; complete once the contributions of every period
-   * were asked for.
+   * 1 for securities that entered within a period or with the last trades, [H]; complete when the contributions of
+   * every period were read.
    */
   readonly came: Uint8Array;
-  /** Valid until the next period is asked for. */
+  /** Returns the weights of a period, valid until the next period is read. */
   weightsAt(period: number): Float64Array;
-  /** Valid until the next period is asked for. */
+  /** Returns the contributions of a period, valid until the next period is read. */
   contributionsOf(period: number): Float64Array;
-  /** Of what is no name, by `header.parts`. Valid until the next period is asked for. */
+  /** Returns contributions that belong to no security, by `header.parts`. Valid until the next period is read. */
   partsOf(period: number): Float64Array;
   costOf(period: number): number;
 }
 
 export interface WindowOptions {
-  /** The rows of the window, when somebody else reads them too. */
+  /** Rows of the window, if other code reads them too. */
   readonly weights?: PanelRows;
-  /** True when the growth of the securities is required. Default: true. */
+  /** True if the growth of the securities is required. Default: true. */
   readonly follow?: boolean;
 }
 
@@ -136,7 +136,7 @@ interface Drifted {
   readonly drifted: Float64Array;
   /** Growth of the whole portfolio. */
   readonly factor: number;
-  /** Fraction that each kept of its weight as share counts changed before. */
+  /** Fraction of its weight that each security kept when share counts changed. */
   readonly kept: number;
 }
 
@@ -169,7 +169,7 @@ interface GrownNames extends Drifted {
   readonly growth: Float64Array;
 }
 
-/** Dividends and adjusted closes of a run on dates that are asked for in ascending order. */
+/** Returns dividends and adjusted closes of a run for dates in ascending order. */
 function transfersAfter(columns: RunColumns, first: number): Transfers {
   const rows = columns.has('transfers') ? columns.f64('transfers') : NO_PARTS;
   let row = 0;
@@ -186,7 +186,7 @@ function transfersAfter(columns: RunColumns, first: number): Transfers {
   };
 }
 
-/** A name that received a dividend, and began with another weight than it was held with. */
+/** Corrects a security that received a dividend, and began with another weight than it was held with. */
 function correct(
   { growth, held, drifted, factor, kept }: GrownNames,
   name: number,

@@ -16,14 +16,14 @@ export function writeSeriesBody(json: JsonWriter, { name, dates, values }: Serie
   json.raw(`],"name":"${name}"}`);
 }
 
-/** Numbers with brackets around them, null where one is missing. @throws Refusal NUMERIC_FAILURE */
+/** Numbers with brackets around them, null if one is missing. @throws Refusal NUMERIC_FAILURE */
 export function writeKnown(json: JsonWriter, values: Float64Array): void {
   json.raw('[');
   writeKnownWithin(json, values, 0, values.length);
   json.raw(']');
 }
 
-/** As `writeKnown` for a range of positions, without brackets. @throws Refusal NUMERIC_FAILURE */
+/** Writes a range of positions like `writeKnown`, without brackets. @throws Refusal NUMERIC_FAILURE */
 export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: number, end: number): void {
   for (let from = first; from < end;) {
     if (from > first) json.raw(',');
@@ -35,7 +35,7 @@ export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: 
   }
 }
 
-/** A day as a JSON string. */
+/** Returns a day as a JSON string. */
 export function dayText(day: number): string {
   return `"${formatDay(day)}"`;
 }
@@ -44,8 +44,8 @@ export function dayText(day: number): string {
 const DATE_BYTES = 13;
 
 /**
- * Dates as JSON strings between commas, for a writer, which takes them as often as there are series on them.
- * The digits are worked out where they are to stand: texts of 20 years of dates would be a megabyte of garbage.
+ * Encodes dates as JSON strings between commas, for repeated use by a writer. Digits are computed in place, because
+ * texts of 20 years of dates would be a megabyte of garbage.
  */
 export function daysToken(days: Int32Array): Uint8Array {
   const token = new Uint8Array(Math.max(0, DATE_BYTES * days.length - 1));

@@ -11,7 +11,7 @@ export interface SimulationViewInput {
   readonly observations: number;
   readonly observedStart: string;
   readonly observedEnd: string;
-  /** Of a session's return. */
+  /** Mean of a session's return. */
   readonly mean: number;
   readonly deviation: number;
   /** Sessions of a year. */

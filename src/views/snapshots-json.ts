@@ -9,7 +9,7 @@ import type { JsonWriter } from './json-writer.js';
 interface SnapshotSource {
   readonly snapshot: Snapshot;
   readonly identifiers: readonly string[];
-  /** Every identifier as a key between a comma and a colon. */
+  /** Identifiers as keys, between a comma and a colon. */
   readonly keys: readonly string[];
   /** Offset of the applied weights in the text. */
   written: { readonly from: number; readonly to: number };
@@ -40,7 +40,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   redistributed: numberMember(({ snapshot }) => snapshot.redistributed),
   stale_fills: {
     write: (json, { snapshot: { staleFills }, identifiers }) => writeStaleFills(json, identifiers, staleFills),
-    // Version 0.1.0 did not look for them.
+    // Version 0.1.0 did not search for them.
     older: () => [],
   },
   announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
@@ -113,7 +113,7 @@ export function writeSnapshots(
 
 const keysCached = new WeakMap<readonly string[], readonly string[]>();
 
-/** Every identifier as a key between a comma and a colon. */
+/** Encodes identifiers as keys, between a comma and a colon. */
 function keysOf(identifiers: readonly string[]): readonly string[] {
   let keys = keysCached.get(identifiers);
   if (!keys) keysCached.set(identifiers, (keys = identifiers.map((identifier) => `,${JSON.stringify(identifier)}:`)));
@@ -126,7 +126,7 @@ function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: Snapsho
   json.raw('}');
 }
 
-/** Numbers by name; null where there are none. */
+/** Writes numbers by security; null if there are none. */
 function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Array, values: Float64Array | null): void {
   if (values === null) json.raw('null');
   else {
@@ -136,7 +136,7 @@ function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Arra
   }
 }
 
-/** Factors by name, null for one without a share count; null where no name has one. */
+/** Writes factors by security, null for one without a share count; null if no security has one. */
 function writeFactors(json: JsonWriter, source: SnapshotSource): void {
   const { columns, factors } = source.snapshot;
   const isKnown = (factor: number): boolean => factor !== 0;

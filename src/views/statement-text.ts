@@ -1,6 +1,6 @@
 import type { BenchmarkStatement } from '#contract/governance.js';
 
-/** A benchmark statement as Markdown, for publication. */
+/** Returns a benchmark statement as Markdown, for publication. */
 export function statementText(statement: BenchmarkStatement): string {
   const { index_id: id, name, generated_at: at, version, purpose, calendar, inputs, review, publication } = statement;
   const { discretion, procedures } = statement;

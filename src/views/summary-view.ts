@@ -10,7 +10,7 @@ import { storedDate } from './weights-view.js';
 /** Interval of dates of the last year in the trace of a row. */
 const TRACE_STEP = 4;
 
-/** Figures of a stored run for a row among others. @cost reads its levels */
+/** Returns the figures of a stored run for a row of a list. @cost reads its levels */
 export function summaryView(columns: RunColumns): RunFigures {
   const { header } = columns;
   const days = columns.i32('days');
@@ -27,7 +27,7 @@ export function summaryView(columns: RunColumns): RunFigures {
   };
 }
 
-/** How a level moved, [T]. */
+/** Returns the returns of a level, [T]. */
 function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
   const year = periodsPerYear(days);
   const returns = returnsOf(level);

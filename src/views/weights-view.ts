@@ -23,7 +23,7 @@ export interface HeldWeights {
   readonly raw: Float64Array;
   readonly capped: Uint8Array;
   readonly rebalance: StoredRebalance;
-  /** Date of it, on or before that of the weights. */
+  /** Date of the rebalance, on or before that of the weights. */
   readonly rebalanceDay: Day;
   /** A weight as it is shown. */
   readonly round: (weight: number) => number;
@@ -52,13 +52,13 @@ export function heldWeights(columns: RunColumns, asOf: string | null): HeldWeigh
   };
 }
 
-/** Date on or before a day of a stored rebalance in force on it. @param days of the run */
+/** Returns the date of a stored rebalance, on or before a day on which it is in force. @param days of the run */
 export function storedDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
   const own = dayFrom(date);
   return dateInForce({ date: own, session: at < 0 ? own : days[at]! }, asOf);
 }
 
-/** Risk of the held weights, name by name. */
+/** Risk of the held weights, by security. */
 export interface HeldRisk {
   readonly payload: NonNullable<WeightsView['risk']>;
   contributionOf(name: string): number | null;
@@ -75,7 +75,9 @@ export interface WeightsInput {
   readonly weights: HeldWeights;
   /** Weights of a benchmark on the date, or null. */
   readonly benchmark: ReadonlyMap<string, number> | null;
-  /** Shares a company has outstanding on the date, null where the data of the run are not at hand or lack them. */
+  /**
+   * Returns the shares outstanding of a company on the date; null if the data of the run is unavailable or lacks them.
+   */
   sharesOf(name: string): number | null;
   readonly risk: HeldRisk | null;
   readonly activeRisk: ActiveRisk | null;

@@ -11,7 +11,7 @@ import { decidedLimits, type Served } from './preview.js';
 export interface ComparedPreview {
   readonly indexId: string;
   readonly preview: RulePreview;
-  /** Whose breach calls for a rebalance; null where none does. */
+  /** Rule whose breach triggers a rebalance; null if there is none. */
   readonly rule: LimitRuleName | null;
   /** Cause of a rebalance that is decided on the day, or null. */
   readonly cause: RebalanceCause | null;

@@ -7,11 +7,13 @@ import { storedLabels } from './stored-labels.js';
 export interface YearEndSectors {
   /** Last date of each year of the run, YYYY-MM-DD. */
   readonly dates: readonly string[];
-  /** By average weight, largest first; null is the sector of securities that have none. */
+  /** Sectors by average weight, largest first; null for securities without a sector. */
   readonly sectors: readonly { readonly sector: string | null; readonly weights: Float64Array }[];
 }
 
-/** Weight of each sector on the last dates of the latest years, by what the names were on the last date of the run. */
+/**
+ * Returns the weight of each sector on the last dates of the latest years, by the sectors on the last date of the run.
+ */
 export function yearEndSectors(columns: RunColumns, years: number): YearEndSectors {
   const all = columns.i32('days');
   const last = all.length - 1;
@@ -21,7 +23,7 @@ export function yearEndSectors(columns: RunColumns, years: number): YearEndSecto
   return { dates: shown.map((at) => formatDay(all[at]!)), sectors: sectorWeights(columns, shown) };
 }
 
-/** As `yearEndSectors`, on dates of a run. @param shown their positions, ascending */
+/** Returns the same as `yearEndSectors` on dates of a run. @param shown their positions, ascending */
 export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
   const all = columns.i32('days');
   const days = Array.from(shown, (at) => all[at]!);
@@ -34,5 +36,5 @@ export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): Ye
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
 }
 
-/** No reference data has an empty text. */
+/** Reference data never contains an empty text. */
 const NO_SECTOR = '';

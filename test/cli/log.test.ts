@@ -1,8 +1,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createLog } from '#cli/log.js';
+import { waitFor } from '../waiting.js';
 
 test('the log contains no key, password or secret, at any position of a line', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'log-'));
@@ -17,14 +18,11 @@ test('the log contains no key, password or secret, at any position of a line', a
   );
   log.debug('below the level');
   // The file is opened in parallel with the program: earlier lines wait for it.
-  const text = await vi.waitFor(
-    async () => {
-      const written = await readFile(file, 'utf8');
-      expect(written.trim().split('\n')).toHaveLength(3);
-      return written;
-    },
-    { timeout: 60_000 },
-  );
+  const text = await waitFor(async () => {
+    const written = await readFile(file, 'utf8');
+    expect(written.trim().split('\n')).toHaveLength(3);
+    return written;
+  });
   await rm(folder, { recursive: true });
   const lines = text
     .trim()

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serving, type Run } from './process.js';
+import { waitFor } from '../waiting.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 
@@ -56,14 +57,11 @@ test('a job is found by the request that asked for it: in its status, in the log
     ['job changed', 'succeeded'],
   ];
   // Whoever waits for a job may be answered before its last line has come through the pipe.
-  const ofRequest = await vi.waitFor(
-    () => {
-      const lines = linesOfRequest();
-      expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));
-      return lines;
-    },
-    { timeout: 60_000 },
-  );
+  const ofRequest = await waitFor(() => {
+    const lines = linesOfRequest();
+    expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));
+    return lines;
+  });
   expect(ofRequest.map(({ trace_id: id }) => id)).toEqual(ofRequest.map(() => TRACE));
 
   const metrics = await (await fetch(`${service.url}/metrics`)).text();

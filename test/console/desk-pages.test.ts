@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type {
+  CalendarClosures,
   EventsView,
+  IdentifierSearch,
   IndexDocument,
   OverviewView,
   PreviewResponse,
@@ -65,6 +67,40 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await day.click();
     const list = page.getByRole('table', { name: 'events' });
     await eventually(() => list.getAttribute('aria-rowcount')).toBe(String(same.length + 1));
+  });
+
+  test('a closure is stored only once its effect is shown', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective&index_ids=CORE');
+    const { date } = body.events[0]!;
+    const stored = async () => (await service.ask<CalendarClosures>('GET', '/calendars/XNYS/closures')).body.changes;
+    await follow(page, '/console/calendar');
+    await page.getByRole('link', { name: 'Recorded closures' }).click();
+    await page.getByRole('button', { name: 'Add a change' }).click();
+    const save = page.getByRole('button', { name: 'Save', exact: true });
+    await page.getByLabel('Date *').fill(date);
+    expect(await save.isDisabled()).toBe(true);
+    await page.getByLabel('Reason *').fill('Storm; notice of the exchange.');
+    const effect = page.getByRole('region', { name: 'Effect' });
+    await effect.getByRole('row', { name: new RegExp(`^CORE ${date} → `) }).waitFor();
+    expect(await stored()).toEqual([]);
+    await save.click();
+    await eventually(stored).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
+    await page.getByRole('button', { name: 'Remove change 1' }).click();
+    await save.click();
+    await eventually(stored).toEqual([]);
+  });
+
+  test('securities are listed with sector and last close, the largest first', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1000');
+    const [largest] = body.identifiers.toSorted((a, b) => (b.market_cap ?? 0) - (a.market_cap ?? 0));
+    await follow(page, '/console/names');
+    const first = page.getByRole('grid', { name: 'names' }).getByRole('row').nth(1);
+    await eventually(async () => (await first.textContent())?.startsWith(largest!.identifier)).toBe(true);
+    const text = await first.textContent();
+    expect(text).toContain(largest!.sector);
+    expect(text).toContain(`${largest!.close!.toFixed(2)} USD`);
   });
 
   test('blocks of a report are dragged to another place', async () => {

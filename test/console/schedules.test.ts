@@ -2,12 +2,12 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
-import type { ScheduleDay } from '#clients/typescript/divisor.js';
+import type { Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
 import { indexStates } from '#console/pages/schedules/day-states.js';
 import { FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { WAIT_MS } from './desk.js';
+import { eventually, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -88,5 +88,32 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await panel.getByText('blocked', { exact: true }).first().waitFor();
     await panel.getByText('checks', { exact: true }).first().waitFor();
     await panel.getByText('Nothing was delivered').waitFor();
+  });
+
+  test('a schedule is written in a form, with its errors at their fields, and edited', async () => {
+    await page.goto(`${service.url()}/console/schedules`);
+    await page.getByRole('link', { name: 'New schedule' }).click();
+    await page.getByLabel('Id *').fill('evening');
+    await page.getByLabel('Name *').fill('Evening');
+    await page.getByLabel('Begins at *').fill('quarter past six');
+    await page.getByLabel('Add a step').selectOption('export');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
+    await page.getByLabel('Begins at *').fill('18:15');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.waitForURL('**/console/schedules?schedule=evening');
+    await page.getByText('run → checks → publish → export').waitFor();
+    const stored = async () => (await service.ask<Schedule>('GET', '/schedules/evening')).body;
+    expect(await stored()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
+    expect((await stored()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Move step 4 up' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await eventually(async () => (await stored()).steps.map(({ type }) => type)).toEqual([
+      'run',
+      'checks',
+      'export',
+      'publish',
+    ]);
   });
 });

@@ -85,12 +85,10 @@ test('a certificate that is renewed is shown to the next client; one that cannot
   const url = `https://127.0.0.1:${(secure.address() as { port: number }).port}`;
   expect(await shownBy(url)).toBe('first');
   await write(files, 'second');
-  await expect.poll(() => shownBy(url), { timeout: 10_000 }).toBe('second');
+  await expect.poll(() => shownBy(url)).toBe('second');
   const before = reloads.length;
   await writeFile(files.cert, CERTIFICATES.first.cert); // whose key is another
-  await expect
-    .poll(() => reloads.slice(before).some((failure) => failure !== undefined), { timeout: 10_000 })
-    .toBe(true);
+  await expect.poll(() => reloads.slice(before).some((failure) => failure !== undefined)).toBe(true);
   expect(await shownBy(url)).toBe('second');
 });
 
@@ -116,7 +114,7 @@ test('connections of clients that another authority vouched for end when it is n
   stream.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(stream, 'data');
   await write(files, 'second'); // The service's own certificate says nothing of its clients.
-  await expect.poll(() => reloads, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => reloads).toBeGreaterThan(0);
   expect(stream.destroyed).toBe(false);
   await writeFile(files.clientCa, CERTIFICATES.second.cert);
   await closed;

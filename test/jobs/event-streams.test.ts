@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { ask, eventsOf, openWorld } from './routes-world.js';
+import { waitFor } from '../waiting.js';
 
 /** Reads to the end. @throws what the stream fails of */
 async function untilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
@@ -135,10 +136,10 @@ describe('GET /jobs/{job_id}/events', () => {
   test('a wait for a job answers nothing to a key that has ended meanwhile', async () => {
     const { app, engine, submit, ended } = await openWorld();
     await submit('a');
-    await vi.waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));
+    await waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));
     const watching = vi.spyOn(engine, 'watch');
     const waiting = ask(app, '/jobs/backtest:a?wait=60', { headers: { 'x-api-key': 'revoked' } });
-    await vi.waitFor(() => expect(watching).toHaveBeenCalled());
+    await waitFor(() => expect(watching).toHaveBeenCalled());
     ended.add('revoked');
     await engine.cancel('backtest:a');
     expect((await waiting).status).toBe(401);

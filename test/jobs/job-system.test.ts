@@ -1,11 +1,12 @@
 import { readdir } from 'node:fs/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { WorkerLost } from '#jobs/compute-pool.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { MiB, backtest, from, openWorld, reach, started, submission, type Payload } from './job-world.js';
+import { waitFor } from '../waiting.js';
 
 describe('submitting', () => {
   test('a job that is answered is on disk, whole', async () => {
@@ -244,7 +245,7 @@ describe('files that a task writes', () => {
     await started(world, 1);
     world.errands[0]!.finish(world.store.artifacts.destination);
     await reach(world.engine, 'backtest:a', status);
-    await vi.waitFor(async () => expect(await readdir(world.home.artifacts)).toHaveLength(count), { timeout: 60_000 });
+    await waitFor(async () => expect(await readdir(world.home.artifacts)).toHaveLength(count));
     const owned = await world.store.documents.get('job', 'backtest:a');
     for (const name of await readdir(world.home.artifacts)) expect(JSON.stringify(owned)).toContain(name);
   });

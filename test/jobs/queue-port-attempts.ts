@@ -1,10 +1,11 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RETRY_DEFAULTS } from '#domain/jobs/retry-policy.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Claim, JobQueue } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { policies } from './retries-at-once.js';
 import { job, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
+import { waitFor } from '../waiting.js';
 
 /** The guarantees of a queue for attempts that have begun: their ends, cancellation, leases, watching. */
 export function describeAttempts({ joined, joinAs }: Queues): void {
@@ -263,15 +264,12 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       const stop = queue.watch('backtest:a', () => void looks.push(look()));
       // A database is asked again and again: its answers take the time they take.
       const isSeen = (lease: Claim['lease'], last: string) =>
-        vi.waitFor(
-          async () => {
-            await queue.heartbeat(lease);
-            await pass(1000);
-            await Promise.all(looks);
-            expect(seen.at(-1)).toBe(last);
-          },
-          { timeout: 60_000 },
-        );
+        waitFor(async () => {
+          await queue.heartbeat(lease);
+          await pass(1000);
+          await Promise.all(looks);
+          expect(seen.at(-1)).toBe(last);
+        });
       const { lease } = await claimed();
       state.progress = { fraction: 0.5, message: 'Half.' };
       await isSeen(lease, 'running 0.5 Half.');

@@ -81,10 +81,11 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       files: Array.from({ length: 40 }, (_, i) => ({ path: `/node/part${i}`, sha256: 'ab', parts: [i] })),
     },
   },
-  'sum-rerun': {
+  'sum-rows': {
     order: {
       outputs: { view: 'v', rows: 'r' },
-      rerunId: 's',
+      kind: 'rerun',
+      id: 's',
       files: [{ artifact: 'part', sha256: 'ab', parts: [0, 2] }],
     },
     located: { files: [{ path: '/node/part', sha256: 'ab', parts: [0, 2] }] },

@@ -66,7 +66,7 @@ test('a key whose data never ends leaves a place to read to another, and its pro
   const request = Array.from({ length: 4 }, () =>
     ask(greedy.key, '/data/inspect', { location, tables: { market: 'market' } }, leaving.signal).catch(() => 'left'),
   );
-  await expect.poll(workingReaders, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
+  await expect.poll(workingReaders).toBeGreaterThanOrEqual(2);
   const small = join(folder, 'small');
   await mkdir(small);
   await writeFile(join(small, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
@@ -74,7 +74,7 @@ test('a key whose data never ends leaves a place to read to another, and its pro
   expect((await ask(modest.key, '/data/stores', store)).status).toBe(201);
   leaving.abort();
   expect(await Promise.all(request)).toEqual(['left', 'left', 'left', 'left']);
-  await expect.poll(workingReaders, { timeout: 20_000 }).toBeLessThanOrEqual(1); // one that waits for the next task
+  await expect.poll(workingReaders).toBeLessThanOrEqual(1); // one that waits for the next task
   expect((await ask(greedy.key, '/data/inspect', { location: small })).status).toBe(200);
 });
 

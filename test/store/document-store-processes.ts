@@ -1,6 +1,7 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { DocumentEngine } from '#store/port.js';
 import { bodyOf, type Stores } from './document-store-world.js';
+import { waitFor } from '../waiting.js';
 
 /** For engines that several processes open at once. */
 export function describeProcesses(stores: Stores): void {
@@ -54,7 +55,7 @@ export function describeProcesses(stores: Stores): void {
           tx.publish({ type: 'run-stored', run_id: String(n) });
         });
       for (const ids of heard) {
-        await vi.waitFor(() => expect(ids).toHaveLength(20), { timeout: 60_000 });
+        await waitFor(() => expect(ids).toHaveLength(20));
         for (const odd of [0, 1])
           expect(ids.filter((id) => Number(id) % 2 === odd)).toEqual(
             Array.from({ length: 10 }, (_, i) => String(2 * i + odd)),

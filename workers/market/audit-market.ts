@@ -22,7 +22,10 @@ export const repairMarket: Task<'repair-market'> = async (
   const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
   const warnings = doubtsOf(
     content,
-    { adjustment: market.adjustment, calendars: { codes: calendars, open: openedCalendars } },
+    {
+      adjustment: market.adjustment,
+      calendars: { codes: calendars.codes, open: () => openedCalendars(calendars.closures) },
+    },
     createProblems(),
   );
   const hash = await contentHash(content);

@@ -25,7 +25,10 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   const problems = createProblems();
   reportSeries(content.identifiers, content.series, problems);
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
-  const terms = { adjustment: held.adjustment, calendars: { codes: calendars, open: openedCalendars } };
+  const terms = {
+    adjustment: held.adjustment,
+    calendars: { codes: calendars.codes, open: () => openedCalendars(calendars.closures) },
+  };
   const warnings = doubtsOf(content, terms, problems);
   const isSameObjects =
     content.reference === before.reference &&

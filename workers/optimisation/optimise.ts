@@ -1,6 +1,6 @@
 import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks.js';
-import { toOptimisationResult } from '#views/optimisation.js';
+import { toOptimisationResult, toStudyFigures } from '#views/optimisation.js';
 import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
@@ -27,7 +27,8 @@ export const optimise: Task<'optimise'> = async (input, control) => {
     const identity = { runId, indexId: request.index_id, constraintSetId: request.constraint_set_id };
     const risk = { measuredBy: input.measuredBy, asked: request.risk_model };
     const message = ['Done.', ...run.findings.map((finding) => finding.message)].join(' ');
-    return { result: outputContent(JSON.stringify(toOptimisationResult(run, { ...identity, ...risk }))), message };
+    return { result: toOptimisationResult(run, { ...identity, ...risk }), message };
   });
-  return { ...(await writeOutputs(input.outputs, { result })), message };
+  const written = await writeOutputs(input.outputs, { result: outputContent(JSON.stringify(result)) });
+  return { ...written, message, figures: toStudyFigures(result) };
 };

@@ -21,7 +21,7 @@ export const BLOCK_ACCOUNTS = 100;
 /** Common data of the last batch of this thread: all its parts use them. */
 let last: { readonly key: string; readonly common: BatchCommon } | undefined;
 
-/** Solves some accounts of a batch; what each gives depends only on it and on the common data. */
+/** Solves some accounts of a batch. Each outcome depends only on its account and the common data. */
 export const batchPart: Task<'batch-part'> = async (input, control) => {
   const common = await commonOf(input, control);
   const lines = input.accounts.map((account, at) => {
@@ -93,7 +93,7 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
   return { view: written.view, rows: { artifact: written.rows, count, blocks }, summary: figures };
 };
 
-/** Outcomes by account: those of a part that several nodes computed are the same. */
+/** Returns outcomes by account. If several nodes computed a part, their outcomes are the same. */
 function* outcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
   const placeOf = new Map(files.flatMap((file) => file.parts.map((part, at) => [part, { file, at }] as const)));
   let read: { readonly path: string; readonly lines: readonly string[] } | undefined;

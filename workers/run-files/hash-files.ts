@@ -4,7 +4,7 @@ import type { SharedHashes } from '#jobs/tasks/files.js';
 import type { HashCells } from '#jobs/thread-messages.js';
 import { hashFile } from './run-file.js';
 
-/** States of a file: not taken, being hashed, hashed, absent. */
+/** States of a file: unclaimed, being hashed, hashed, absent. */
 const FREE = 0;
 const TAKEN = 1;
 const DONE = 2;

@@ -8,7 +8,7 @@ import { earlierContent } from '#market/versions/earlier-content.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 import { changeIn } from '../input/known-contents.js';
 
-/** Contents of a market that decisions were made on, for a bundle. */
+/** Contents of a market on which decisions were made, for a bundle. */
 export interface SlicedKnown {
   readonly known: KnownMarkets;
   readonly files: Readonly<Record<string, Uint8Array>>;
@@ -17,7 +17,7 @@ export interface SlicedKnown {
 interface KnownSlices {
   /** Day of the first decision. */
   readonly first: Day;
-  /** Makes the part of a content that goes into the bundle. */
+  /** Returns the part of a content that is included in the bundle. */
   readonly slice: (market: MarketData) => MarketData;
   /** The part of the last content. */
   readonly own: MarketData;
@@ -28,9 +28,7 @@ interface SlicedContent {
   readonly change: ContentChange;
 }
 
-/**
- * Earlier contents as far as decisions from a day on can see them, each as the change from the slice of the one after it.
- */
+/** Earlier contents that decisions from a day on can use, each as the change from the slice of the next one. */
 export function slicedKnown(
   last: MarketData,
   { knownOn, earlier }: KnownFiles,

@@ -8,7 +8,7 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
   const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // A market needs CLOSE.
   const used = new Map<string, Calendar>();
   const results = new Map<MarketData, MarketData>();
-  /** One for each market: the same content stays the same object. */
+  /** Creates one record per market, because the same content is the same object. */
   const record = (of: MarketData): MarketData => {
     const result = results.get(of) ?? {
       ...of,
@@ -50,7 +50,7 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
 const only = <V>(of: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
   new Map([...of].filter(([name]) => names.has(name)));
 
-/** A map that records its keys that are read; all of them where it is iterated. */
+/** Returns a map that records its keys that are read; all of them where it is iterated. */
 function recording<V>(of: ReadonlyMap<string, V>, asked: Set<string>): ReadonlyMap<string, V> {
   const all = (): void => of.forEach((_, key) => asked.add(key));
   return {

@@ -6,13 +6,13 @@ import type { Day } from '#domain/time/days.js';
 
 /** A part of a market. */
 export interface SliceTerms {
-  /** Securities that are kept, in the order of the market. */
+  /** Securities to keep, in the order of the market. */
   readonly names: ReadonlySet<string>;
-  /** Last day that is kept. */
+  /** Last day to keep. */
   readonly end: Day;
 }
 
-/** The securities that an index of the run could select or held. */
+/** Returns the securities that an index of the run could select or hold. */
 export function wantedNames(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
   return new Set(wantedColumns(market, run, composer).map((column) => market.identifiers[column]!));
 }

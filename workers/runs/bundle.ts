@@ -26,8 +26,8 @@ import { marketSlice, wantedNames } from './bundle-slice.js';
 type Input = ThreadInput<'publication-bundle'>;
 
 /**
- * The inputs of a published run that it reads, after the closes were recomputed from these inputs only.
- * @throws Refusal NOT_REPRODUCED where the recomputed closes are not those that were published
+ * Writes the inputs that a published run reads, after recomputing the closes from these inputs only.
+ * @throws Refusal NOT_REPRODUCED if the recomputed closes differ from the published ones
  */
 export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
@@ -38,7 +38,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   const onComposer = (composer: Composer): unknown => composers.push(composer);
   const { run } = recomputedCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
   control.report(0.4);
-  // Decisions on what was known see universes of their time: every security stays.
+  // Decisions on data known at the time use earlier universes, so every security is kept.
   const names = input.known === undefined ? wantedNames(whole, run, composers[0]!) : null;
   const slices = [
     (of: MarketData) =>

@@ -54,7 +54,7 @@ interface SimulationStart {
 /** Plan of the last simulation of this thread, whose next part probably comes next. */
 let last: { readonly key: string; readonly start: SimulationStart } | undefined;
 
-/** Plans a simulation from its input alone: the same on every node. */
+/** Plans a simulation from its input only, so that the plan is the same on every node. */
 async function startOf(input: SimulationInput): Promise<SimulationStart> {
   const { columns, request, calendar, market } = input;
   const key = JSON.stringify([columns, request, calendar, market && marketKey(market)]);

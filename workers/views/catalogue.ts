@@ -33,8 +33,8 @@ import { showLimits } from './watched-limits.js';
 import { showWeights } from './weights.js';
 
 /**
- * Every view of a stored run by name. A route that names a view without an entry does not compile; see "Adding a view"
- * in docs/CONTRIBUTING.md.
+ * All views of a stored run by name. Compilation fails for a route whose view has no entry; see "Adding a view" in
+ * docs/CONTRIBUTING.md.
  */
 export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   attribution: { show: (asked) => ofRun(asked, (run) => attributionView(run, windowOf(asked))) },

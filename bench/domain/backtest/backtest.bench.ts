@@ -140,7 +140,7 @@ interface TradeColumns {
   readonly costs: Float64Array;
 }
 
-/** The trade columns of the service: numpy computes them with the run. */
+/** Returns the trade columns of the service: numpy computes them with the run. */
 function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
   const { count, at, slot, notional } = trades;
   const close = market.fields.get('CLOSE')!;

@@ -64,7 +64,7 @@ function lesser(types: readonly string[]): Cost {
   return solvedMs(again) < solvedMs(before) ? again : before;
 }
 
-/** Cost of a pair relative to its parts; undefined where one is not known or the pair has no frontier. */
+/** Cost of a pair relative to its parts; undefined if one is not known or the pair has no frontier. */
 function ratioOf(types: readonly string[]): number | undefined {
   const own = kept.get(keyOf(types));
   const parts = types.map((type) => kept.get(type));

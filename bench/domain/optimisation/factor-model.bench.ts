@@ -67,7 +67,7 @@ function solved(input: Input, objective: (typeof OBJECTIVES)[number]): number {
   return (user + system) / 1000;
 }
 
-/** A market factor, eleven sectors and styles, with a skewed index. */
+/** Returns a market factor, eleven sectors and styles, with a skewed index. */
 function family(names: number): Input {
   const random = counterRandom({ seed: 5, stream: 2 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);

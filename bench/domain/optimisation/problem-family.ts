@@ -28,8 +28,8 @@ export interface Family {
 const SECTORS = 11;
 
 /**
- * A market and eleven sector factors with fat tails over some sessions, weights by a skewed size, and previous weights that
- * drifted from them. The covariance is the sample's, shrunk by a tenth towards its diagonal.
+ * Returns a market and eleven sector factors with fat tails over some sessions, weights by a skewed size, and previous
+ * weights that drifted from them. The covariance is the sample's, shrunk by a tenth towards its diagonal.
  */
 export function problemFamily(names: number, sessions: number, seed = 1): Family {
   const random = counterRandom({ seed, stream: 11 });

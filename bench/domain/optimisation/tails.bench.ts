@@ -19,8 +19,8 @@ import { listFrom, numberFrom, textFrom, wordsFrom } from '../../variables.js';
  * The least CVaR and CDaR at 0.95 compared with HiGHS (of scipy) and cvxopt: processor time and the distance of each
  * optimum from ours. Ours is warm, from the rows of a problem to its weights, least of three (ROUNDS).
  * SIZES=134x1000d,500x504ds selects sizes, as securities x scenarios, with `d` for drawdowns and `s` for short
- * positions, and `l` for the largest return within a CVaR a twentieth of the way from the least to that of the index,
- * both of which peers skip; PEERS=ours,highs-ds selects peers, for PEER_SECONDS each. A missing peer reports that.
+ * positions, `l` for the largest return within a CVaR a twentieth of the way from the least to that of the index, and
+ * `t` for a limit on turnover from the index, all of which peers skip; PEERS=ours,highs-ds selects peers, for PEER_SECONDS each. A missing peer reports that.
  * Goal: 500 securities x 5,000 scenarios in 2 s at 1e-6; 100,000 scenarios are feasible, with the gap that the bound
  * proves.
  */
@@ -33,6 +33,9 @@ const ROUNDS = numberFrom('ROUNDS');
 
 /** Of each name at most, where short positions are allowed. */
 const SHORT = 0.01;
+
+/** Limit on turnover from the index, where there is one. */
+const TURNOVER = 0.3;
 
 /** Returns that the covariance is of. */
 const MODEL_SESSIONS = 504;
@@ -48,7 +51,7 @@ const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tail
 const python = textFrom('BENCH_PYTHON')!;
 const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
 const { engine } = await openEngine('auto');
-const sizes = listFrom('SIZES', /^[1-9]\d*x[1-9]\d*d?s?l?$/);
+const sizes = listFrom('SIZES', /^[1-9]\d*x[1-9]\d*d?s?l?t?$/);
 const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
   if (name === 'ours') return false; // it is always there
   try {
@@ -66,20 +69,23 @@ for (const measure of ['loss', 'drawdown'] as const)
     ours(problemOf({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
 
 for (const label of sizes) {
-  const [names, scenarios] = label.replace(/[dsl]/g, '').split('x').map(Number) as [number, number]; // Labels have both.
+  const [names, scenarios] = label
+    .replace(/[dslt]/g, '')
+    .split('x')
+    .map(Number) as [number, number]; // Labels have both.
   const measure = label.includes('d') ? 'drawdown' : 'loss';
   const short = label.includes('s') ? SHORT : 0;
   const returns = drawReturns(names, scenarios);
   const cap = Math.max(0.03, 3 / names);
-  const lowest = problemOf({ names, measure, returns, cap, short });
-  const problem = label.includes('l')
-    ? problemOf({ names, measure, returns, cap, short, limit: tightLimit(lowest) })
-    : lowest;
+  const turnover = label.includes('t') ? TURNOVER : undefined;
+  const terms: TailCase = { names, measure, returns, cap, short, turnover };
+  const lowest = problemOf(terms);
+  const problem = label.includes('l') ? problemOf({ ...terms, limit: tightLimit(lowest) }) : lowest;
   const own = least(Array.from({ length: ROUNDS }, () => ours(problem)));
   console.log(
     `${label.padEnd(10)} ours        ${own.ms.toFixed(0).padStart(8)} ms  gap to its bound ${own.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
   );
-  if (scenarios > PEER_SCENARIOS_MAX || short !== 0 || label.includes('l')) continue;
+  if (scenarios > PEER_SCENARIOS_MAX || short !== 0 || /[lt]/.test(label)) continue;
   const file = join(scratch, 'programme');
   const head = Float64Array.of(names, scenarios, GROUPS, cap, CONFIDENCE, Number(measure === 'drawdown'));
   writeFileSync(file, Buffer.concat([Buffer.from(head.buffer), Buffer.from(returns.buffer)]));
@@ -112,10 +118,11 @@ interface TailCase {
   readonly short: number;
   /** Of the average, under which the return is the largest; the least average without it. */
   readonly limit?: number;
+  readonly turnover?: number | undefined;
 }
 
 /** Full investment, a cap, and groups between 0.6 and 1.4 of an equal share, with the covariance of the first sessions. */
-function problemOf({ names, measure, returns, cap, short, limit }: TailCase): Problem {
+function problemOf({ names, measure, returns, cap, short, limit, turnover }: TailCase): Problem {
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const groups = identifiers.map((_, i) => `G${i % GROUPS}`);
   const bounds = short === 0 ? { upper: cap } : { lower: -short, upper: cap };
@@ -140,6 +147,7 @@ function problemOf({ names, measure, returns, cap, short, limit }: TailCase): Pr
       { type: 'PositionBounds', params: bounds },
       { type: 'GroupBounds', params: { field: 'GROUP', lower: 0.6 / GROUPS, upper: 1.4 / GROUPS } },
       ...(limit === undefined ? [] : [{ type: 'CVaR', params: { confidence: CONFIDENCE, limit } }]),
+      ...(turnover === undefined ? [] : [{ type: 'Turnover', params: { limit: turnover } }]),
     ].map((row) => ConstraintRow.parse(row)),
     datapoints: { numbers: () => zeros, categories: () => groups, medianValueTraded: () => zeros },
   });

@@ -15,7 +15,7 @@ export interface Done {
 }
 
 export interface PythonPeer {
-  /** Version of each module it may use, null where it is not installed. */
+  /** Version of each module it may use, null if it is not installed. */
   readonly versions: Readonly<Record<string, string | null>>;
   ask(request: object): Promise<Done>;
   stop(): Promise<void>;
@@ -25,7 +25,7 @@ export interface PythonPeer {
  * `peer.py` in a permanent process, so that neither start nor imports count. `BENCH_PEERS` may name a folder whose
  * `bin` contains the `python3` to call; default: the one on the path. One thread, as the service has one worker.
  *
- * @returns a sentence where there is no numpy
+ * @returns a sentence if there is no numpy
  */
 export async function startPython(): Promise<PythonPeer | string> {
   const folder = folderFrom('BENCH_PEERS');

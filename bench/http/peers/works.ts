@@ -17,7 +17,7 @@ export interface Work {
   readonly pairs: number;
   /** Turns before these in which both sides compile and fill their caches. */
   readonly untimed: number;
-  /** Most of the peer's processor time that the service may take; null where none is set. */
+  /** Most of the peer's processor time that the service may take; null if none is set. */
   readonly limit: number | null;
   /** Maximum time on two free cores, ms of the processor and by the clock. Default: no limit. */
   readonly goal?: { readonly processor?: number; readonly wall?: number };
@@ -38,7 +38,7 @@ export interface Work {
 }
 
 /**
- * The cost of the work in the service: every thread of its process counts. @param isRead true when its answer is read
+ * The cost of the work in the service: every thread of its process counts. @param isRead true if its answer is read
  * afterwards
  */
 export async function byService(work: Work, service: RunningService, isRead: boolean): Promise<Done> {
@@ -133,13 +133,13 @@ function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work[
   };
 }
 
-/** A run that comes out as the stored one did. */
+/** Returns a run that comes out as the stored one did. */
 function backtestAgain(frequency: 'monthly'): Work {
   const { vary: _, ...again } = backtest(frequency, 2.2);
   return { ...again, name: `backtest, ${frequency}, repeated` };
 }
 
-/** The backtest as a loop over sessions, as in a notebook: only index and portfolio. */
+/** Returns the backtest as a loop over sessions, as in a notebook: only index and portfolio. */
 function backtestBySession(frequency: 'quarterly'): Work {
   const vectorised = backtest(frequency, 1);
   return {
@@ -219,7 +219,8 @@ function riskModel(names: number, sessions: number, limit: number): Work {
 }
 
 /**
- * The frontier of an optimisation with an exclusion and a limit on turnover, with its sensitivities and costs of rows.
+ * Returns the frontier of an optimisation with an exclusion and a limit on turnover, with its sensitivities and costs
+ * of rows.
  */
 function frontier(names: number, sessions: number): Work {
   const LIMIT = 0.05;

@@ -13,9 +13,9 @@ export interface LoadOrder {
   readonly name: string;
   readonly workers: number;
   readonly workMs: number;
-  /** True when each worker also has the connection that holds the right to the database and receives cancellations. */
+  /** True if each worker also has the connection that holds the right to the database and receives cancellations. */
   readonly hasListeners: boolean;
-  /** True when it also has a front. */
+  /** True if it also has a front. */
   readonly hasFront: boolean;
 }
 

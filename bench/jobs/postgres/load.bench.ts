@@ -2,9 +2,24 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from 'pg';
+import { systemClock } from '#jobs/clock.js';
+import { createPartsKeeper } from '#jobs/kept-parts.js';
+import { nodeLimits } from '#jobs/node-limits.js';
+import { runParts } from '#jobs/parts.js';
+import { createPartRows } from '#jobs/postgres/part-rows.js';
+import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
+import { createSharedParts } from '#jobs/postgres/shared-parts.js';
+import type { ClaimOrder } from '#jobs/queue.js';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import { openDatabase } from '#store/postgres/database.js';
+import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
+import { job } from '../../../test/jobs/queue-port-world.js';
 import { spread } from '../../measure.js';
 import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
 import { numberFrom, wordFrom } from '../../variables.js';
@@ -14,7 +29,7 @@ import { numberFrom, wordFrom } from '../../variables.js';
  * that submit at a constant rate, in several processes, old rows in the table. PostgreSQL's processor time and write-ahead log a job,
  * submissions, and the time from a submission to its start; of all, and once it has run for some seconds. In full:
  * LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms
- * (p99).
+ * (p99). Then the processor time of a part that computes nothing, on one node and on two; goal: at most 5 ms.
  */
 const SECONDS = numberFrom('LOAD_SECONDS');
 const JOBS_PER_MINUTE = numberFrom('LOAD_JOBS_PER_MINUTE');
@@ -25,6 +40,7 @@ const WORK_MS = numberFrom('LOAD_WORK_MS');
 const PROCESSES = numberFrom('LOAD_PROCESSES');
 /** Each worker has a second connection, which is asked every 2 s whether it lives; off: the connections of the goal. */
 const HAS_LISTENERS = wordFrom('LOAD_LISTENERS', ['on', 'off']) === 'on';
+const PARTS = numberFrom('LOAD_PARTS');
 const FRONTS = 2;
 /** Until nodes know how many they are. */
 const SETTLE_MS = 8000;
@@ -134,8 +150,76 @@ for (const of of ['submissions', 'starts'] as const) {
 }
 
 for (const { child } of processes) child.kill();
+if (PARTS > 0) await measureParts();
 await client.end();
 await server.stop();
+
+/** Prints the processor time of a part: it is taken, its output is written as a file, and kept for a later attempt. */
+async function measureParts(): Promise<void> {
+  const database = openDatabase({ url: server.url });
+  const documents = await openPostgresDocuments({ database });
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-parts-'));
+  const artifacts = await openArtifacts(folder);
+  const [clock, limits] = [systemClock, { ...nodeLimits({ workers: 2, memoryBytes: 1e12 }), endedMax: 1e9 }];
+  const [schema, log] = ['"divisor"', { info: () => {}, warn: () => {}, error: console.error }];
+  const queue = createPostgresQueue({ database, documents, schema, node: 'own', clock, limits, log });
+  const order: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };
+  const write = () => artifacts.write(new Uint8Array(100), 'ab'.repeat(32));
+  function partsOf(node: string) {
+    const rows = createPartRows(database, schema, { node, version: () => '1' });
+    return createSharedParts({ rows, documents, clock, leaseMs: limits.leaseMs });
+  }
+
+  /** Computes parts of the other node. @returns their number */
+  async function help(over: AbortSignal): Promise<number> {
+    const parts = partsOf('other');
+    for (let helped = 0; ;) {
+      parts.note(true);
+      const claim = await parts.claim(order);
+      if (claim === undefined && over.aborted) return helped;
+      if (claim === undefined) await sleep(20);
+      else {
+        helped += claim.parts!.length; // It is a claim of parts.
+        await parts.complete(claim.lease, { type: 'succeed', result: { artifact: await write() }, message: '' });
+      }
+    }
+  }
+
+  for (const isShared of [false, true]) {
+    await queue.submit(job(isShared ? 'shared' : 'alone'));
+    const { lease, input } = (await queue.claim(order))!; // It was just submitted.
+    const over = new AbortController();
+    const helping = isShared ? help(over.signal) : Promise.resolve(0);
+    const before = process.cpuUsage();
+    const { ms, wallMs } = await usage.during(() =>
+      runParts(
+        { count: PARTS, atOnce: 4, share: 1, here: write },
+        {
+          offered: isShared ? partsOf('own') : undefined,
+          kept: createPartsKeeper({ documents, version: '1' }).of(lease, input!), // It has one.
+          lease,
+          artifacts,
+          clock,
+          signal: new AbortController().signal,
+          onElsewhere: () => {},
+          onTaken: () => {},
+          onKept: () => {},
+        },
+      ),
+    );
+    const { user, system } = process.cpuUsage(before);
+    over.abort();
+    const [own, its] = [(user + system) / 1000 / PARTS, ms / PARTS];
+    console.log(
+      `${PARTS} parts${isShared ? `, ${await helping} on another node` : ''}   ${(own + its).toFixed(2)} ms a part: nodes ${own.toFixed(2)}, PostgreSQL ${its.toFixed(2)}; ${(wallMs / PARTS).toFixed(2)} by the clock`,
+    );
+    await queue.complete(lease, { type: 'succeed', result: { value: null }, message: '' });
+  }
+  await queue.close();
+  await documents.close();
+  await database.close();
+  await rm(folder, { recursive: true });
+}
 
 /** Resources used by a server during an operation. */
 interface ServerUsage {

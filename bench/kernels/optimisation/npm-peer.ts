@@ -21,7 +21,7 @@ else {
   console.log(ms, clockMs);
 }
 
-/** The least programme: the package is loaded for it. */
+/** Returns the least programme: the package is loaded for it. */
 function none(): Quadratic {
   const one = Float64Array.of(1);
   return { n: 1, hessian: one, linear: one, lower: one, upper: one, rows: [] };
@@ -151,7 +151,7 @@ interface Compressed {
   readonly values: Float64Array;
 }
 
-/** A matrix by columns, its zeros left out. */
+/** Returns a matrix by columns, its zeros left out. */
 function compressed(
   columns: number,
   entriesOf: (column: number) => readonly (readonly [row: number, value: number])[],

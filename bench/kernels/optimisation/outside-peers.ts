@@ -41,7 +41,7 @@ export function rPeer(solver: 'quadprog' | 'ecos'): Peer | string {
   return peerOf(executable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], oneSided);
 }
 
-/** A package of npm in a process of Node. */
+/** Returns a package of npm in a process of Node. */
 export function npmPeer(name: 'quadprog' | 'highs' | 'clarabel'): Peer | string {
   return peerOf(process.execPath, [OURS], [name], quadraticBytes);
 }
@@ -61,7 +61,7 @@ export function runPeer(command: string, words: readonly string[], seconds?: num
   }
 }
 
-/** The two numbers that a peer prints. */
+/** Returns the two numbers that a peer prints. */
 export function timesIn(text: string): Times {
   const [ms, clockMs] = text.trim().split(/\s+/).map(Number) as [number, number];
   return { ms, clockMs };
@@ -72,7 +72,7 @@ function executable(command: string): string {
   return FOLDER !== '' && existsSync(own) ? own : command;
 }
 
-/** The programme in one file, its answer in another, times on standard output. */
+/** Returns the programme in one file, its answer in another, times on standard output. */
 function peerOf(
   command: string,
   words: readonly string[],

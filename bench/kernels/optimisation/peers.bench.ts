@@ -156,8 +156,9 @@ interface FamilySize {
 }
 
 /**
- * The tracking problem of the figures: a market, ten style and eleven sector factors with fat-tailed shocks, shrunk towards
- * constant correlation, sector rows of two per cent active, a beta row, and bounds of five times the index weight.
+ * Returns the tracking problem of the figures: a market, ten style and eleven sector factors with fat-tailed shocks,
+ * shrunk towards constant correlation, sector rows of two per cent active, a beta row, and bounds of five times the
+ * index weight.
  */
 function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
   const random = counterRandom({ seed, stream: 7 });

@@ -8,7 +8,7 @@ import { assertHalving } from '../../sums/halving-choices.js';
 import { assertPercentiles } from '../../sums/weighted-percentiles.js';
 import { BYTES, type Kernels } from './kernels.js';
 
-/** Sums, means and squares of columns and of groups of them. */
+/** Creates the functions for sums, means and squares of columns and groups of columns. */
 export function columnsOn({
   kernels,
   arena,

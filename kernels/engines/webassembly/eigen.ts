@@ -11,11 +11,14 @@ import {
 import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
 
-/** Entries beyond these could overflow or vanish when squared: such a matrix goes the slow, scaled way. */
+/**
+ * The squares of entries outside this range could overflow or underflow. Such a matrix is scaled first, which is
+ * slower.
+ */
 const MAGNITUDE_MIN = 2 ** -400;
 const MAGNITUDE_MAX = 2 ** 401;
 
-/** Runs a kernel on a problem of some order, with other threads where it is worth it and there are any. */
+/** Runs a kernel on a problem of some order, with other threads if they are available and worth the call. */
 export type InTeam = (n: number, work: () => number) => number;
 
 /** Eigenvalue problems. */
@@ -23,7 +26,7 @@ export function eigenOn(
   { kernels, arena, operands, run }: Kernels,
   inTeam: InTeam,
 ): Pick<Engine, 'symmetricEigenvalues' | 'eigenvalueRange' | 'symmetricEigen' | 'largestEigen'> {
-  /** Squares of the entries would leave the range of float64, or an entry is not finite. */
+  /** Returns true if squares of the entries would exceed the range of float64, or an entry is not finite. */
   const needsScaling = (pa: number, n: number): boolean => {
     const largest = kernels.largestMagnitude(pa, n * n);
     return !(largest === 0 || (largest >= MAGNITUDE_MIN && largest < MAGNITUDE_MAX));

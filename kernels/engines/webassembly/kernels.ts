@@ -1,7 +1,7 @@
 import type { KernelExports } from '../wasm-exports.js';
 import type { Arena } from '../arena.js';
 
-/** Of a number. */
+/** Size of a number. */
 export const BYTES = 8;
 
 /** The resources that the parts of the engine share. */
@@ -27,7 +27,7 @@ export function kernelsOn(kernels: KernelExports, arena: Arena): Kernels {
   return { kernels, arena, operands: operandsOn(arena), run };
 }
 
-/** Brings operands onto the arena: those that lie there already are used where they are. */
+/** Places operands in the arena. Operands that are already there are used in place. */
 function operandsOn(arena: Arena) {
   const nothing = (): void => {};
   const place = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
@@ -37,7 +37,7 @@ function operandsOn(arena: Arena) {
       if (arena.addressOf(array) === undefined) arena.view(address, array.length).set(array);
       return address;
     },
-    /** An operand the kernel overwrites, and how its result gets to where it belongs. */
+    /** Returns the address of an operand that the kernel overwrites, and a function that copies its result back. */
     result(array: Float64Array): readonly [address: number, write: () => void] {
       const address = place(array);
       return [
@@ -45,7 +45,7 @@ function operandsOn(arena: Arena) {
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
       ];
     },
-    /** An operand the kernel adds to from zero. */
+    /** Returns an operand the kernel adds to from zero. */
     output(array: Float64Array): readonly [address: number, write: () => void] {
       const placed = this.result(array);
       arena.view(placed[0], array.length).fill(0);
@@ -58,7 +58,7 @@ function operandsOn(arena: Arena) {
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
       ];
     },
-    /** A copy of integers. */
+    /** Returns a copy of integers. */
     integers(array: Int32Array | Uint32Array): number {
       const address = arena.reserve(array.byteLength);
       new Uint32Array(arena.memory.buffer, address, array.length).set(array);

@@ -1,9 +1,9 @@
-/** Rounds of the search for the edge: it only falls, by an eigenvalue at least each time. */
+/** Maximum number of rounds in the search for the edge. The edge falls by at least one eigenvalue each time. */
 const ROUNDS_MAX = 1000;
 
 /**
- * Replaces the eigenvalues of a correlation matrix that noise alone would have by their mean: those below the edge of
- * the Marchenko-Pastur law, whose variance is the mean of those below it.
+ * Replaces the eigenvalues of a correlation matrix that are consistent with noise by their mean: those below the edge
+ * of the Marchenko-Pastur law, whose variance is their mean.
  *
  * @param eigenvalues   [assets], of a correlation matrix, ascending.
  * @param observations  Of the sample.
@@ -11,8 +11,8 @@ const ROUNDS_MAX = 1000;
  * @throws              Nothing.
  * @cost                order assets a round; a handful of rounds.
  * @source              Laloux, Cizeau, Bouchaud & Potters (1999), Noise dressing of financial correlation matrices,
- *   Physical Review Letters 83, 1467; Lopez de Prado (2020), Machine Learning for Asset Managers, section 2.5
- *   (constant residual eigenvalue).
+ *                      Physical Review Letters 83, 1467; Lopez de Prado (2020), Machine Learning for Asset Managers,
+ *                      section 2.5 (constant residual eigenvalue).
  */
 export function denoise(
   eigenvalues: Float64Array,

@@ -5,20 +5,20 @@ import type { Engine } from '../../engines/engine.js';
 type CountingEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
 
 /**
- * The Gerber statistic: how often two names move together beyond a threshold, less how often against each other, over
- * the observations in which one of them does.
+ * Computes the Gerber statistic: the number of observations in which two securities both move beyond a threshold in the
+ * same direction, less those in opposite directions, over the observations in which at least one does.
  *
  * @param engine      Engine that multiplies counts.
  * @param panel       [observations x assets] row-major returns.
  * @param deviations  [assets], standard deviations.
  * @param threshold   Of a move, in standard deviations, at least 0.
  * @param out         [assets x assets] row-major, overwritten; symmetric, 1 on the diagonal. Not always positive
- *   semi-definite.
+ *                    semi-definite.
  * @returns           Nothing; the statistic is in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              two products of observations * assets^2 / 2; scratch of two panels and a matrix.
  * @source            Gerber, Markowitz, Ernst, Miao, Javid & Sargen (2022), The Gerber statistic: a robust co-movement
- *   measure for portfolio optimization, J. Portfolio Management 48(3), 87-102, equation 10.
+ *                    measure for portfolio optimization, J. Portfolio Management 48(3), 87-102, equation 10.
  */
 export function gerberStatistic(
   engine: CountingEngine,

@@ -5,12 +5,12 @@ import type { Engine } from '../../engines/engine.js';
 type ShiftingEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'allocate' | 'scope'>;
 
 /**
- * A covariance with the autocovariances of some lags, those of lag k by 1 - k / (lags + 1): what a sum over many
- * observations has per observation.
+ * Computes a covariance that includes the autocovariances of some lags, with weight 1 - k / (lags + 1) for lag k. This
+ * is the covariance per observation of a sum over many observations.
  *
  * @param engine  Engine that multiplies.
  * @param panel   [observations x assets] row-major deviations, each row times the root of its weight: a pair of rows
- *   weighs the geometric mean of theirs, which keeps the result positive semi-definite.
+ *                weighs the geometric mean of theirs, which keeps the result positive semi-definite.
  * @param assets  Columns of the panel.
  * @param lags    Whole, less than the observations; 0 leaves the covariance.
  * @param out     [assets x assets] row-major, overwritten; exactly symmetric.
@@ -18,7 +18,7 @@ type ShiftingEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'allocate' | 'sco
  * @throws        KernelFault on a shape mismatch or too many lags.
  * @cost          (1/2 + lags) * observations * assets^2 multiply-adds; scratch of a matrix.
  * @source        Newey & West (1987), Econometrica 55(3), 703-708; on weighted observations as Menchero, Orr & Wang
- *   (2011), The Barra US Equity Model (USE4), section 4.1.
+ *                (2011), The Barra US Equity Model (USE4), section 4.1.
  */
 export function neweyWest(
   engine: ShiftingEngine,

@@ -77,7 +77,7 @@ interface NullTerms {
   readonly observations: number;
 }
 
-/** Shrunk value of the eigenvalues that the observations leave undetermined. */
+/** Shrunk value of the eigenvalues that the observations do not determine. */
 function nullValue(lambda: Float64Array, { width: h, nulls, observations }: NullTerms): number {
   const inverse = lambda.reduce((sum, value) => sum + 1 / value, 0) / lambda.length;
   const log = naturalLog((1 + ROOT_5 * h) / Math.abs(1 - ROOT_5 * h));
@@ -85,7 +85,10 @@ function nullValue(lambda: Float64Array, { width: h, nulls, observations }: Null
   return observations / (Math.PI * nulls * transform);
 }
 
-/** By Newton's steps, in basic operations alone: `Math.cbrt` has other last bits on other engines. */
+/**
+ * Computes a cube root by Newton's steps in basic operations, because the last bits of `Math.cbrt` differ between
+ * JavaScript engines.
+ */
 function cubeRoot(x: number): number {
   let root = x;
   for (let next = (2 * root + x / (root * root)) / 3; next < root; next = (2 * root + x / (root * root)) / 3)

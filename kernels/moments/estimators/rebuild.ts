@@ -4,7 +4,7 @@ import type { Engine } from '../../engines/engine.js';
 export type RebuildingEngine = Pick<Engine, 'precision' | 'symmetricRankK' | 'gemm'>;
 
 /**
- * A symmetric matrix with given eigenvalues.
+ * Builds a symmetric matrix from eigenvalues and eigenvectors.
  *
  * @param engine   Engine that multiplies, in float64.
  * @param vectors  [n x n], an eigenvector a row; overwritten.
@@ -31,14 +31,14 @@ export function rebuild(
 }
 
 /**
- * Gives a symmetric matrix other eigenvalues, its eigenvectors as they are.
+ * Replaces the eigenvalues of a symmetric matrix and keeps its eigenvectors.
  *
  * @param engine  Engine that solves and multiplies.
  * @param matrix  [n x n] row-major, symmetric; overwritten, exactly symmetric.
  * @param n       Order, at least 1.
- * @param change  From the [n] eigenvalues, ascending, to those wanted, not negative.
+ * @param change  Returns the new eigenvalues, not negative, for the [n] ascending ones.
  * @returns       Nothing; the result is in `matrix`.
- * @throws        Error when the matrix is not finite.
+ * @throws        Error if the matrix is not finite.
  * @cost          An eigenproblem of order n, and n^3 / 2 multiply-adds.
  * @source        Definition, as `rebuild`.
  */

@@ -13,11 +13,11 @@ export type StructuredEstimator = (typeof STRUCTURED_ESTIMATORS)[number];
 
 export interface StructuredRequest {
   readonly estimator: StructuredEstimator;
-  /** Of a joint move, in standard deviations; read by the Gerber statistic. */
+  /** Threshold of a joint move, in standard deviations; used by the Gerber statistic. */
   readonly threshold: number;
   /** Autocovariances that count; read by Newey and West. */
   readonly lags: number;
-  /** Samples drawn to adjust eigenvalues, read by Newey and West; none when absent. */
+  /** Samples drawn to adjust eigenvalues, read by Newey and West; none if absent. */
   readonly simulations?: number | undefined;
   /** [observations] summing to 1, read by Newey and West; equal weights when absent. */
   readonly weights?: Float64Array;
@@ -26,15 +26,15 @@ export interface StructuredRequest {
 }
 
 /**
- * A covariance by one of the estimators without a target.
+ * Estimates a covariance by an estimator without a target.
  *
  * @param engine   Engine that computes.
- * @param panel    [observations x assets] row-major returns, finite; spent.
+ * @param panel    [observations x assets] row-major returns, finite; overwritten.
  * @param assets   Columns of `panel`, at least 1.
  * @param request  The estimator and its settings.
  * @param out      [assets x assets] row-major, overwritten; symmetric.
  * @returns        Nothing; the covariance is in `out`.
- * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           observations * assets^2 / 2 a product; eigenpairs for `nonlinear` and `denoised`.
  * @source         Of the estimators.
  */

@@ -6,7 +6,7 @@ import { kinkSum, type Program } from '../program/program.js';
 import { flipStates } from './state-flips.js';
 
 export interface ActiveSetOutcome {
-  /** `solved`: no state wants to change. `kinked`: a limit on kinks is violated and may not be activated here. */
+  /** `solved`: no state changes. `kinked`: a limit on kinks is violated and may not be activated here. */
   readonly status: 'solved' | 'kinked' | 'stuck';
   readonly iterations: number;
 }
@@ -14,7 +14,7 @@ export interface ActiveSetOutcome {
 export interface ActiveSetOptions {
   readonly iterationsMax: number;
   /**
-   * True when limits on kinks and norms may change their state: block pivoting is sound for them only near the answer.
+   * True if limits on kinks and norms may change their state. Block pivoting is sound for them only near the solution.
    */
   readonly nearby: boolean;
 }
@@ -23,16 +23,16 @@ export interface ActiveSetOptions {
 const PATIENCE = 8;
 
 /**
- * Primal-dual active set with implicit bounds: solves the equality problem of a state, flips every state that its
- * answer contradicts, and repeats. Finite and exact to rounding where it converges, which it need not.
+ * Runs a primal-dual active set method with implicit bounds: solves the equality problem of a state, flips every state
+ * that its solution contradicts, and repeats. Exact to rounding if it converges, which is not guaranteed.
  *
  * @param state    Start; overwritten with the final state.
  * @param iterate  [n] and multipliers; multipliers of active rows and norms are used as a start, everything is
- *   overwritten.
- * @cost           |F|^3 / 6 for |F| free names, again where many of their states changed; an iteration |F|^2 / 6 for each
- *   name that is held since, and m |F|; 3 to 6 of them from a cold state.
+ *                 overwritten.
+ * @cost           |F|^3 / 6 for |F| free names, again where many of their states changed; an iteration |F|^2 / 6 for
+ *                 each name that is held since, and m |F|; 3 to 6 of them from a cold state.
  * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM
- *   J. Optimization 13(3).
+ *                 J. Optimization 13(3).
  */
 export function runActiveSet(
   program: Program,

@@ -1,22 +1,22 @@
 import type { Program } from '../program/program.js';
 
-/** States of a name; PINNED + k sits on kink k. */
+/** States of a security; PINNED + k means that it is at kink k. */
 export const FREE = 0;
 export const LOWER = -1;
 export const UPPER = 1;
 export const PINNED = 2;
 
-/** States of a row, a kink's limit or a norm: not active, held at a side, an equality, or violated at its price. */
+/** States of a row, a limit of a kink or a norm: inactive, at a bound, an equality, or violated at its price. */
 export const IDLE = 0;
 export const EQUAL = 2;
 export const OVER = 3;
 export const UNDER = -3;
 
-/** Which constraints hold with equality: all that a solve needs to know of another solve. */
+/** Set of constraints that hold with equality, sufficient to start another solve. */
 export interface ActiveState {
   /** [n] */
   readonly names: Int8Array;
-  /** [kinks x n], the side of the kink each name is on: -1 left, 1 right. */
+  /** [kinks x n], side of the kink on which each security is: -1 left, 1 right. */
   readonly sides: Int8Array;
   /** [m] */
   readonly rows: Int8Array;
@@ -35,7 +35,7 @@ export interface Iterate {
 }
 
 /**
- * The state a solve begins with when it knows nothing: every name free, equalities held.
+ * Returns the initial state without prior information: every security free, equalities active.
  *
  * @cost    n for each kink.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52.
@@ -62,7 +62,7 @@ export function placeOf({ lower, upper, kinks }: Program, held: number, i: numbe
   return held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : kinks[held - PINNED]!.at[i]!;
 }
 
-/** Puts a name on the sides of the kinks that it is on somewhere; of one that is there, on the side that it can leave to. */
+/** Sets the sides of the kinks for a security; if it is at a kink, the side to which it can move. */
 export function settleSides({ n, kinks }: Program, { names, sides }: ActiveState, i: number, where: number): void {
   for (let k = 0; k < kinks.length; k++) {
     const here = kinks[k]!.at[i]!;
@@ -92,7 +92,7 @@ export function copyState({ names, sides, rows, kinks, norms }: ActiveState): Ac
   return { names: names.slice(), sides: sides.slice(), rows: rows.slice(), kinks: kinks.slice(), norms: norms.slice() };
 }
 
-/** A state of a programme of another shape says nothing about this one. */
+/** Returns true if a state has the shape of this program; another state is useless for it. */
 export function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
   return (
     names.length === program.n &&

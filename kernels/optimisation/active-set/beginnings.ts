@@ -3,13 +3,13 @@ import { coldState, copyState, LOWER, PINNED, UPPER, type ActiveState } from './
 
 interface Beginning {
   readonly state: ActiveState;
-  /** True when limits on kinks are active from the start. */
+  /** True if limits on kinks are active from the start. */
   readonly nearby: boolean;
 }
 
 /**
- * Where block pivoting begins: at the state of a similar programme; with every name free, limits on kinks left aside;
- * and where those bind, with every name pinned to its kink.
+ * Yields initial states for block pivoting: that of a similar program; all securities free, ignoring limits on kinks;
+ * and, if those bind, all securities pinned to their kink.
  */
 export function* beginnings(program: Program, warm: ActiveState | undefined, isCold: boolean): Generator<Beginning> {
   if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
@@ -19,7 +19,7 @@ export function* beginnings(program: Program, warm: ActiveState | undefined, isC
     yield { state: pinnedState(program), nearby: true };
 }
 
-/** Every name on the kink of the first limit, where that lies between its bounds. */
+/** Returns the state with every security on the kink of the first limit, if the kink is between its bounds. */
 function pinnedState(program: Program): ActiveState {
   const state = coldState(program);
   const { n, lower, upper, kinks } = program;

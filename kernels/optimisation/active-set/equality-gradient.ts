@@ -40,7 +40,7 @@ export function gradientAt(program: Program, state: ActiveState, iterate: Iterat
   work.gradientScale = largest;
 }
 
-/** P (x - centre), from the last one where only few names have moved since. */
+/** Computes P (x - centre), from the previous result if only few securities have moved since. */
 function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
   const { offset, product, force, forcedAt } = work;
   let moved = work.hasForce ? 0 : n;
@@ -58,7 +58,7 @@ function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): F
   return force;
 }
 
-/** Slope of kink k at name i by the side the name is on; zero for a name pinned there. */
+/** Returns the slope of kink k at security i on its side; zero for a security pinned there. */
 export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
   const { at, left, right } = kinks[k]!;
   const held = state.names[i]!;
@@ -66,7 +66,7 @@ export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i:
   return state.sides[k * n + i] === -1 ? left[i]! : right[i]!;
 }
 
-/** How far an active row's left side is below the bound it is held at. */
+/** Returns the distance of an active row's left side below its active bound. */
 export function shortfall(program: Program, state: ActiveState, { x }: Iterate, row: number, work: Work): number {
   const { n, rows, kinks, norms } = program;
   if (row < rows.count) {

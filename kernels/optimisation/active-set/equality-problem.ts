@@ -5,23 +5,27 @@ import type { Work } from './equality-work.js';
 import type { Program } from '../program/program.js';
 
 /**
- * Newton corrections with one factor: a few remove rounding from the final answer, more are for a regularised factor.
+ * Number of Newton corrections with one factorisation: a few remove rounding from the final solution, a regularised
+ * factor needs more.
  */
 const REFINEMENTS = 3;
 
-/** Corrections with a factor that a proximal term made regular. */
+/** Number of corrections with a factor that is regularised by a proximal term. */
 const REFINEMENTS_REGULARISED = 12;
 
-/** Gradient left on a free name, relative to the largest force, below which there is nothing to refine. */
+/** Gradient of a free security, relative to the largest force, below which no refinement is needed. */
 const REFINED = 1e-15;
 
-/** Proximal terms tried where the curvature is singular on the free names, relative to its mean. */
+/** Proximal terms to try if the curvature is singular on the free securities, relative to its mean. */
 const PROXIMAL = [0, 1e-9, 1e-6];
 
 /** Newton steps on one state: more than two happen only while norms are active. */
 const NEWTON_MAX = 30;
 
-/** Puts names that are not free where their state says, and gives inactive rows no multiplier. */
+/**
+ * Places securities that are not free at the position of their state, and sets the multipliers of inactive rows to
+ * zero.
+ */
 export function placeNames(
   { n, lower, upper, kinks, rows }: Program,
   state: ActiveState,
@@ -64,9 +68,8 @@ export interface EqualityProblem {
 }
 
 /**
- * Solves the equality problem of the state, leaving the gradient at its answer; false when it is singular or, with
- * norms, does not settle. A first answer is as good as its rounding: `refineState` removes that once the state is
- * final.
+ * Solves the equality problem of the state and computes the gradient at its solution; false if it is singular or, with
+ * norms, does not converge. Rounding remains: `refineState` removes it once the state is final.
  */
 export function solveState(problem: EqualityProblem): boolean {
   const { program, state, iterate, work, system } = problem;
@@ -84,14 +87,14 @@ export function solveState(problem: EqualityProblem): boolean {
   return true;
 }
 
-/** Removes the rounding of a solve with the factors at hand. */
+/** Removes the rounding of a solve with the current factors. */
 export function refineState(problem: EqualityProblem): void {
   const { work } = problem;
   for (let refinement = 0; refinement < REFINEMENTS && freeResidual(work) > REFINED * work.gradientScale; refinement++)
     newtonStep(problem);
 }
 
-/** Largest gradient on the free names, zero at an exact answer. */
+/** Returns the largest gradient on the free securities, zero at an exact solution. */
 function freeResidual({ gradient, free, freeCount }: Work): number {
   let worst = 0;
   for (let p = 0; p < freeCount; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));
@@ -99,8 +102,7 @@ function freeResidual({ gradient, free, freeCount }: Work): number {
 }
 
 /**
- * One Newton step from the gradient and with the factors at hand, and the gradient after it; returns its largest change
- * of a name.
+ * Performs one Newton step with the current factors and updates the gradient; returns the largest change of a security.
  */
 function newtonStep({ program, state, iterate, work, system }: EqualityProblem): number {
   const { freeCount: f, activeCount: m, free, active, step, change } = work;

@@ -8,7 +8,7 @@ import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 import { lagrangianCurvature, normForce } from '../program/norms.js';
 import type { Program } from '../program/program.js';
 
-/** Curvatures of two sets of names: the first factored, which later states may come back to, and the last. */
+/** Curvatures of two sets of securities: the first factored one, to which later states may return, and the last. */
 export type Curvatures = readonly [Curvature, Curvature];
 
 /** The linear equations of an equality problem: free names with the curvature among them, active rows with their gradients. */
@@ -29,7 +29,7 @@ export interface EqualitySystem {
   solve(step: Float64Array, change: Float64Array): void;
 }
 
-/** Active rows from which on their columns are products of kernels, of a factor of each state's own. */
+/** Number of active rows from which their columns are computed by kernels, with a separate factor for each state. */
 const MANY_ROWS = 240;
 
 /**
@@ -71,14 +71,14 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     return isDefinite;
   }
 
-  /** Products of the columns L^-1 c of held names and active rows. */
+  /** Returns the products of the columns L^-1 c of held securities and active rows. */
   function factorHalves(state: ActiveState, iterate: Iterate): void {
     const { names } = present;
     const keys = present.held.map((at) => firstName + at);
     for (let a = 0; a < work.activeCount; a++) keys.push(work.active[a]!);
     const count = present.count();
     const source = {
-      // Of kinks and norms gradients change with the state and the point.
+      // Gradients of kinks and norms change with the state and the point.
       isNew: (key: number) => key >= rows.count && key < firstName,
       write(key: number, out: Float64Array) {
         if (key >= firstName) {
@@ -111,7 +111,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     solvedRows.read(solved, f, m);
   }
 
-  /** Gradient of an active row, kink or norm by name. */
+  /** Returns the gradient of an active row, kink or norm by security. */
   function gradientOf(state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
     if (row < rows.count) {
       const from = row * n;

@@ -16,7 +16,7 @@ export interface Work {
   readonly forcedAt: Float64Array;
   hasForce: boolean;
   gradientScale: number;
-  /** Forces below this are rounding: those of a step of a thousandth. */
+  /** Smaller forces are rounding errors: the forces of a step of a thousandth. */
   readonly leastForce: number;
   readonly meanCurvature: number;
   readonly step: Float64Array;

@@ -5,24 +5,24 @@ import { solveFactored } from '../factors/schur.js';
 import { backward, forward } from '../factors/triangular-passes.js';
 import type { LagrangianCurvature } from '../program/norms.js';
 
-/** The factor of the curvature on some names, which serves while few of them are held. */
+/** Factor of the curvature on some securities, valid while few of them are held. */
 export interface FactoredNames {
   readonly curvature: Curvature;
-  /** Names that are held since, by place in the factor. */
+  /** Securities held since then, by position in the factor. */
   readonly held: readonly number[];
   /** Names of the factor; the first `count()` count. */
   readonly names: Int32Array;
   count(): number;
-  /** True when the free variables of the work are almost all of the factored ones. */
+  /** Returns true if the free variables of the work are almost all of the factored ones. */
   serves(): boolean;
   /**
    * Factors the curvature on the free names of the work.
    * @returns  whether it is positive definite on them
    */
   begin(at: LagrangianCurvature): boolean;
-  /** True when the factor is a complete triangle, as the columns need it. */
+  /** Returns true if the factor is a complete triangle, as the columns require. */
   isWhole(): boolean;
-  /** No later state may be solved with the factor. */
+  /** Discards the factor, so that no later state is solved with it. */
   forget(): void;
   /** Products of the half-solved columns of some keys, lower triangle of [count x count]. */
   products(keys: readonly number[], source: ColumnSource, out: Float64Array): void;
@@ -36,13 +36,15 @@ export interface FactoredNames {
   solve(step: Float64Array, change: Float64Array, schur: Float64Array, skipped: Uint8Array): void;
 }
 
-/** Share of the factored names that may be held before a factor of the others is cheaper. */
+/** Maximum share of the factored securities that are held. Above it, factoring the others is cheaper. */
 const HELD_MAX = 0.1;
 
-/** Least square of a pivot, over the largest: below it a held name is a small difference of large effects. */
+/**
+ * Minimum square of a pivot relative to the largest. Below it, a held security is a small difference of large effects.
+ */
 const PIVOT_MIN = 1e-5;
 
-/** True when other sets of variables may be solved with a factor. @param l [n x n] */
+/** Returns true if other sets of variables may be solved with a factor. @param l [n x n] */
 function isSteady(l: Float64Array, n: number): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (let i = 0; i < n; i++) {
@@ -110,7 +112,7 @@ export function createFactoredNames(curvature: Curvature, work: Work): FactoredN
       const count = change.length;
       if (projected.length < count) projected = new Float64Array(count);
       const shape = { n: order, stride: order };
-      // Whatever is asked of a held name is its multiplier's.
+      // The right side of a held security belongs to its multiplier.
       right.fill(0, 0, order);
       for (let p = 0; p < freeCount; p++) right[places[free[p]!]!] = step[p]!;
       forward(triangle!, right, shape); // A factor that serves has one.

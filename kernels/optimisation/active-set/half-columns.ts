@@ -1,24 +1,24 @@
 import { forwardFour, forwardOfFour, type Four } from '../factors/triangular-passes.js';
 
-/** How a column is made. */
+/** Source of a column. */
 export interface ColumnSource {
-  /** True when a column differs from the previous one of its key. */
+  /** Returns true if a column differs from the previous one with its key. */
   readonly isNew: (key: number) => boolean;
   /** Writes a column, [n]; returns the place of its first entry that is not zero. */
   readonly write: (key: number, out: Float64Array) => number;
 }
 
-/** Columns L^-1 c with their products among each other, kept while the factor L is. */
+/** Columns L^-1 c with their mutual products, kept as long as the factor L. */
 export interface HalfColumns {
   /** Forgets all columns. @param l [n x n], lower triangular, row-major */
   begin(l: Float64Array, n: number): void;
-  /** Makes the columns of some keys the present ones. @cost (n - first)^2 / 2 for each that is not kept, and its products */
+  /** Makes the columns of some keys current. @cost (n - first)^2 / 2 for each that is not cached, and its products */
   want(keys: readonly number[], source: ColumnSource): void;
   /** Products of the present columns, lower triangle of [count x count]. */
   products(out: Float64Array): void;
-  /** out[a] = column a ' x */
+  /** Computes out[a] = column a ' x. */
   times(x: Float64Array, out: Float64Array): void;
-  /** x -= sum of columns times weights */
+  /** Subtracts the weighted sum of columns from x. */
   subtract(weights: Float64Array, x: Float64Array): void;
 }
 
@@ -63,7 +63,7 @@ export function createHalfColumns(most: number): HalfColumns {
     });
   }
 
-  /** Columns of up to four slots; one of zeros in place of a slot that is not there. */
+  /** Returns the columns of up to four slots, with zeros for missing slots. */
   function fourOf(some: readonly number[]): Four {
     const [a, b, c, d] = some;
     const at = (slot: number | undefined) => (slot === undefined ? nothing : columns[slot]!);

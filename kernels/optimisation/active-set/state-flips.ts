@@ -133,7 +133,7 @@ function releaseName(state: ActiveState, i: number): boolean {
   return true;
 }
 
-/** A free name that crossed a bound or a kink is put on the first one it met. */
+/** Returns a free name that crossed a bound or a kink is put on the first one it met. */
 function holdName(
   { n, lower, upper, kinks }: Program,
   state: ActiveState,
@@ -177,7 +177,10 @@ function holdName(
   return true;
 }
 
-/** Sides of a name that is held: a kink at the bound itself counts as left behind on leaving it. */
+/**
+ * Sets the sides of a held security. A kink at the bound itself counts as left behind when the security leaves the
+ * bound.
+ */
 function placeSides(
   kinks: Program['kinks'],
   state: ActiveState,
@@ -195,7 +198,7 @@ function placeSides(
   }
 }
 
-/** A pinned name leaves its kink when the gradient is outside the kink's slopes. */
+/** Releases a pinned security from its kink if the gradient is outside the kink's slopes. */
 function unpinName(
   { n, kinks }: Program,
   state: ActiveState,

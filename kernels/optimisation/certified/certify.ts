@@ -22,7 +22,7 @@ import { firstBlock, flipWorst } from './flip-worst.js';
 import { closeGap } from './close-gap.js';
 import { exactGradient, exactResiduals, exactRow, type CertifiedPoint, type ExactResiduals } from './residuals.js';
 
-/** Largest residual of a certified answer, absolute, in the units of the programme. */
+/** Largest residual of a certified solution, absolute, in the units of the program. */
 export const CERTIFIED_MAX = 1e-9;
 
 /** Corrections of the equality problem; three or four are usual, more where the curvature is singular. */
@@ -30,35 +30,38 @@ const CORRECTIONS_MAX = 12;
 
 const CORRECTIONS_MIN = 3;
 
-/** States that may still be wrong: signs that a tolerance of the solver, relative to the largest force, has let pass. */
+/**
+ * Maximum number of states to correct: their signs were within the solver's tolerance, which is relative to the largest
+ * force.
+ */
 const FLIPS_MAX = 40;
 
-/** Distance to a finite bound within which a variable that its state holds nowhere is put onto it. */
+/** Distance to a finite bound within which a free variable is moved onto the bound. */
 const CONTACT = 1e-10;
 
-/** That distance for a point of the interior, whose variables are near their bounds and on none. */
+/** Distance to a bound for an interior point, whose variables are near their bounds but on none. */
 const CONTACT_UNPOLISHED = 1e-7;
 
-/** Proximal terms tried where the curvature is singular on the free variables, relative to its mean. */
+/** Proximal terms to try if the curvature is singular on the free variables, relative to its mean. */
 const PROXIMAL = [0, 1e-9, 1e-6];
 
 export interface Certified {
   readonly point: CertifiedPoint;
   readonly residuals: ExactResiduals;
-  /** True when no residual exceeds `CERTIFIED_MAX`. */
+  /** True if no residual exceeds `CERTIFIED_MAX`. */
   readonly isCertified: boolean;
 }
 
 const largest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(primal, dual, Math.abs(gap));
 
 /**
- * An answer to absolute residuals of 1e-9, whatever the size of its numbers: the equality problem of its state is
- * corrected from residuals of 106 bits, and last digits of the point close the gap that its rounding leaves.
+ * Improves a solution to absolute residuals of 1e-9, regardless of the size of its numbers. The equality problem of its
+ * state is corrected from residuals with 106 bits, and last digits of the point close the gap that rounding leaves.
  *
- * @param program  With a dense metric or none, and neither kinks, norms nor soft rows.
- * @cost           A factor of the free variables, and a dozen passes over the programme in double-double.
- * @source         Wilkinson (1963), Rounding errors in algebraic processes, section 3: refinement with residuals of twice
- *   the precision.
+ * @param program  Program with a dense metric or none, and without kinks, norms or soft rows.
+ * @cost           A factor of the free variables, and a dozen passes over the program in double-double.
+ * @source         Wilkinson (1963), Rounding errors in algebraic processes, section 3: refinement with residuals of
+ *                 twice the precision.
  */
 export function certify(program: Program, answer: ProgramAnswer, algebra: DenseAlgebra): Certified {
   const state = heldState(program, answer);
@@ -81,7 +84,10 @@ export function certify(program: Program, answer: ProgramAnswer, algebra: DenseA
   return best ?? closed(program, state, iterate, 0);
 }
 
-/** The state of an answer, with variables near a bound on it and, of a point that was not polished, all others free. */
+/**
+ * Returns the state of a solution, with variables near a bound on it. For a point that was not polished, all others are
+ * free.
+ */
 function heldState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramAnswer): ActiveState {
   const held = copyState(state);
   const contact = route === 'interior-point-unpolished' ? CONTACT_UNPOLISHED : CONTACT;
@@ -99,11 +105,14 @@ function heldState({ n, lower, upper }: Program, { state, point: { x }, route }:
 type Correction = 'done' | 'blocked' | 'singular';
 
 interface Corrections {
-  /** One Newton step on the equality problem, as far as bounds and rows permit. */
+  /** Performs one Newton step on the equality problem, as far as bounds and rows permit. */
   correct(): Correction;
 }
 
-/** Corrections in units in which columns are alike, from residuals in those of the programme: units are powers of two. */
+/**
+ * Creates corrections in scaled units, in which columns have similar size, from residuals in those of the program.
+ * Units are powers of two.
+ */
 function createCorrections(
   { program, scaled }: { readonly program: Program; readonly scaled: Equilibrated | null },
   state: ActiveState,
@@ -146,7 +155,7 @@ function pointOf({ x, rowMultipliers }: Pick<Iterate, 'x' | 'rowMultipliers'>): 
   return { x, rowMultipliers, boundMultipliers: new Float64Array(x.length) };
 }
 
-/** The point with multipliers of bounds, and its gap closed. */
+/** Returns the point with multipliers of bounds, and its gap closed. */
 function closed(program: Program, state: ActiveState, iterate: Iterate, attempt: number): Certified {
   const { n, lower, upper, rows } = program;
   const rowMultipliers = iterate.rowMultipliers.map((y, r) => {

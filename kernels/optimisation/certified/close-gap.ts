@@ -3,27 +3,27 @@ import { lastDigit } from './last-digit.js';
 import { leversOf, type Lever } from './levers.js';
 import { exactGap, type CertifiedPoint } from './residuals.js';
 
-/** Gap that counts as closed: below the tolerance of an answer, above what its double-double sums round. */
+/** Gap that counts as closed: below the tolerance of a solution, and above the rounding of its double-double sums. */
 const GAP_CLOSED = 5e-10;
 
-/** Moves of one lever after another; a dozen are usual. */
+/** Maximum number of successive moves of levers; a dozen are usual. */
 const MOVES_MAX = 200;
 
-/** Levers combined by three where no single one is fine enough: their combinations are some tens of thousands. */
+/** Maximum number of levers that are combined by three if no single one is fine enough. */
 const COMBINED_MAX = 40;
 
-/** Share of the levers with the largest effects that each further attempt leaves out. */
+/** Share of the levers with the largest effects that each further attempt excludes. */
 const LEFT_OUT = 0.1;
 
 /**
- * Brings the gap of a point whose residuals are within their rooms to zero, by last digits of multipliers and free
+ * Closes the gap of a point whose residuals are within tolerance, by changing last digits of multipliers and free
  * variables: a multiplier of 1e4 of a bound at 1e5 rounds to a gap of 1e-7.
  *
  * @param point    Moved in place.
  * @param free     [n], 1 for variables that no bound holds.
  * @param attempt  0 for all levers; further ones leave out the coarsest.
  * @returns        The gap that is left.
- * @cost           a pass over the programme for each move
+ * @cost           a pass over the program for each move
  */
 export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Array, attempt: number): number {
   const levers = leversOf(program, point, free).toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
@@ -36,7 +36,7 @@ export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Arr
   return gap;
 }
 
-/** The change of a lever that brings the gap nearest to zero, as its value rounds it. */
+/** Returns the change of a lever that brings the gap nearest to zero, given the rounding of its value. */
 function bestChange({ values, at, effect, room }: Lever, gap: number): number {
   const [most, least] = room();
   const value = values[at]!;
@@ -44,7 +44,7 @@ function bestChange({ values, at, effect, room }: Lever, gap: number): number {
   return change > most || change < least ? 0 : change;
 }
 
-/** Moves the lever that leaves the least; false where none leaves less. */
+/** Moves the lever that leaves the smallest gap; false if none reduces it. */
 function moveOne(levers: readonly Lever[], gap: number): boolean {
   let best: Lever | undefined;
   let bestBy = 0;

@@ -42,7 +42,7 @@ export class ExactSum {
     return this.addProduct(factor, high).addProduct(factor, low);
   }
 
-  /** The sum, rounded once. */
+  /** Returns the sum, rounded once. */
   value(): number {
     return this.high + this.low;
   }

@@ -2,10 +2,10 @@ import { EQUAL, FREE, IDLE, LOWER, UPPER, type ActiveState, type Iterate } from 
 import type { Program } from '../program/program.js';
 import { exactGradient, exactRow } from './residuals.js';
 
-/** Violations and multipliers of the wrong sign, as the force they exert, up to this size leave an answer certified. */
+/** Maximum violation, and maximum force of a multiplier with the wrong sign, in a certified solution. */
 const ROOM = 9e-10;
 
-/** Changes the state that the solution of its equality problem contradicts most; false where none does. @cost m n */
+/** Changes the state that the solution of its equality problem contradicts most; false if none does. @cost m n */
 export function flipWorst(program: Program, state: ActiveState, iterate: Iterate): boolean {
   let worst = ROOM;
   let flip: (() => void) | undefined;
@@ -56,7 +56,7 @@ export interface Block {
   hold(): void;
 }
 
-/** The bound or row that a step meets first, of those that it would violate; undefined where there is none. @cost m n */
+/** Returns the first bound or row that a step would violate; undefined if there is none. @cost m n */
 export function firstBlock(
   { n, lower, upper, rows }: Program,
   state: ActiveState,

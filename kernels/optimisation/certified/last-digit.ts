@@ -1,4 +1,4 @@
-/** Smallest last digit: that of numbers near zero. */
+/** Smallest last digit, used for numbers near zero. */
 const LEAST = 2 ** -104;
 
 /** Distance of a number from the next double of a larger size. @cost its exponent */

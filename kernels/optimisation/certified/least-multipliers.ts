@@ -3,10 +3,10 @@ import type { Program } from '../program/program.js';
 import { lastDigit } from './last-digit.js';
 import { exactGradient } from './residuals.js';
 
-/** Rounding of a multiplier of a bound that an answer may have: below the tolerance, with room for the rest. */
+/** Maximum rounding of a multiplier of a bound, below the tolerance of a solution. */
 const ROUNDING_MAX = 5e-10;
 
-/** Passes over the rows: the least multiplier of one depends on those of others. */
+/** Number of passes over the rows, because the least multiplier of one row depends on others. */
 const PASSES = 3;
 
 /**
@@ -36,7 +36,7 @@ export function leastMultipliers(program: Program, state: ActiveState, { x, rowM
  * exceeds the tolerance: until it is nearly a double.
  *
  * @param rowMultipliers  [m], moved in place.
- * @cost                  m n, and a pass over the programme for each move
+ * @cost                  m n, and a pass over the program for each move
  */
 export function avoidRounding(
   program: Program,
@@ -73,7 +73,7 @@ export function avoidRounding(
   }
 }
 
-/** Active rows whose variables are all held. */
+/** Returns active rows whose variables are all held. */
 function looseRows({ n, rows, lower, upper }: Program, { names, rows: held }: ActiveState): number[] {
   const loose: number[] = [];
   for (let r = 0; r < rows.count; r++) {
@@ -85,7 +85,7 @@ function looseRows({ n, rows, lower, upper }: Program, { names, rows: held }: Ac
   return loose;
 }
 
-/** Least and largest multiplier of a row that leaves the signs of the multipliers of bounds. */
+/** Returns the smallest and the largest multiplier of a row that keep the signs of the multipliers of bounds. */
 function permitted(
   { n, rows, lower, upper }: Program,
   { names, rows: held }: ActiveState,

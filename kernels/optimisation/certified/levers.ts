@@ -1,23 +1,25 @@
 import type { Program } from '../program/program.js';
 import { exactGradient, exactRow, type CertifiedPoint } from './residuals.js';
 
-/** Entries of the gradient, and violations, up to which digits may be moved: below the tolerance of an answer. */
+/**
+ * Maximum entries of the gradient, and maximum violations, after digits are moved: below the tolerance of a solution.
+ */
 const DUAL_ROOM = 9e-10;
 const PRIMAL_ROOM = 9e-10;
 
-/** A number of the point that may move within the room of the residuals that it changes. */
+/** Number of the point that may change within the slack of the residuals that it affects. */
 export interface Lever {
   readonly values: Float64Array;
   readonly at: number;
   /** Change of the gap per unit. */
   readonly effect: number;
-  /** Largest and least change that the residuals leave room for, from the present point. */
+  /** Returns the largest and the smallest change that the residuals permit from the current point. */
   room(): readonly [most: number, least: number];
   /** Adds a change to the value and to the residuals. */
   move(change: number): void;
 }
 
-/** Changes per unit of a lever by place, those that are zero left out. */
+/** Nonzero changes per unit of a lever, by position. */
 type Rates = readonly (readonly [number, number])[];
 
 interface LeverRates {
@@ -28,11 +30,11 @@ interface LeverRates {
   readonly range: readonly [number, number];
 }
 
-/** Residuals of a point, kept up to date by the levers that move it. */
+/** Residuals of a point, updated by the levers that move it. */
 interface Residuals {
   /** [n] */
   readonly dual: Float64Array;
-  /** [m], -Infinity where a row has no such bound. */
+  /** [m], -Infinity if a row has no such bound. */
   readonly over: Float64Array;
   readonly under: Float64Array;
 }
@@ -102,7 +104,7 @@ function createLever(
   };
 }
 
-/** A multiplier keeps its sign: the other one is of another bound. */
+/** A multiplier keeps its sign, because the other sign belongs to another bound. */
 function rangeOf(multiplier: number, isFixed: boolean): readonly [number, number] {
   if (isFixed) return [Infinity, -Infinity];
   return multiplier > 0 ? [Infinity, 0] : [0, -Infinity];

@@ -11,13 +11,13 @@ export interface CertifiedPoint {
   readonly boundMultipliers: Float64Array;
 }
 
-/** Absolute distances from an optimum, in the units of the programme. */
+/** Absolute distances from an optimum, in the units of the program. */
 export interface ExactResiduals {
   /** Largest violation of a bound or row. */
   readonly primal: number;
   /** Largest entry of the gradient of the Lagrangian. */
   readonly dual: number;
-  /** Objective less that of the dual, negative by violations or a gradient only. */
+  /** Objective less the dual objective; negative only through violations or a gradient. */
   readonly gap: number;
 }
 
@@ -60,7 +60,7 @@ export function exactGradient(program: Program, { x, rowMultipliers, boundMultip
   return Float64Array.from(sums, (sum) => sum.value());
 }
 
-/** Left side of a row less a number, rounded once. */
+/** Returns the left side of a row less a number, rounded once. */
 export function exactRow({ n, rows }: Program, x: Float64Array, r: number, less: number): number {
   const sum = new ExactSum().add(-less);
   for (let i = 0, e = r * n; i < n; i++, e++) {
@@ -91,7 +91,7 @@ export function exactGap(program: Program, { x, rowMultipliers, boundMultipliers
 }
 
 /**
- * Residuals of a point of a programme without kinks, norms, loadings or prices, whose multipliers have finite bounds.
+ * Residuals of a point of a program without kinks, norms, loadings or prices, whose multipliers have finite bounds.
  *
  * @cost    as that of `exactGradient`, twice
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.

@@ -10,12 +10,15 @@ export interface DenseAlgebra {
   solveLowerTransposed(l: Float64Array, n: number, b: Float64Array): void;
   symmetricRankK(x: Float64Array, columns: number, out: Float64Array): void;
   symv(a: Float64Array, x: Float64Array, out: Float64Array): void;
-  /** Memory that is worked on without a copy, with whatever was there before; it lives until the scope around it ends. */
+  /**
+   * Returns memory that kernels use without a copy, with arbitrary contents. It is valid until the enclosing scope
+   * ends.
+   */
   room(length: number): Float64Array;
   scope<T>(work: () => T): T;
 }
 
-/** The definitions themselves: exact, and slow above a few hundred names. */
+/** Plain definitions: exact, and slow above a few hundred securities. */
 export const plainAlgebra: DenseAlgebra = {
   cholesky,
   solveLower,

@@ -24,7 +24,7 @@ export function addProducts(
   }
 }
 
-/** A single right-hand side is a pass over the factor: cheaper here than a call across an engine's boundary. */
+/** Solves a single right-hand side by a pass over the factor, which is cheaper here than a call to an engine. */
 export function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
   if (columns === 1) {
     forward(l, b, { n, stride: n });

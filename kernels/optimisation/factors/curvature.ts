@@ -5,8 +5,8 @@ import { addProducts, solveWith } from './column-solves.js';
 import { createSparseRows } from '../program/sparse-rows.js';
 
 /**
- * The curvature H = scale P + diag(diagonal) on a free subset of the names, factored and ready to solve with.
- * Works in arrays it keeps, so that a sequence of solves over the same names allocates nothing but views.
+ * Curvature H = scale P + diag(diagonal) on a free subset of the securities, factored and ready for solves. Reuses its
+ * arrays, so that solves over the same securities allocate only views.
  */
 export interface Curvature {
   /**
@@ -36,18 +36,18 @@ export interface Curvature {
   solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void;
   /** Algebra that factors it. */
   readonly algebra: DenseAlgebra;
-  /** L of H = L L', [count x count] row-major, until the next factor; undefined where H was factored in parts. */
+  /** L of H = L L', [count x count] row-major, until the next factor; undefined if H was factored in parts. */
   triangle(): Float64Array | undefined;
 }
 
-/** Columns from which on products are those of halves L^-1 C, as one kernel. */
+/** Number of columns from which products are computed from halves L^-1 C by one kernel. */
 const HALVES_MIN = 64;
 
-/** Below this many free names per factor a dense factorisation is at least as fast as the low-rank form. */
+/** Below this number of free securities per factor, a dense factorisation is at least as fast as the low-rank form. */
 const NAMES_PER_FACTOR = 1.8;
 
 /**
- * @cost    Allocates as programmes ask; see `factor` and `solve`.
+ * @cost    Allocates as programs ask; see `factor` and `solve`.
  * @source  Woodbury (1950), Inverting modified matrices, for loadings; Golub & Van Loan (2013), Matrix Computations,
  *   section 4.2, for the rest.
  */
@@ -112,7 +112,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     return algebra.cholesky(square.subarray(0, count * count), count) === count;
   }
 
-  /** Places among the free names of those that covary with any other; returns how many. */
+  /** Selects the positions, among the free securities, of those that covary with others; returns their number. */
   function selectCoupled(metric: DenseMetric, free: Int32Array, count: number): number {
     if (coupling?.of !== metric) coupling = { of: metric, isCoupled: coupledNames(metric) };
     if (coupled.length < count) coupled = new Int32Array(count);
@@ -121,7 +121,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     return coupledCount;
   }
 
-  /** A factor of the names that covary with others, the reciprocal of the rest. */
+  /** Factors the securities that covary with others, and inverts the variances of the rest. */
   function factorPartly(
     { matrix, n }: DenseMetric,
     scale: number,
@@ -244,7 +244,10 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   };
 }
 
-/** [n], 1 for names whose row has more than its own variance. A covariance of prices shows it on its first entries. */
+/**
+ * [n], 1 for securities whose row has entries besides the diagonal. In a covariance of prices the first entries show
+ * it.
+ */
 function coupledNames({ matrix, n }: DenseMetric): Uint8Array {
   const found = new Uint8Array(n);
   for (let i = 0; i < n; i++) {

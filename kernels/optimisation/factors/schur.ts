@@ -1,6 +1,6 @@
 import type { DenseAlgebra } from './algebra.js';
 
-/** Pivots below this share of their diagonal entry belong to rows that repeat others. */
+/** Pivots below this share of their diagonal entry belong to rows that depend on others. */
 const REPEATED = 1e-12;
 
 /** Columns that are factored between two products. */
@@ -14,7 +14,7 @@ type ProductAlgebra = Pick<DenseAlgebra, 'symmetricRankK' | 'room' | 'scope'>;
 interface SchurOptions {
   /** Share of the diagonal entry below which a pivot counts as zero. */
   readonly repeated?: number;
-  /** Makes products of large ones. */
+  /** Engine for large products. */
   readonly algebra?: ProductAlgebra | undefined;
 }
 
@@ -49,9 +49,9 @@ interface Matrix {
   readonly s: Float64Array;
   readonly m: number;
   readonly skipped: Uint8Array;
-  /** As it was before, [m]. */
+  /** Diagonal before factoring, [m]. */
   readonly diagonal: Float64Array;
-  /** Place of the first entry of each row that is not zero: neither are those of the factor before it. [m] */
+  /** Position of the first nonzero entry of each row; entries of the factor before it are zero as well. [m] */
   readonly firsts: Int32Array;
 }
 
@@ -77,11 +77,11 @@ function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, 
         s[row + j] = 0;
         continue;
       }
-      // Two sums at a time: each waits for its own last term only.
+      // Two sums at a time, so that each waits only for its own previous term.
       const other = j * m;
       let first = s[row + j]!;
       let second = 0;
-      // Each term stays in its sum wherever the sums begin.
+      // Each term belongs to the same sum wherever the sums begin.
       let k = Math.max(begin, firsts[j]!);
       k -= (k - from) % 2;
       for (; k + 1 < j; k += 2) {
@@ -117,7 +117,7 @@ function subtractProducts(algebra: ProductAlgebra, { s, m, firsts }: Matrix, fro
   });
 }
 
-/** Solves with the factor, in place: zero for the rows left out. */
+/** Solves with the factor, in place: zero for omitted rows. */
 export function solveFactored(s: Float64Array, m: number, r: Float64Array, skipped: Uint8Array): void {
   const firsts = firstEntries(s, m);
   for (let i = 0; i < m; i++) {

@@ -3,7 +3,7 @@ import type { FoldedRows } from './folded-rows.js';
 import { lowerConstant, rowRight, rowSlack, sideSlack, upperConstant } from './row-sides.js';
 import type { Work } from './work.js';
 
-/** Sets the weights of an iteration; returns the weighted rows, whose squares add to the curvature. */
+/** Sets the weights of an iteration and returns the weighted rows, whose squares add to the curvature. */
 export function foldWeights(work: Work, { rows, values, weighted, weights }: FoldedRows): Float64Array {
   const { f } = work;
   for (let k = 0; k < rows.length; k++) {
@@ -14,7 +14,7 @@ export function foldWeights(work: Work, { rows, values, weighted, weights }: Fol
   return weighted;
 }
 
-/** Adds what the right sides of the rows ask of the names. */
+/** Adds the contribution of the rows to the right sides of the securities. */
 export function foldRight(work: Work, { rows, values, weights, pushes }: FoldedRows, right: Float64Array): void {
   const { f, rowResidual, rowScale } = work;
   for (let k = 0; k < rows.length; k++) {
@@ -33,7 +33,7 @@ interface Multiple {
 /** Rows of a block: their values are still in the cache when they are added. */
 const BLOCK = 32;
 
-/** out += times the curvature of the rows at x. */
+/** Adds the product of the rows' curvature with x to out. */
 export function addFolded(
   { rows, values, weights, pushes }: FoldedRows,
   { x, times }: Multiple,

@@ -1,32 +1,32 @@
 import type { Program } from '../program/program.js';
 
-/** Rows of one side that are eliminated before the names: they add to the curvature and are no columns. */
+/** One-sided rows that are eliminated before the securities: they add to the curvature and need no columns. */
 export interface FoldedRows {
   /** Rows, ascending, [T]. */
   readonly rows: Int32Array;
   /** All other rows, ascending. */
   readonly others: Int32Array;
-  /** Scaled coefficients on the free names, [T x f]. */
+  /** Scaled coefficients on the free securities, [T x f]. */
   readonly values: Float64Array;
   /** The rows times the root of the weight of each, [T x f]. */
   readonly weighted: Float64Array;
   /** Change of each row's multiplier per unit of its value, [T]. */
   readonly weights: Float64Array;
-  /** Room for a number of each row, [T]. */
+  /** Memory for one number per row, [T]. */
   readonly pushes: Float64Array;
 }
 
-/** Soft rows from which on eliminating them is cheaper than a Schur complement of them, per free name. */
+/** Number of soft rows per free security from which eliminating them is cheaper than a Schur complement. */
 const ROWS_PER_NAME = 0.5;
 
-/** Fewer rows than this are columns, whatever the number of names. */
+/** Fewer rows than this are columns, regardless of the number of securities. */
 const ROWS_MIN = 32;
 
-/** Threshold for hard rows, whose weights grow beyond all bounds: near the end a Schur complement is more accurate. */
+/** Threshold for hard rows, whose weights are unbounded: near the end a Schur complement is more accurate. */
 const HARD_PER_NAME = 1;
 const HARD_MIN = 128;
 
-/** True when soft rows are numerous enough to eliminate them into the curvature. @cost m */
+/** True if soft rows are numerous enough to eliminate them into the curvature. @cost m */
 export function isFolded(program: Program, free: number): boolean {
   return countOf(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_NAME * free);
 }
@@ -41,7 +41,7 @@ function countOf({ rows }: Program, isCounted: (rows: Program['rows'], r: number
   return count;
 }
 
-/** With one bound, at a price: nothing but its own slack stands between value and multiplier. */
+/** Returns true if a row has one bound, at a price: only its own slack is between value and multiplier. */
 function isSoft(rows: Program['rows'], r: number): boolean {
   return Number.isFinite(rows.penalty[r]!) && isOneSided(rows, r);
 }
@@ -52,11 +52,11 @@ function isOneSided({ lower, upper }: Program['rows'], r: number): boolean {
 
 interface Folding {
   readonly rowScale: Float64Array;
-  /** True when hard rows are eliminated as well: not where the last digits count. */
+  /** True if hard rows are eliminated as well. False if the last digits matter. */
   readonly withHard: boolean;
 }
 
-/** The rows to eliminate, null where there are few. @cost a copy of their coefficients, twice */
+/** Returns the rows to eliminate; null if there are few. @cost a copy of their coefficients, twice */
 export function foldedRows(program: Program, free: Int32Array, { rowScale, withHard }: Folding): FoldedRows | null {
   const { n, rows } = program;
   const f = free.length;

@@ -21,12 +21,12 @@ export interface InteriorPointOutcome {
   /** `optimal`: residuals and complementarity are below their tolerances. `stalled`: they stopped falling. */
   readonly status: 'optimal' | 'stalled';
   readonly iterations: number;
-  /** Largest violation of a row, in the units of the row scaled to a largest coefficient of one. */
+  /** Largest violation of a row, scaled to a largest coefficient of 1. */
   readonly primalResidual: number;
 }
 
 /**
- * Complementarity of the scaled programme at which the active set can be read off; a larger one broke the polish under
+ * Complementarity of the scaled program at which the active set can be read off; a larger one broke the polish under
  * turnover limits.
  */
 const COMPLEMENTARITY = 1e-11;
@@ -57,7 +57,7 @@ const TOLERANCES: Readonly<Record<InteriorRun, typeof EXACT>> = {
 /** Iterations; eight to twenty are usual. */
 const ITERATIONS_MAX = 100;
 
-/** Iterations without progress after which the best point so far is the answer. */
+/** Number of iterations without progress after which the best point so far is returned. */
 const PATIENCE = 15;
 
 /**
@@ -66,20 +66,20 @@ const PATIENCE = 15;
  */
 const PATIENCE_FAR = 2;
 
-/** Centrality corrections of an iteration of a far run: each takes a solve with the factors at hand. */
+/** Maximum number of centrality corrections per iteration of a far run. Each takes a solve with the current factors. */
 const CORRECTIONS_MAX = 3;
 
-/** By how much a correction lengthens the step, and the share of it that it must reach to be kept. */
+/** Factor by which a correction lengthens the step, and the share of it that a correction must reach. */
 const LONGER = 0.3;
 
 const LONGER_SHARE = 0.1;
 
-/** Steps shorter than this in a row, as many as that: the start was a bad one, and another is better than patience. */
+/** Steps shorter than this, and the number of consecutive ones after which the start is considered bad and replaced. */
 const SHORT_STEP = 0.01;
 
 const SHORT_STEPS_MAX = 12;
 
-/** Share of the way to the boundary that a step goes. */
+/** Step length as a share of the distance to the boundary. */
 const STEP_SHARE = 0.995;
 
 /**
@@ -141,9 +141,9 @@ export function runInteriorPoint(
 }
 
 interface Progress {
-  /** False when residuals and complementarity have not fallen for too long. */
+  /** False if residuals and complementarity have not fallen for too long. */
   goesOn(iteration: number, mu: number): boolean;
-  /** Puts the best point so far into the work. */
+  /** Sets the work to the best point so far. */
   takeBest(): void;
 }
 

@@ -44,8 +44,8 @@ export function pairSteps(work: Work): void {
     if (on[u] === 0 && on[l] === 0) continue;
     const moved = moves[column]!;
     const value = rowResidual[r]! * rowScale[r]!;
-    // The wider side follows from the move, the narrower one from the multiplier of the row: a slack near zero would
-    // blow up rounding.
+    // The wider side follows from the move, the narrower one from the multiplier of the row, because a slack near zero
+    // would magnify rounding.
     const upperSlack = on[u] === 1 ? sideSlack(on, s, z, u, at.rowOver + r) : 0;
     const lowerSlack = on[l] === 1 ? sideSlack(on, s, z, l, at.rowUnder + r) : 0;
     let up = 0;

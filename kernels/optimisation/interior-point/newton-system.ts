@@ -8,13 +8,13 @@ import { addFolded, foldRight, foldWeights } from './fold-steps.js';
 import { kinkRight, rowRight, rowSlack } from './row-sides.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Largest proximal term of the names: beyond it a factor counts as failed. */
+/** Largest proximal term of the securities. Above it, factoring counts as failed. */
 const PROXIMAL_MAX = 1e-2;
 
 /** Pivots of the Schur complement below this share are rounding; the proximal term keeps all others. */
 const ROUNDING = 1e-15;
 
-/** The factor, with a larger proximal term as long as rounding leaves the curvature indefinite. */
+/** Factors the system, increasing the proximal term while rounding makes the curvature indefinite. */
 export function factorRegularised(work: Work, curvature: Curvature): boolean {
   for (; work.proximal <= PROXIMAL_MAX; work.proximal *= 100) if (factor(work, curvature)) return true;
   return false;
@@ -169,7 +169,7 @@ export function direction(work: Work, curvature: Curvature): void {
   }
 }
 
-/** Adds to dx and change the solution of the Newton system with the given right sides. */
+/** Adds the solution of the Newton system with the given right sides to dx and change. */
 function correct(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
   const { f, columnRows, solvedRows, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
   for (let p = 0; p < f; p++) trial[p] = names[p]!;

@@ -18,7 +18,7 @@ export function createPairs(count: number): Pairs {
   return { count, on: new Uint8Array(count), s: array(), z: array(), ds: array(), dz: array(), target: array() };
 }
 
-/** Mean of s z over the existing pairs, zero when there are none. */
+/** Returns the mean of s z over the existing pairs, zero if there are none. */
 export function meanComplementarity({ count, on, s, z }: Pairs): number {
   let total = 0;
   let number = 0;
@@ -42,7 +42,7 @@ export function complementarityAfter({ count, on, s, z, ds, dz }: Pairs, length:
   return number === 0 ? 0 : total / number;
 }
 
-/** Longest step up to one that keeps every pair positive. */
+/** Returns the longest step, at most 1, that keeps every pair positive. */
 export function longestStep({ count, on, s, z, ds, dz }: Pairs): number {
   let length = 1;
   for (let k = 0; k < count; k++) {

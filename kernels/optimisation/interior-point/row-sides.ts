@@ -1,7 +1,7 @@
 import type { Work } from './work.js';
 import { isUnbounded } from '../program/program.js';
 
-/** Proximal term of hard equality rows in the scaled programme: it vanishes at the answer. */
+/** Proximal term of hard equality rows in the scaled program. It vanishes at the solution. */
 const PROXIMAL_ROW = 1e-10;
 
 /** Diagonal of a row in the Schur complement: zero but for the proximal term on a hard equality. */
@@ -18,7 +18,7 @@ export function sideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side
   return s[side]! / z[side]! + (on[soft] === 1 ? s[soft]! / z[soft]! : 0);
 }
 
-/** Right side of a row whose scaled value is `value`. */
+/** Returns the right side of a row whose scaled value is `value`. */
 export function rowRight(work: Work, r: number, value: number): number {
   const {
     program,
@@ -44,7 +44,7 @@ export function rowRight(work: Work, r: number, value: number): number {
   return total / inverse;
 }
 
-/** a'dx - D dz of an upper side: its residual less what complementarity asks of slack and excess. */
+/** Returns a'dx - D dz of an upper side: its residual less the complementarity terms of slack and excess. */
 export function upperConstant(
   { program, pairs: { on, s, z, target }, at, rowScale }: Work,
   r: number,

@@ -5,7 +5,7 @@ import { direction, factorRegularised } from './newton-system.js';
 import type { Pairs } from './pairs.js';
 import { isUnbounded } from '../program/program.js';
 
-/** A start well inside every bound, with slacks and duals of one size. */
+/** Starts well inside every bound, with slacks and duals of equal size. */
 export function start(work: Work): void {
   const { program, free, f, pairs, at, x, y, t, rowScale, scale } = work;
   const { n, lower, upper, rows, kinks, norms, centre } = program;
@@ -69,7 +69,7 @@ export function start(work: Work): void {
 }
 
 /**
- * Mehrotra's start for programmes whose answer is far from the centre: the point at which the rows nearly hold,
+ * Mehrotra's start for programs whose answer is far from the centre: the point at which the rows nearly hold,
  * with every slack shifted until it is positive. Bounds then have residuals like rows.
  */
 export function startFar(work: Work, curvature: Curvature): void {
@@ -112,7 +112,7 @@ export function startFar(work: Work, curvature: Curvature): void {
   balance(work);
 }
 
-/** Centre of the box where it is finite, else a point inside near the wanted one. */
+/** Returns the centre of a finite box, otherwise a point inside near the wanted one. */
 export function inside(wanted: number, lower: number, upper: number): number {
   const width = upper - lower;
   if (width < Infinity) return Math.min(Math.max(wanted, lower + 0.1 * width), upper - 0.1 * width);
@@ -139,7 +139,7 @@ function typicalSlack({ count, on, s }: Pairs): number {
 }
 
 /**
- * Sizes the duals of bounds, rows and norms like the gradient, so that complementarity starts near the size of the
+ * Scales the duals of bounds, rows and norms to the gradient, so that complementarity starts at the scale of the
  * problem.
  */
 function balance(work: Work): void {

@@ -4,13 +4,13 @@ import type { Program } from '../program/program.js';
 import { createSparseRows, type SparseRows } from '../program/sparse-rows.js';
 import { foldedRows, isFolded, type FoldedRows } from './folded-rows.js';
 
-/** Proximal terms of the scaled programme, in names and in equality rows: they vanish at the answer. */
+/** Proximal terms of the scaled program, for securities and for equality rows. They vanish at the solution. */
 const PROXIMAL_NAME = 1e-9;
 
-/** Proximal term of a far start, whose names have unlike units. */
+/** Proximal term of a far start, whose securities have different units. */
 const PROXIMAL_FAR = 1e-8;
 
-/** Bounds this close, relative to 1 + |bound|, fix a name. */
+/** Relative width of bounds, with respect to 1 + |bound|, below which a security is fixed. */
 const NARROW = 1e-13;
 
 /** Share of the steepest slope that a curvature is measured against at least. */
@@ -24,7 +24,7 @@ export interface Work {
   /** Free names, [f]. */
   readonly free: Int32Array;
   readonly f: number;
-  /** Objective of the scaled programme = objective * scale. */
+  /** Objective of the scaled program = objective * scale. */
   readonly scale: number;
   /** [m], one over the largest coefficient of a row. */
   readonly rowScale: Float64Array;
@@ -39,7 +39,7 @@ export interface Work {
   readonly offset: Float64Array;
   readonly product: Float64Array;
   readonly diagonal: Float64Array;
-  /** Soft rows that are eliminated into the curvature of the names; null where there are few. */
+  /** Soft rows that are eliminated into the curvature of the securities; null if there are few. */
   readonly fold: FoldedRows | null;
   /** Rows of the Schur complement, ascending, and the place of each row among them, -1 for one that is folded. */
   readonly kept: Int32Array;
@@ -48,7 +48,7 @@ export interface Work {
   readonly columnCount: number;
   readonly columns: Float64Array;
   readonly solved: Float64Array;
-  /** Both, with the places of their entries. */
+  /** Rows, kinks and norms as columns, with the positions of their nonzero entries. */
   readonly columnRows: SparseRows;
   readonly solvedRows: SparseRows;
   readonly schur: Float64Array;
@@ -57,12 +57,12 @@ export interface Work {
   readonly slack: Float64Array;
   /** Residuals of all rows, kinks, norms. */
   readonly rowResidual: Float64Array;
-  /** Multipliers of the rows in the units of the programme, [m]. */
+  /** Multipliers of the rows in the units of the program, [m]. */
   readonly rowMultipliers: Float64Array;
   readonly right: Float64Array;
   readonly change: Float64Array;
   readonly dx: Float64Array;
-  /** Right sides of the columns, errors of a solve, and room for a correction. */
+  /** Right sides of the columns, errors of a solve, and memory for a correction. */
   readonly columnRight: Float64Array;
   readonly nameError: Float64Array;
   readonly rowError: Float64Array;
@@ -74,7 +74,7 @@ export interface Work {
   /** [norms x f] gradients of it. */
   readonly normGradient: Float64Array;
   readonly normRadius: Float64Array;
-  /** [f] distance to a bound less its slack: zero after a near start. */
+  /** [f] distance to a bound less its slack, zero after a near start. */
   readonly lowerResidual: Float64Array;
   readonly upperResidual: Float64Array;
   /** Multiplier of each norm over its radius. */
@@ -83,7 +83,7 @@ export interface Work {
   metric: Metric | null;
   metricScale: number;
   proximal: number;
-  /** True once the columns of the rows are there: they never change. */
+  /** True once the columns of the rows, which never change, are computed. */
   hasRowColumns: boolean;
   primalResidual: number;
   dualResidual: number;
@@ -104,7 +104,7 @@ interface Segments {
   readonly norm: number;
 }
 
-/** To the usual tolerance, to last digits, from a start that is far away, or roughly. */
+/** Accuracy and start of a run: to the usual tolerance, to the last digits, from a distant start, or approximate. */
 export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
 
 export function prepare(program: Program, run: InteriorRun): Work {

@@ -5,14 +5,20 @@ import type { Program, Rows } from '../program/program.js';
 import { smoothGradient } from '../program/smooth-gradient.js';
 import type { PathStart } from './follow-path.js';
 
-/** Part of the largest difference of gradients by which the best name begins above what lets it go. */
+/**
+ * Margin, as a share of the largest difference of gradients, by which the best security starts above the point at which
+ * it would enter.
+ */
 const MARGIN = 1e-3;
 
-/** Weight that the steepest pull gives a name alone beyond which few names are held and block pivoting wanders. */
+/**
+ * Weight that the steepest gradient gives a single security, above which few securities are held and block pivoting
+ * converges slowly.
+ */
 const STEEP = 0.3;
 
 /**
- * True when a strong linear part makes the optimum hold few variables: a start from none of them is nearer than one
+ * True if a strong linear part makes the optimum hold few variables: a start from none of them is nearer than one
  * from all.
  */
 export function isSteep({ n, metric, curvature, ridge, linear }: Program): boolean {
@@ -27,11 +33,11 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
 }
 
 /**
- * Every name at its lower bound as the optimum of a programme whose rows hold there: equalities have the value that they
- * have there, ranges reach as far, and a charge on all weights holds the best name back. On the way to the programme
- * itself names come in one by one.
+ * Returns every name at its lower bound as the optimum of a program whose rows hold there: equalities have the value
+ * that they have there, ranges reach as far, and a charge on all weights holds the best name back. On the way to the
+ * program itself names come in one by one.
  *
- * @returns  undefined where a name has no lower bound, or a limit on kinks or a norm takes part.
+ * @returns  undefined if a name has no lower bound, or a limit on kinks or a norm takes part.
  * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8): the cold start.
  */
 export function emptyStart(program: Program): PathStart | undefined {
@@ -58,7 +64,7 @@ export function emptyStart(program: Program): PathStart | undefined {
   return { program: before, point, state };
 }
 
-/** The smallest charge on every weight at which the empty point is optimal. */
+/** Returns the smallest charge on every weight at which the empty point is optimal. */
 function chargeOf(gradient: Float64Array, lower: Float64Array, upper: Float64Array): number {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < gradient.length; i++) {
@@ -76,7 +82,7 @@ function gradientAt(program: Program, state: ActiveState, x: Float64Array): Floa
   return gradient;
 }
 
-/** The rows with bounds that reach as far as their values at x. */
+/** Returns the rows with bounds extended to their values at x. */
 function reaching(rows: Rows, x: Float64Array): Rows {
   const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
   for (let r = 0; r < rows.count; r++) {

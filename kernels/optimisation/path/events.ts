@@ -3,14 +3,14 @@ import type { Path } from './state.js';
 
 /** The next event of a path: where it happens, and which state replaces which. */
 export interface PathEvent {
-  /** Length of the way there. */
+  /** Distance along the path. */
   readonly length: number;
   readonly of: 'name' | 'row' | 'kink' | 'side' | 'end';
-  /** Position of the name, row or kink. */
+  /** Position of the security, row or kink. */
   readonly at: number;
-  /** Its next state; of a side the kink that is crossed. */
+  /** Its next state; for a side, the kink that is crossed. */
   readonly next: number;
-  /** For a released name: the way it goes, -1 down, 1 up. */
+  /** Direction of a released security: -1 down, 1 up. */
   readonly way: number;
 }
 
@@ -33,7 +33,7 @@ function offer(first: FirstEvent, length: number, of: PathEvent['of'], at: numbe
   first.way = way;
 }
 
-/** The first event among multipliers: what changes while the weights stay. */
+/** Finds the first event among multipliers, which change while the weights are constant. */
 export function firstDual(path: Path, first: FirstEvent): void {
   heldNames(path, first);
   activeRows(path, first);
@@ -61,7 +61,7 @@ function heldNames(path: Path, first: FirstEvent): void {
   }
 }
 
-/** A pinned name leaves where the gradient leaves the slopes of its kink. */
+/** Returns a pinned security leaves its kink when the gradient leaves the kink's slopes. */
 function pinnedName(
   { program: { kinks }, state, gradient, gradientRate, z, dz }: Path,
   first: FirstEvent,

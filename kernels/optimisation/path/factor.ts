@@ -13,23 +13,23 @@ export interface PathFactor {
   count(): number;
   /** Place of a name in the order, -1 for one that is not free. */
   placeOf(name: number): number;
-  /** Begins with some names; false where the curvature is not positive on them. @cost f^3 / 6 */
+  /** Begins with some securities; false if the curvature is not positive on them. @cost f^3 / 6 */
   begin(algebra: DenseAlgebra, names: Int32Array): boolean;
-  /** Appends a name; false where the curvature is not positive on it to working precision. @cost f^2 / 2 */
+  /** Appends a security; false if the curvature is not positive on it to working precision. @cost f^2 / 2 */
   add(name: number): boolean;
-  /** Takes a name out. @cost (f - place)^2 */
+  /** Removes a security. @cost (f - place)^2 */
   remove(name: number): void;
   /** b := L^-1 b, [f]. @cost f^2 / 2 */
   forward(b: Float64Array): void;
-  /** b := L^-T b, [f]. @cost f^2 / 2 */
+  /** Provides the factor of a program's curvature on some free securities. */
   backward(b: Float64Array): void;
 }
 
-/** Gives the factor of a programme's curvature on some free names. */
+/** Gives the factor of a program's curvature on some free names. */
 export interface PathFactors {
   /**
    * @param free  Names, ascending.
-   * @returns     The factor, which belongs to the caller until the next call; undefined where the curvature is not
+   * @returns     The factor, which belongs to the caller until the next call; undefined if the curvature is not
    *   positive on them.
    * @cost        f^3 / 6, or f^2 for each name that came or went since the last call with the same curvature.
    */
@@ -55,7 +55,7 @@ function isSameCurvature(a: Program, b: Program): boolean {
   return a.n === b.n && a.metric === b.metric && a.curvature === b.curvature && a.ridge === b.ridge;
 }
 
-/** Takes out the names that are not free and adds those that are; false where too many have changed. */
+/** Removes securities that are not free and adds those that are; false if too many have changed. */
 function mend(factor: PathFactor, free: Int32Array): boolean {
   const wanted = new Set(free);
   const removed = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !wanted.has(name));

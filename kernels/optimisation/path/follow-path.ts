@@ -18,8 +18,8 @@ import type { Point, Program } from '../program/program.js';
 import { smoothGradient } from '../program/smooth-gradient.js';
 
 /**
- * Start of a path: an optimum of a programme that differs only in its objective and the bounds of rows; all other
- * arrays are the same.
+ * Start of a path: an optimum of a program that differs only in its objective and the bounds of rows. All other arrays
+ * are the same.
  */
 export interface PathStart {
   readonly program: Program;
@@ -28,40 +28,43 @@ export interface PathStart {
 }
 
 /**
- * Events on one way, per name and row: each name changes its state about once from the least variance to the largest
- * return.
+ * Maximum number of events per security and row. Each security changes its state about once from the least variance to
+ * the largest return.
  */
 const EVENTS_PER_CONSTRAINT = 10;
 
 /** How long a way may become before it is given up. */
 export interface PathLimits {
   readonly eventsMax: number;
-  /** Names free at once. */
+  /** Maximum number of free securities. */
   readonly freeMax: number;
 }
 
-/** Events in a row that lead no further: a cycle. */
+/** Number of successive events without progress that indicates a cycle. */
 const STANDSTILL_MAX = 60;
 
 /** Number of events after which the gradient is recomputed. */
 const RENEWED = 40;
 
 /**
- * Remaining share of the path at which it has arrived, because rounding puts the end beyond the bounds of rows: the
- * largest return is the last attainable one.
+ * Remaining share of the path at which it counts as complete: rounding may place the end outside the bounds of rows,
+ * because the largest return is the last attainable one.
  */
 const ARRIVED = 1e-12;
 
-/** Gradient left on a free name of the start, relative to the largest on any: more is no optimum of the state. */
+/**
+ * Largest gradient on a free security of the start, relative to the largest on any. A larger one is no optimum of the
+ * state.
+ */
 const START_MAX = 1e-6;
 
 /**
- * Follows the optimum of a programme while its gradient and the bounds of its rows move to those of another: between
+ * Follows the optimum of a program while its gradient and the bounds of its rows move to those of another: between
  * the events at which one constraint joins or leaves, weights and multipliers are linear in the way gone. Where the
  * active rows leave the free names no room to move, multipliers move along what repeats until a held name or a row lets
  * go.
  *
- * @returns  State and iterate at the end, unpolished; undefined where the way is lost or there are norms.
+ * @returns  State and iterate at the end, unpolished; undefined if the way is lost or there are norms.
  * @cost     an event f^2 (m + 2) / 2 + n f for f free names and m active rows; up to a few hundred of them between
  *   points of a frontier.
  * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock &
@@ -191,7 +194,8 @@ function isOfOneObjective({ metric, curvature, ridge, centre, linear }: Program,
 }
 
 /**
- * The gradient of the Lagrangian at the point, kinks by the sides of the state, from that of the objective at the end.
+ * Sets the gradient of the Lagrangian at the point from that of the objective at the end, with kinks by the sides of
+ * the state.
  */
 function setGradient({ program, state, y, z, gradient, pull, left }: Path, smooth: Float64Array): void {
   const { n, rows, kinks } = program;
@@ -220,7 +224,7 @@ function advance(
   for (let k = 0; k < z.length; k++) z[k]! += length * dz[k]!;
 }
 
-/** Changes the state as an event says; false where the curvature cannot be followed any more. */
+/** Applies an event to the state; false if the curvature can no longer be followed. */
 function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
   const {
     program: { n, rows, kinks },

@@ -3,11 +3,11 @@ import type { PathFactor } from './factor.js';
 import type { Program } from '../program/program.js';
 
 /**
- * A point on the way between two programmes that differ in their objective and the bounds of rows, with the rates at
+ * A point on the way between two programs that differ in their objective and the bounds of rows, with the rates at
  * which it moves.
  */
 export interface Path {
-  /** The programme at the end of the way. */
+  /** The program at the end of the way. */
   readonly program: Program;
   readonly state: ActiveState;
   readonly factor: PathFactor;
@@ -17,17 +17,17 @@ export interface Path {
   readonly y: Float64Array;
   /** [kinks] */
   readonly z: Float64Array;
-  /** Gradient of the Lagrangian, kinks by the sides of the state, [n]: zero on free names. */
+  /** Gradient of the Lagrangian, [n], with kinks by the sides of the state: zero on free securities. */
   readonly gradient: Float64Array;
   /** Bounds of rows here, [m]. */
   readonly rowLower: Float64Array;
   readonly rowUpper: Float64Array;
-  /** Their change over the whole way, [m]. */
+  /** Change of the bounds over the whole path, [m]. */
   readonly lowerRate: Float64Array;
   readonly upperRate: Float64Array;
-  /** Change of the gradient over the whole way that the objective makes by itself, [n]. */
+  /** Change of the objective's gradient over the whole path, [n]. */
   readonly pull: Float64Array;
-  /** Share of the way that is left. */
+  /** Remaining share of the path. */
   left: number;
   readonly dx: Float64Array;
   readonly dy: Float64Array;

@@ -4,10 +4,10 @@ import { curvatureTimes } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Pivots of active rows below this share of their size belong to rows that repeat others on the free variables. */
+/** Relative size of a pivot below which an active row depends on others on the free variables. */
 const REPEATED = 1e-11;
 
-/** Difference between what rows that repeat each other want that counts as none, relative to what they want. */
+/** Relative difference of the right sides of dependent rows that counts as zero. */
 const AGREED = 1e-9;
 
 /** The linear equations of the rates at the present state. */
@@ -50,7 +50,7 @@ export function createPathSystem(path: Path): PathSystem {
     }
   }
 
-  /** Columns L^-1 A' of the active rows on the free names, and their products. */
+  /** Computes columns L^-1 A' of the active rows on the free securities, and their products. */
   function factorActive(): void {
     const f = factor.count();
     while (columns.length < m) columns.push(new Float64Array(n));
@@ -73,7 +73,7 @@ export function createPathSystem(path: Path): PathSystem {
     return row < rows.count ? rows.coefficients[row * n + i]! : slopeOf(program, state, row - rows.count, i);
   }
 
-  /** The combination of active rows that says nothing about the free names, by the row that repeats the others. */
+  /** Finds the combination of active rows that is zero on the free securities, for the dependent row. */
   function repetition(row: number): void {
     for (let a = 0; a < m; a++) change[a] = isRepeated[a] === 1 ? 0 : -whole[a * m + row]!;
     solveFactored(schur, m, change, isRepeated);
@@ -95,7 +95,7 @@ export function createPathSystem(path: Path): PathSystem {
     }
   }
 
-  /** Rates of multipliers only, where a row repeats others but requires another bound; false where none does. */
+  /** Rates of multipliers only, where a row repeats others but requires another bound; false if none does. */
   function turn(): boolean {
     const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
     for (let row = 0; row < m; row++) {
@@ -116,7 +116,7 @@ export function createPathSystem(path: Path): PathSystem {
     return false;
   }
 
-  /** Rates of the way: H dx + A' dy = -pull on the free names, A dx = what the bounds move. */
+  /** Computes rates along the path: H dx + A' dy = -pull on the free securities, A dx = change of the bounds. */
   function go(): void {
     const f = factor.count();
     for (let p = 0; p < f; p++) pulled[p] = isPulled ? path.pull[factor.order[p]!]! : 0;

@@ -8,7 +8,8 @@ import type { Program } from '../program/program.js';
 const ELASTIC_PRICE = 1e3;
 
 /**
- * The programme with every row and limit for sale: it has an interior where the rows themselves leave none.
+ * Returns the program with a price on every row and limit, which has an interior even if the rows themselves leave
+ * none.
  *
  * @cost    A copy of the penalties.
  * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 17.2, for exact penalties.

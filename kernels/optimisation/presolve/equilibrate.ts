@@ -1,7 +1,7 @@
 import { denseMetric, metricMatrix } from '../program/metric.js';
 import type { Point, Program } from '../program/program.js';
 
-/** A programme in other units of its names, and the way back for its points. */
+/** Program in other units of its variables, and the conversion of its points back. */
 export interface Equilibrated {
   readonly program: Program;
   /** [n], powers of two: a variable is its scaled one times its unit. */
@@ -11,15 +11,15 @@ export interface Equilibrated {
 
 const ROUNDS = 12;
 
-/** A scale never leaves this range: beyond it a column is as good as empty. */
+/** Maximum scale. A column that would need more is practically empty. */
 const SCALE_MAX = 1e6;
 
 /**
  * Chooses a unit for each name such that the columns of curvature and rows together have a largest entry near one.
- * Portfolios need no such thing; programmes whose names are tonnes and pence do. Units are powers of two: a change of
- * units rounds nothing.
+ * Portfolios do not need this; programs with variables of different units do. Units are powers of two, so that
+ * conversion does not round.
  *
- * @returns  Null for a programme with norms, whose metric has to stay as it is.
+ * @returns  Null for a program with norms, whose metric has to stay as it is.
  * @cost     the entries that are not zero for each of 12 rounds, and a copy of the curvature.
  * @source   Ruiz (2001), A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.
  */
@@ -112,7 +112,7 @@ function clamp(scale: number): number {
   return Math.min(Math.max(scale, 1 / SCALE_MAX), SCALE_MAX);
 }
 
-/** The power of two nearest to a scale, in its logarithm. */
+/** Returns the power of two nearest to a scale, in its logarithm. */
 function nearestPower(scale: number): number {
   let power = 1;
   while (power * Math.SQRT2 < scale) power *= 2;

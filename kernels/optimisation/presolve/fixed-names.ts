@@ -3,7 +3,7 @@ import { LOWER } from '../active-set/active-state.js';
 import { metricTimes, subMetric } from '../program/metric.js';
 import { kinkSum, type Point, type Program } from '../program/program.js';
 
-/** A programme without the names whose bounds leave no choice, and the way back. */
+/** Program without the variables that its bounds fix, and the conversion of its points back. */
 export interface Reduced {
   readonly program: Program;
   toFull(point: Point): Point;
@@ -15,12 +15,12 @@ export interface Reduced {
 const SHARE_MIN = 0.1;
 
 /**
- * Leaves out names whose bounds are equal: what they add to gradients, rows and kinks becomes part of the rest.
+ * Removes variables whose bounds are equal. Their contributions to gradients, rows and kinks become constants.
  *
- * @returns  Null where too few names are fixed, or where a norm needs the metric whole.
+ * @returns  Null if too few variables are fixed, or if a norm needs the whole metric.
  * @cost     n^2 and a copy of what remains.
- * @source   Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3:
- *   fixed columns.
+ * @source   Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: fixed
+ *           columns.
  */
 export function withoutFixedNames(program: Program): Reduced | null {
   const { n, lower, upper, rows, kinks, norms, metric, centre } = program;

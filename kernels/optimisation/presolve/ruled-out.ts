@@ -3,7 +3,7 @@ import { PRIMAL_MAX } from '../program/kkt.js';
 import type { Kink, Program } from '../program/program.js';
 
 /**
- * Returns true when the bounds permit no point: those of a variable cross, or no point within them reaches a row or the
+ * Returns true if the bounds permit no point: those of a variable cross, or no point within them reaches a row or the
  * limit of a kink. Then no point satisfies the conditions of optimality, and no method needs to search for one.
  *
  * @cost    m n.
@@ -17,7 +17,7 @@ export function isRuledOut(program: Program): boolean {
   return kinks.some((kink) => isHard(kink) && isBeyond(leastSum(kink, program), kink.limit!, n));
 }
 
-/** True when the least value of a sum of `terms` terms, less its rounding, exceeds a bound. */
+/** Returns true if the smallest value of a sum of `terms` terms, less its rounding, exceeds a bound. */
 function isBeyond(least: number, bound: number, terms: number): boolean {
   return least - bound > 2 * PRIMAL_MAX * (1 + Math.abs(bound)) * (1 + terms);
 }
@@ -43,7 +43,7 @@ function finite(bound: number): number {
   return Number.isFinite(bound) ? Math.abs(bound) : 0;
 }
 
-/** The least a kink's sum can be: each name as near to its kink as its bounds let it. */
+/** Returns the smallest sum of a kink: each variable as near to its kink as its bounds permit. */
 function leastSum({ at, left, right }: Kink, { n, lower, upper }: Program): number {
   let total = 0;
   for (let i = 0; i < n; i++) {

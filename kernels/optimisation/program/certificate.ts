@@ -1,7 +1,7 @@
 import { normForce } from './norms.js';
 import type { Kink, Program } from './program.js';
 
-/** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */
+/** Multipliers that prove a program infeasible: see `infeasibilityGap`. */
 export interface Certificate {
   /** [m], positive on upper sides, negative on lower ones. */
   readonly rows: Float64Array;
@@ -13,17 +13,17 @@ export interface Certificate {
   readonly around: Float64Array;
 }
 
-/** True when a kink has a limit without a price. */
+/** Returns true if a kink has a limit without a price. */
 export function isHard(kink: Kink): boolean {
   return kink.limit !== null && !Number.isFinite(kink.penalty);
 }
 
 /**
- * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the
+ * Margin by which multipliers prove that a program has no feasible point: the least value over the bounds of the
  * weighted left sides (norms by their tangents, which are below them), less the weighted bounds. Positive means
  * infeasible, for any multipliers: every feasible point would make it at most zero.
  *
- * @returns  The margin; -Infinity where a name without a bound could make up for anything.
+ * @returns  The margin; -Infinity if a name without a bound could make up for anything.
  * @cost     m n, and n^2 for each norm.
  * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
  */
@@ -62,8 +62,8 @@ export function infeasibilityGap(
       along += slope[i]! * around[i]!;
     }
     if (!(square > 0)) return;
-    // The tangent of the norm itself, whose gradient is slope / root of square: linear in the radius, and tighter than
-    // that of its square.
+    // Tangent of the norm itself, with gradient slope / root of square: linear in the radius, and tighter than the
+    // tangent of its square.
     add(weight, slope, 0);
     gap += weight * (square - Math.sqrt(square) * radius - along);
   });
@@ -86,8 +86,8 @@ interface Range {
 }
 
 /**
- * Least value over a range of force * x plus the priced kinks of the name: convex and piecewise linear, so at an end or
- * a kink.
+ * Returns the minimum over a range of force * x plus the priced kinks of the variable. The function is convex and
+ * piecewise linear, so the minimum is at an end or a kink.
  */
 function leastOver(
   { kinks }: Program,

@@ -2,25 +2,25 @@ import { metricTimes, metricTrace } from './metric.js';
 import { normForce, normLength } from './norms.js';
 import { kinkSum, type Point, type Program } from './program.js';
 
-/** Distance of a point from the conditions of optimality, computed from the programme and the point only. */
+/** Distance of a point from the conditions of optimality, computed from the program and the point only. */
 export interface KktReport {
-  /** Largest violation of a hard bound, row, limit or norm, each in its own units over 1 + |bound|. */
+  /** Largest violation of a hard bound, row, limit or norm, each relative to 1 + |bound|. */
   readonly primal: number;
   /**
-   * Largest distance of the gradient of the Lagrangian from what the bounds and kinks of a name can balance, relative
-   * to `scale`.
+   * Largest distance of the gradient of the Lagrangian from the range that bounds and kinks of a variable can balance,
+   * relative to `scale`.
    */
   readonly stationarity: number;
   /**
-   * Largest multiplier of the wrong sign, beyond its penalty, or of a row that does not hold, as the force it exerts,
-   * relative to `scale`.
+   * Largest force of a multiplier that has the wrong sign, exceeds its penalty, or belongs to a violated row, relative
+   * to `scale`.
    */
   readonly multipliers: number;
-  /** Largest single force on a name: what rounding is measured against. */
+  /** Largest single force on a variable, the reference for rounding. */
   readonly scale: number;
 }
 
-/** Distance at which a name counts as being at a bound or kink, and a row as holding, relative to 1 + |bound|. */
+/** Distance at which a variable counts as at a bound or kink, and a row as binding, relative to 1 + |bound|. */
 const CONTACT = 1e-9;
 
 /** Steps below this size are not distinguished from none: with DUAL_MAX, an error of 1e-14 in a weight. */
@@ -31,7 +31,7 @@ export const PRIMAL_MAX = 1e-9;
 const DUAL_MAX = 1e-8;
 
 /**
- * Checks the Karush-Kuhn-Tucker conditions: for a convex programme a point that passes is a minimum.
+ * Checks the Karush-Kuhn-Tucker conditions: for a convex program a point that passes is a minimum.
  *
  * @cost    n^2 + m n.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3.
@@ -50,13 +50,13 @@ export function isOptimal({ primal, stationarity, multipliers }: KktReport): boo
   return primal <= PRIMAL_MAX && stationarity <= DUAL_MAX && multipliers <= DUAL_MAX;
 }
 
-/** Mean force that a step of one exerts on a name: near a free minimum all other forces vanish. */
+/** Returns the mean force that a unit step exerts on a variable. Near a free minimum all other forces vanish. */
 function ownForce({ n, metric, curvature, ridge }: Program): number {
   if (metric === null) return ridge;
   return ridge + (curvature * metricTrace(metric)) / Math.max(n, 1);
 }
 
-/** Gradient of everything that is smooth, [n], and the largest force in it. */
+/** Computes the gradient of all smooth terms, [n], and the largest force in it. */
 function lagrangianGradient(program: Program, point: Point): { gradient: Float64Array; scale: number } {
   const { n, metric, curvature, ridge, centre, linear, rows, norms } = program;
   const gradient = Float64Array.from(linear);
@@ -84,11 +84,11 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
 interface Force {
   readonly multiplier: number;
   readonly force: Float64Array;
-  /** Position of the first name in it. */
+  /** Position of its first variable. */
   readonly from: number;
 }
 
-/** Adds a force to a gradient. @returns the largest part of one so far */
+/** Adds a force to a gradient. @returns the largest component so far */
 function addForce(gradient: Float64Array, { multiplier, force, from }: Force, before: number): number {
   let scale = before;
   for (let i = 0; i < gradient.length; i++) {
@@ -99,7 +99,7 @@ function addForce(gradient: Float64Array, { multiplier, force, from }: Force, be
   return scale;
 }
 
-/** The largest violation at a point, as `primal` of the report. @cost m n */
+/** Returns the largest violation at a point, as `primal` of the report. @cost m n */
 export function primalViolation(program: Program, x: Float64Array): number {
   const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;
@@ -119,7 +119,7 @@ export function primalViolation(program: Program, x: Float64Array): number {
   return worst;
 }
 
-/** The larger of a violation and that of a bound by a value; infinite where the value is no number. */
+/** Returns the larger of a violation and the violation of a bound by a value; infinite if the value is not a number. */
 function exceeded(worst: number, value: number, bound: number): number {
   if (Number.isNaN(value)) return Number.POSITIVE_INFINITY;
   return Number.isFinite(bound) ? Math.max(worst, (value - bound) / (1 + Math.abs(bound))) : worst;
@@ -213,7 +213,7 @@ interface Side {
   readonly penalty: number;
 }
 
-/** How wrong a multiplier is: negative, without contact, above the penalty, or below it at a violated row. */
+/** Returns the error of a multiplier: negative, without contact, above the penalty, or below it at a violated row. */
 function side({ multiplier, excess, bound, penalty }: Side): number {
   const room = Number.isFinite(bound) ? CONTACT * (1 + Math.abs(bound)) : 0;
   let fault = Math.max(-multiplier, multiplier - penalty, 0);

@@ -1,7 +1,7 @@
 import { assert } from '../../assert.js';
 import { createSparseRows, type SparseRows } from './sparse-rows.js';
 
-/** A symmetric positive semi-definite matrix of order n, whole or as loadings and specific variances. */
+/** Symmetric positive semi-definite matrix of order n, either whole or as loadings and specific variances. */
 export type Metric = DenseMetric | FactorMetric;
 
 export interface DenseMetric {
@@ -50,7 +50,7 @@ export function metricTimes(metric: Metric, x: Float64Array, out: Float64Array):
 
 const sparseMetrics = new WeakMap<Metric, SparseRows | null>();
 
-/** A matrix of which most entries are zero, with their places. @cost n^2, once a metric */
+/** Returns a matrix of which most entries are zero, with their places. @cost n^2, once a metric */
 function sparseOf(metric: Metric): SparseRows | null {
   if (metric.form === 'factor') return null;
   const known = sparseMetrics.get(metric);
@@ -63,8 +63,8 @@ function sparseOf(metric: Metric): SparseRows | null {
 }
 
 /**
- * Rows whose x is zero are skipped: near a benchmark most steps are short in names. Four rows in one pass over `out`,
- * whose entries are summed in the order of the rows.
+ * Skips rows whose x is zero, because most steps near a benchmark change few variables. Four rows in one pass over
+ * `out`, whose entries are summed in the order of the rows.
  */
 function denseTimes(matrix: Float64Array, x: Float64Array, out: Float64Array): void {
   const n = x.length;
@@ -92,7 +92,7 @@ function rowsOfMoved(x: Float64Array, columns: number): Int32Array {
   return starts.subarray(0, count);
 }
 
-/** Names four at a time, whose sums wait for their own last term only. */
+/** Processes four variables at a time, whose sums wait only for their own previous term. */
 function factorTimes({ loadings, specific, factors: k }: FactorMetric, x: Float64Array, out: Float64Array): void {
   const n = x.length;
   const scores = factorScores(loadings, k, x);
@@ -122,7 +122,7 @@ function factorTimes({ loadings, specific, factors: k }: FactorMetric, x: Float6
   }
 }
 
-/** loadings'x, [k]: eight names in one pass, summed in their order. */
+/** Computes loadings'x, [k]: eight variables in one pass, summed in order. */
 function factorScores(loadings: Float64Array, k: number, x: Float64Array): Float64Array {
   const scores = new Float64Array(k);
   if (k === 0) return scores;
@@ -183,7 +183,8 @@ export interface WeightedMetric {
 }
 
 /**
- * The sum of some metrics times their weights: loadings side by side where all have them, else the whole matrix.
+ * Returns the sum of some metrics times their weights: loadings side by side where all have them, else the whole
+ * matrix.
  *
  * @param parts  One or more, of one order; weights at least 0.
  * @cost         n^2 for each, n k for loadings.
@@ -263,7 +264,9 @@ export function metricPlusOuter(metric: Metric, vector: Float64Array): Metric {
   return { form: 'dense', n, matrix };
 }
 
-/** The rows and columns of some names. @param keep positions, ascending @cost keep^2, or keep k for loadings */
+/**
+ * Returns the rows and columns of some variables. @param keep positions, ascending @cost keep^2, or keep k for loadings
+ */
 export function subMetric(metric: Metric, keep: Int32Array): Metric {
   const f = keep.length;
   if (metric.form === 'factor') {
@@ -280,10 +283,10 @@ export function subMetric(metric: Metric, keep: Int32Array): Metric {
   return { form: 'dense', n: f, matrix };
 }
 
-/** Share of the names held up to which products with the others are left out. */
+/** Share of nonzero variables up to which products with the others are skipped. */
 const FEW = 0.25;
 
-/** x'P x. @cost n^2, less where x is mostly zero; 2 k for each name that is held with loadings */
+/** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k for each nonzero variable with loadings */
 export function metricSquare(metric: Metric, x: Float64Array): number {
   const held = rowsOfMoved(x, 1);
   if (held.length <= FEW * x.length)
@@ -295,7 +298,7 @@ export function metricSquare(metric: Metric, x: Float64Array): number {
   return total;
 }
 
-/** The sums without the terms that are zero. */
+/** Returns the sums without the terms that are zero. */
 function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
   let total = 0;
   for (let p = 0; p < held.length; p++) {
@@ -320,7 +323,7 @@ function factorSquare({ loadings, specific, factors: k }: FactorMetric, x: Float
   return total;
 }
 
-/** The whole matrix, [n x n]. @cost n^2 k / 2 for loadings. */
+/** Returns the whole matrix, [n x n]. @cost n^2 k / 2 for loadings. */
 export function metricMatrix(metric: Metric): Float64Array {
   if (metric.form === 'dense') return metric.matrix;
   const { n, loadings, specific, factors: k } = metric;

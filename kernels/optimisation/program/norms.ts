@@ -18,7 +18,7 @@ export function normForce(
   return product;
 }
 
-/** Length of what lies between x and the centre of a norm, in its metric. @param x [n] @cost a pass over the metric */
+/** Computes the distance of x from the centre of a norm, in its metric. @param x [n] @cost a pass over the metric */
 export function normLength(program: Program, norm: Norm, x: Float64Array): number {
   const offset = x.map((value, i) => value - norm.centre[i]!);
   const force = normForce(program, norm, offset, new Float64Array(program.n));
@@ -35,7 +35,7 @@ export interface LagrangianCurvature {
 }
 
 /**
- * The curvature of the Lagrangian: to that of the objective each norm adds its metric times its multiplier.
+ * Returns the curvature of the Lagrangian: to that of the objective each norm adds its metric times its multiplier.
  *
  * @param own      Of the objective.
  * @param weights  Of the norms, [norms], at least 0.

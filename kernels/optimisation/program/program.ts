@@ -2,9 +2,9 @@ import { assert } from '../../assert.js';
 import type { Metric } from './metric.js';
 
 /**
- * A convex programme over x [n], the only form the solvers of this folder know:
+ * Convex program over x [n], the only form that the solvers of this folder accept:
  *
- *   minimise    curvature/2 (x - centre)' P (x - centre) + ridge/2 |x - centre|^2 + linear'x + penalties
+ * minimise    curvature/2 (x - centre)' P (x - centre) + ridge/2 |x - centre|^2 + linear'x + penalties
  *   subject to  lower <= x <= upper
  *               rows.lower <= rows.coefficients x <= rows.upper
  *               sum_i max(left_i (x_i - at_i), right_i (x_i - at_i)) <= limit      for every kink with a limit
@@ -14,7 +14,7 @@ import type { Metric } from './metric.js';
  */
 export interface Program {
   readonly n: number;
-  /** P, positive semi-definite; null when nothing refers to it. */
+  /** P, positive semi-definite; null if nothing refers to it. */
   readonly metric: Metric | null;
   readonly curvature: number;
   readonly ridge: number;
@@ -45,13 +45,13 @@ export interface Rows {
 }
 
 /**
- * A sum of one-kinked convex functions of single names: a turnover limit has slopes -1 and 1 around the old weights,
- * the price of exceeding a soft bound has slopes 0 and its penalty.
+ * Sum of convex functions of single variables with one kink each. A turnover limit has slopes -1 and 1 around the old
+ * weights; the price of exceeding a soft bound has slopes 0 and its penalty.
  */
 export interface Kink {
   /** [n] */
   readonly at: Float64Array;
-  /** [n], slope below `at`; equal to `right` where the name does not take part. */
+  /** [n], slope below `at`; equal to `right` if the variable is not part of the kink. */
   readonly left: Float64Array;
   /** [n], slope above `at`. */
   readonly right: Float64Array;
@@ -68,7 +68,7 @@ export interface Norm {
   readonly radius: number;
 }
 
-/** A point with its multipliers, in the convention that the Lagrangian adds multiplier times (left side - bound). */
+/** Point with its multipliers; the Lagrangian adds multiplier times (left side - bound). */
 export interface Point {
   /** [n] */
   readonly x: Float64Array;
@@ -89,12 +89,12 @@ export const NO_ROWS: Rows = {
 };
 
 /**
- * The door of every solver.
+ * Checks the arguments of every solver.
  *
  * @throws  KernelFault on a shape mismatch.
  * @cost    One look at each length.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 4.4: quadratic and quadratically constrained
- *   programmes.
+ *          programs.
  */
 export function assertProgram(program: Program): void {
   const { n, metric, rows, kinks, norms } = program;
@@ -115,13 +115,13 @@ export function assertProgram(program: Program): void {
   }
   for (const norm of norms) {
     assert(norm.centre.length === n, `norm.centre: ${norm.centre.length} values for ${n} names`);
-    assert(norm.metric !== 'metric' || metric !== null, 'norm: the programme has no metric');
+    assert(norm.metric !== 'metric' || metric !== null, 'norm: the program has no metric');
     if (typeof norm.metric !== 'string')
       assert(norm.metric.n === n, `norm.metric: order ${norm.metric.n} for ${n} names`);
   }
 }
 
-/** Left side of a kink's limit. @cost n */
+/** Returns the left side of a kink's limit. @cost n */
 export function kinkSum({ at, left, right }: Kink, x: Float64Array): number {
   let total = 0;
   for (let i = 0; i < x.length; i++) {
@@ -131,14 +131,14 @@ export function kinkSum({ at, left, right }: Kink, x: Float64Array): number {
   return total;
 }
 
-/** A row without a bound on either side. */
+/** Returns a row without a bound on either side. */
 export function isUnbounded({ lower, upper }: Rows, r: number): boolean {
   return lower[r] === Number.NEGATIVE_INFINITY && upper[r] === Number.POSITIVE_INFINITY;
 }
 
 /**
- * True when every feasible point is optimal: then one needs no multipliers, and those of an interior point are
- * rounding.
+ * Returns true if every feasible point is optimal. It needs no multipliers, and those of an interior point are rounding
+ * errors.
  */
 export function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
   return (

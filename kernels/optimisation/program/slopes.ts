@@ -2,7 +2,9 @@ import { metricTimes } from './metric.js';
 import { normForce, normLength } from './norms.js';
 import { kinkSum, type Point, type Program } from './program.js';
 
-/** One-sided derivatives of the Lagrangian by each name, bounds apart: they differ where the name sits on a kink. */
+/**
+ * One-sided derivatives of the Lagrangian by each variable, ignoring bounds. They differ if the variable is at a kink.
+ */
 export interface Slopes {
   /** [n], on moving down. */
   readonly left: Float64Array;

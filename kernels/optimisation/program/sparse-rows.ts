@@ -2,7 +2,7 @@
 export interface SparseRows {
   /** Takes a matrix, [rows x columns] row-major, which must not change until the next. @cost rows columns */
   read(values: Float64Array, rows: number, columns: number): void;
-  /** True when few enough entries are not zero for their places to be worth keeping. */
+  /** Returns true if few enough entries are nonzero to store their positions. */
   isSparse(): boolean;
   /** out += times V'x, summed over the rows in their order. */
   addColumns(x: Float64Array, out: Float64Array, times?: 1 | -1): void;
@@ -19,8 +19,8 @@ const SPARSE_SHARE = 0.25;
 const ENTRIES_MIN = 1024;
 
 /**
- * Sums that leave out products with zero, which change no bit of them: the rows of many programmes have a handful of
- * entries.
+ * Creates sums that skip products with zero, which does not change their bits: the rows of many programs have few
+ * nonzero entries.
  */
 export function createSparseRows(): SparseRows {
   let matrix: Float64Array = new Float64Array(0);
@@ -29,7 +29,7 @@ export function createSparseRows(): SparseRows {
   let places = new Int32Array(0);
   let sparse = false;
 
-  /** Notes the places; false where there are too many. */
+  /** Records the nonzero positions; false if there are too many. */
   function note(): boolean {
     const size = rowCount * width;
     if (size < ENTRIES_MIN) return false;

@@ -8,13 +8,13 @@ import { smoothGradient } from '../program/smooth-gradient.js';
 const RATE_MIN = 1e-12;
 
 /**
- * By how much the least value of a programme rises with the last unit of a gain, at the corner that has the most of it: no other
+ * By how much the least value of a program rises with the last unit of a gain, at the corner that has the most of it: no other
  * point has as much, so that multipliers above the rise fit as well, and the least of them is the rise from below.
  *
  * @param program  Without a row for the gain, kinks or norms.
  * @param corner   Point and state of the largest gain.
  * @param gain     [n]
- * @returns        undefined where the rows that hold do not decide the free names, or leave the gain at another point.
+ * @returns        undefined if the rows that hold do not decide the free names, or leave the gain at another point.
  * @cost           f^3 / 3 + m n for f free names
  * @source         Best (2010), Portfolio Optimization, chapter 5: the parametric solution at a corner.
  */
@@ -33,7 +33,8 @@ export function cornerSlope(
   for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-own[i]!, gain[i]!];
   const square = Float64Array.from({ length: k * k }, (_, e) => entry(rows, n, held[e % k]!, free[Math.floor(e / k)]!));
   if (!solveSquare(square, k, sides, 2)) return undefined;
-  // Multipliers of the rows are those of the value alone plus the rise times those of the gain; so are the forces on names.
+  // Multipliers of the rows equal those of the value plus the rise times those of the gain; the same holds for the
+  // forces on variables.
   const signs: Sign[] = [];
   const force = own.slice();
   const growth = gain.map((value) => -value);

@@ -17,7 +17,7 @@ import type { Program } from '../program/program.js';
 import { dualSimplex, type Corner } from './dual-simplex.js';
 import { segmentsOf, type Segments } from './segments.js';
 
-/** A corner of a programme with what holds there. */
+/** Corner of a program with its active constraints. */
 export interface SolvedCorner {
   readonly state: ActiveState;
   readonly iterate: Iterate;
@@ -25,9 +25,9 @@ export interface SolvedCorner {
 }
 
 /**
- * The corner that is best of a programme without curvature.
+ * Finds the optimal corner of a program without curvature.
  *
- * @returns  undefined where something is curved, soft, unbounded or too large, or where no point is found.
+ * @returns  undefined if the program is curved, soft, unbounded or too large, or if no point is found.
  * @cost     one to three pivots for each row that holds, of m n each
  */
 export function solveCorner(program: Program): SolvedCorner | undefined {
@@ -47,7 +47,10 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
   return { state, iterate, pivots: corner.pivots };
 }
 
-/** Distance of a weight from a bound or kink at which it is there, relative to 1 + |bound|: sums of lengths round. */
+/**
+ * Distance from a bound or kink at which a weight counts as being there, relative to 1 + |bound|, because sums of
+ * lengths round.
+ */
 const THERE = 1e-14;
 
 function settleName(

@@ -1,14 +1,14 @@
 import type { LinearProgram } from './segments.js';
 
-/** The optimum of a linear programme, at a corner. */
+/** The optimum of a linear program, at a corner. */
 export interface Corner {
   /** [n] */
   readonly z: Float64Array;
-  /** True when a variable is between its bounds, [n]. */
+  /** 1 for variables between their bounds, [n]. */
   readonly isBasic: Uint8Array;
-  /** Rows that hold: 1 at their upper bound, -1 at the lower one, 0 where none does, [m]. */
+  /** Rows that hold: 1 at their upper bound, -1 at the lower one, 0 if none does, [m]. */
   readonly held: Int8Array;
-  /** As of a point: positive where an upper bound holds, [m]. */
+  /** Multipliers as in `Point`: positive for an active upper bound, [m]. */
   readonly multipliers: Float64Array;
   readonly pivots: number;
 }
@@ -16,23 +16,24 @@ export interface Corner {
 /** Pivots for each row; one to three are usual. */
 const PIVOTS_PER_ROW = 20;
 
-/** How far a row may be beyond its bound, relative to 1 + |bound|. */
+/** Maximum violation of a row, relative to 1 + |bound|. */
 const HELD = 1e-12;
 
 /** Entries of the tableau below this are rounding. */
 const PIVOT_MIN = 1e-9;
 
-/** Relative difference of two ratios that count as the same: the larger pivot is taken. */
+/** Relative difference below which two ratios count as equal. The larger pivot is then used. */
 const SAME = 1e-12;
 
 /**
- * The dual simplex method on a dense tableau: begins with every variable at the bound that its cost prefers, and lets the
- * row that is furthest beyond its bound go there. Variables whose costs turn on the way change to their other bound.
+ * Returns the dual simplex method on a dense tableau: begins with every variable at the bound that its cost prefers,
+ * and lets the row that is furthest beyond its bound go there. Variables whose costs turn on the way change to their
+ * other bound.
  *
- * @returns  undefined where there is no answer, or none within the pivots.
+ * @returns  undefined if there is no answer, or none within the pivots.
  * @cost     m n for each pivot
- * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational Techniques of
- *   the Simplex Method, section 10.2, for the longest step.
+ * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational
+ *           Techniques of the Simplex Method, section 10.2, for the longest step.
  */
 export function dualSimplex(program: LinearProgram): Corner | undefined {
   const tableau = newTableau(program);
@@ -46,8 +47,8 @@ export function dualSimplex(program: LinearProgram): Corner | undefined {
 }
 
 /**
- * Each basic variable as a sum of the others. Variables are those of the programme, 0 to n - 1, and behind them the values
- * of its rows.
+ * Basic variables as sums of the others. Variables are those of the program, 0 to n - 1, followed by the values of its
+ * rows.
  */
 interface Tableau {
   readonly program: LinearProgram;
@@ -61,7 +62,7 @@ interface Tableau {
   readonly other: Int32Array;
   /** Value of each basic variable, [m]. */
   readonly values: Float64Array;
-  /** True when the variable of each column is at its upper bound, [n]. */
+  /** 1 if the variable of a column is at its upper bound, [n]. */
   readonly isHigh: Uint8Array;
   /** [n + m] */
   readonly lower: Float64Array;
@@ -91,7 +92,7 @@ function newTableau(program: LinearProgram): Tableau {
   return tableau;
 }
 
-/** Values of the basic variables from those of the others. */
+/** Computes the values of the basic variables from those of the others. */
 function revalue({ program: { n, m }, entries, other, values, isHigh, lower, upper }: Tableau): void {
   const at = Float64Array.from(other, (variable, j) => (isHigh[j] === 1 ? upper[variable]! : lower[variable]!));
   for (let r = 0; r < m; r++) {
@@ -101,7 +102,7 @@ function revalue({ program: { n, m }, entries, other, values, isHigh, lower, upp
   }
 }
 
-/** The row of the basic variable that is furthest beyond a bound; -1 where all are within theirs. */
+/** Returns the row of the basic variable that violates its bound most; -1 if all are within their bounds. */
 function furthest({ program: { m }, basic, values, lower, upper }: Tableau): number {
   let [worst, found] = [0, -1];
   for (let r = 0; r < m; r++) {
@@ -117,13 +118,13 @@ function furthest({ program: { m }, basic, values, lower, upper }: Tableau): num
 /** A column that can move a basic variable towards its bound. */
 interface Mover {
   readonly column: number;
-  /** By how much a unit of it does. */
+  /** Effect of one unit of the variable. */
   readonly pull: number;
   /** Price for each unit of the way. */
   readonly ratio: number;
 }
 
-/** Lets a basic variable go to the bound that it is beyond. @returns false where nothing can move it there */
+/** Moves a violated basic variable to its bound. @returns false if nothing can move it there */
 function release(tableau: Tableau, row: number): boolean {
   const { program, entries, basic, other, values, isHigh, lower, upper } = tableau;
   const { n, m } = program;
@@ -152,7 +153,9 @@ function release(tableau: Tableau, row: number): boolean {
   return true;
 }
 
-/** Columns that can move a basic variable up (1) or down (-1), those whose prices turn first before the others. */
+/**
+ * Returns the columns that can move a basic variable up (1) or down (-1), ordered by where their prices change sign.
+ */
 function moversOf({ program: { n }, entries, prices, other, isHigh, lower, upper }: Tableau, row: number, way: number) {
   const movers: Mover[] = [];
   for (let column = 0; column < n; column++) {
@@ -164,8 +167,9 @@ function moversOf({ program: { n }, entries, prices, other, isHigh, lower, upper
 }
 
 /**
- * How many movers change to their other bound before the variable gets where it belongs, which the next one takes it to;
- * -1 where all together do not. The largest pull among those whose prices turn at the same place comes last.
+ * Returns the number of movers that change to their other bound before the variable reaches its bound, which the next
+ * mover completes; -1 if all together are not sufficient. Among movers whose prices change sign at the same point, the
+ * one with the largest effect is last.
  */
 function passed({ other, lower, upper }: Tableau, movers: Mover[], way: number): number {
   let left = way;

@@ -1,14 +1,14 @@
 import { kinkSum, type Program } from '../program/program.js';
 
 /**
- * A linear programme over z [n], each between nothing and its length:
+ * A linear program over z [n], each between nothing and its length:
  *
  *   minimise    cost'z
  *   subject to  rows.lower <= coefficients z <= rows.upper
  */
 export interface LinearProgram {
   readonly n: number;
-  /** Rows of the programme, then the limits on its kinks. */
+  /** Rows of the program, then the limits on its kinks. */
   readonly m: number;
   /** [m x n] row-major. */
   readonly coefficients: Float64Array;
@@ -22,21 +22,21 @@ export interface LinearProgram {
   readonly upper: Float64Array;
 }
 
-/** A programme without curvature whose names are cut at their kinks, so that all is linear along each segment. */
+/** Program without curvature whose variables are divided at their kinks, so that it is linear along each segment. */
 export interface Segments extends LinearProgram {
   /** Name of each segment, ascending, [n]. */
   readonly nameOf: Int32Array;
-  /** Where each segment begins, [n]; those of a name follow each other. */
+  /** Start of each segment, [n]; the segments of a variable are adjacent. */
   readonly from: Float64Array;
-  /** Kink that the limit of each row behind those of the programme is of. */
+  /** Kink of each additional row that represents a limit. */
   readonly limited: readonly number[];
 }
 
-/** Coefficients of a tableau, 32 MB: a larger one is left to other methods. */
+/** Maximum number of coefficients of a tableau, 32 MB. Larger programs use other methods. */
 const TABLEAU_MAX = 4_000_000;
 
 /**
- * @returns  undefined where something is curved, soft or unbounded, or the tableau would be too large.
+ * @returns  undefined if something is curved, soft or unbounded, or the tableau would be too large.
  * @cost     m n
  */
 export function segmentsOf(program: Program): Segments | undefined {
@@ -74,7 +74,10 @@ function isLinear({ curvature, ridge, rows, kinks, norms }: Program): boolean {
   );
 }
 
-/** Upper bounds of names, also those that a row of positive coefficients implies; undefined where a name is unbounded. */
+/**
+ * Returns the upper bounds of variables, including those implied by a row with positive coefficients; undefined if a
+ * variable is unbounded.
+ */
 function impliedUpper({ n, lower, upper, rows }: Program): Float64Array | undefined {
   if (!lower.every(Number.isFinite)) return undefined;
   const implied = upper.slice();
@@ -88,7 +91,7 @@ function impliedUpper({ n, lower, upper, rows }: Program): Float64Array | undefi
   return implied.every(Number.isFinite) ? implied : undefined;
 }
 
-/** Part of a name between two of its kinks or bounds. */
+/** Part of a variable between two of its kinks or bounds. */
 interface Piece {
   readonly name: number;
   readonly from: number;

@@ -2,7 +2,7 @@
 export interface GrowingNumbers<A extends Int32Array | Float64Array> {
   readonly length: number;
   push(value: number): void;
-  /** Returns the numbers so far; it shares their memory. */
+  /** Returns the numbers so far, without copying. */
   values(): A;
 }
 

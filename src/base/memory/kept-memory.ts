@@ -1,8 +1,8 @@
 import { isWorkPaged, workMemory } from '#kernels/memory/paged-memory.js';
 
 /**
- * Zeroed memory for arrays that a thread keeps from job to job. It is shared memory, which does not count towards the
- * limit of the collector on memory outside its heap: some 64 MB, beyond which it marks the whole heap once a job.
+ * Allocates zeroed memory for arrays that a thread keeps between jobs. Shared memory does not count towards the
+ * collector's limit on memory outside its heap, about 64 MB, above which it marks the whole heap once per job.
  */
 export function keptMemory(bytes: number): SharedArrayBuffer {
   return workMemory(bytes);
@@ -11,7 +11,7 @@ export function keptMemory(bytes: number): SharedArrayBuffer {
 /** Memory of a run of 20,000 securities over 30 years outside its paged arrays, as a share of these, rounded up. */
 const SHARE_BESIDE_PAGED = 1 / 32;
 
-/** Bytes of memory that work with such an array has to find: of a paged one, which takes disk, a share. */
+/** Returns the bytes of memory needed to work with such an array. For a paged one, which uses disk, this is a share. */
 export function heldBytes(bytes: number): number {
   return isWorkPaged(bytes) ? bytes * SHARE_BESIDE_PAGED : bytes;
 }

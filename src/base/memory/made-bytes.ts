@@ -1,12 +1,12 @@
-/** Bytes that are made as they are written, so that they are nowhere as a whole. */
+/** Bytes that are produced while they are written, and never exist as a whole. */
 export interface MadeBytes {
-  /** Of all parts. */
+  /** Total length of all parts. */
   readonly length: number;
-  /** From the first on. Each is read before the next is asked for, which may take its memory. */
+  /** Yields the parts in order. Each must be read before the next is requested, which may reuse its memory. */
   parts(): Iterable<Uint8Array<ArrayBuffer>>;
 }
 
-/** Bytes that are made in parts, as a whole. @param memory for them, in place of new one */
+/** Returns the bytes of all parts as a whole. @param memory to use instead of new memory */
 export function wholeOf(
   made: MadeBytes,
   memory: ArrayBufferLike = new ArrayBuffer(made.length),

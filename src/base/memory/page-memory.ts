@@ -3,17 +3,17 @@ import { memoryOfPages } from '#kernels/memory/large-pages.js';
 const PAGE_BYTES = 2 ** 16;
 
 /**
- * Bytes from which on a stored file is written past the cache of the system, and read so as a whole. Smaller ones are
- * mostly read as a whole soon, as results are; of larger ones views read parts.
+ * Size from which a stored file is written past the system's cache, and read in the same way if it is read as a whole.
+ * Smaller files are mostly read as a whole soon; views read parts of larger ones.
  */
 export const LARGE_BYTES_MIN = 4 * 2 ** 20;
 
 const result = new WeakSet<ArrayBufferLike>();
 
 /**
- * Zeroed memory that begins on a page, so that a disk takes whole sectors from where they lie: that of WebAssembly does
- * wherever it runs, other memory begins where the system likes.
- * @returns whole pages of 64 KiB; other memory where the process has no addresses left, of which each takes 10 GB
+ * Allocates zeroed memory that begins on a page, so that a disk can transfer whole sectors directly. Memory of
+ * WebAssembly always does; other memory may begin anywhere.
+ * @returns whole pages of 64 KiB; other memory if the process has no address space left, of which each takes 10 GB
  */
 export function pageMemory(bytes: number): SharedArrayBuffer {
   const pages = Math.ceil(bytes / PAGE_BYTES);

@@ -1,7 +1,7 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
 import { levelsOf, hybrid, packBits, wholeLevels } from './levels.js';
 
-/** Columns of one row group. Text and doubles may lack values: null, or NaN for doubles. */
+/** Columns of one row group. Text and doubles may have missing values: null, or NaN for doubles. */
 export type ParquetColumn =
   | { readonly name: string; readonly kind: 'text'; readonly values: readonly (string | null)[] }
   | { readonly name: string; readonly kind: 'boolean'; readonly values: readonly (boolean | null)[] }
@@ -28,7 +28,10 @@ export const ENCODING = { PLAIN: 0, RLE: 3, RLE_DICTIONARY: 8 } as const;
 
 const PAGE = { DATA: 0, DICTIONARY: 2 } as const;
 
-/** Distinct values a column may have to be written as positions in a list, and rows looked at before giving up. */
+/**
+ * Maximum number of distinct values of a column that is written as positions in a list, and number of rows inspected
+ * first.
+ */
 const DISTINCT_MAX = 1 << 12;
 
 interface EncodedColumn {
@@ -75,7 +78,7 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
   }
 }
 
-/** Of a required column. */
+/** Levels of a required column. */
 const NO_LEVELS = new Uint8Array(0);
 
 function codedColumn(
@@ -122,7 +125,7 @@ function withoutNaN(values: Float64Array, rows: number): Float64Array {
   return present.subarray(0, count);
 }
 
-/** Values as positions among the distinct ones; undefined when they are too many for that to be shorter. */
+/** Returns values as positions among the distinct ones; undefined if there are too many for that to be shorter. */
 function codesOf<T extends number | string>(
   values: ArrayLike<T>,
 ): { readonly codes: Int32Array; readonly distinct: readonly T[] } | undefined {

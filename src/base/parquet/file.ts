@@ -11,7 +11,7 @@ const CONVERTED = { UTF8: 0, DATE: 6 } as const;
 /** A column without its values. */
 export type ColumnShape = Pick<ParquetColumn, 'name' | 'kind'> & { readonly isOptional?: true };
 
-/** The bytes of one column of a row group, and its entry of the footer. */
+/** Bytes of one column of a row group, and its entry in the footer. */
 export interface EncodedChunk {
   readonly pieces: readonly Uint8Array[];
   readonly bytes: number;
@@ -32,7 +32,7 @@ export function encodeChunk(column: ParquetColumn, rows: number, from: number): 
   return { pieces, bytes, entry: { struct: chunkOf(column, chunk) } };
 }
 
-/** The entry of a row group in the footer. */
+/** Returns the entry of a row group in the footer. */
 export function groupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
   return [
     [1, { list: chunks.map(({ entry }) => entry) }],

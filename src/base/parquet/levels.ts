@@ -35,7 +35,7 @@ function withLength(runs: readonly number[], packed: Uint8Array): Uint8Array {
 const RUN_MIN = 64;
 
 /**
- * Codes of `width` bits each, encoded as runs of one value and runs of packed bits.
+ * Encodes codes of `width` bits each as runs of one value and runs of packed bits.
  * @source parquet-format Encodings.md, RLE/bit-packing hybrid.
  */
 export function hybrid(codes: Int32Array, width: number): Uint8Array {
@@ -56,7 +56,7 @@ export function hybrid(codes: Int32Array, width: number): Uint8Array {
   for (let i = 0; i < codes.length;) {
     let end = i + 1;
     while (end < codes.length && codes[end] === codes[i]) end += 1;
-    // A packed run in the middle holds whole groups of eight, so that the next run begins where its last group ends.
+    // A packed run in the middle consists of whole groups of eight, so that the next run begins at the end of a group.
     const start = from + Math.ceil((i - from) / 8) * 8;
     if (end - start >= RUN_MIN) {
       flush(start);

@@ -21,7 +21,7 @@ export interface EncodedStructs {
 /** Fields by their number, ascending. */
 export type ThriftStruct = readonly (readonly [number, ThriftValue])[];
 
-/** A struct in Thrift's compact protocol. @source apache/thrift doc/specs/thrift-compact-protocol.md */
+/** Returns a struct in Thrift's compact protocol. @source apache/thrift doc/specs/thrift-compact-protocol.md */
 export function encodeStruct(struct: ThriftStruct): Uint8Array {
   const bytes: number[] = [];
   putStruct(bytes, struct);
@@ -72,7 +72,7 @@ function typeOf(value: ThriftValue): number {
   return value.flag ? TYPE.true : TYPE.false;
 }
 
-/** Zigzag without 32-bit arithmetic: file offsets go beyond it. */
+/** Zigzag encoding without 32-bit arithmetic, because file offsets may be larger. */
 const zigzag = (value: number) => (value >= 0 ? value * 2 : -value * 2 - 1);
 
 /** Appends an unsigned integer up to 2^53, seven bits a byte. */

@@ -5,7 +5,7 @@ import { provideSandbox } from './sandbox.js';
 import { PrivateWebAssembly, type PrivateMemory, type Variable } from './webassembly-types.js';
 
 const PAGE_BYTES = 65_536;
-/** Memory that the package's module asks for at the start. */
+/** Initial memory that the module of the package requires. */
 const FIRST_PAGES = 256;
 /** Stack of the package's module, but for what may be data before it. */
 const STACK_BYTES = 5 * 2 ** 20 - PAGE_BYTES;

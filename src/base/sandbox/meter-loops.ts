@@ -14,7 +14,7 @@ const GLOBALS = 6;
 const EXPORTS = 7;
 const CODE = 10;
 
-/** Name under which a metered module exports the steps that are left. */
+/** Name under which a metered module exports the remaining steps. */
 export const STEPS_EXPORT = 'steps';
 /** Name under which it exports one of its previous variables. */
 export const variableExport = (index: number): string => `variable${index}`;
@@ -26,8 +26,8 @@ export interface Metered {
 }
 
 /**
- * A module of WebAssembly that counts its steps: each call of a function and each round of a loop takes one from the
- * exported variable `steps`, and traps when none is left. No loop of the module runs without an end.
+ * Adds a step counter to a WebAssembly module: each function call and loop iteration decrements the exported variable
+ * `steps`, and traps when it reaches zero, so that every loop ends.
  * @cost a pass over the code
  */
 export function meterLoops(bytes: Uint8Array): Metered {
@@ -77,7 +77,7 @@ function charge(steps: number): Uint8Array {
   return Uint8Array.from([...less, 0x23, ...index, 0x41, 0x00, 0x48, 0x04, 0x40, 0x00, 0x0b]);
 }
 
-/** A section that is a list, with more entries. */
+/** Returns a section that is a list, with more entries. */
 function append(body: Uint8Array, entries: readonly (readonly number[])[]): Uint8Array[] {
   const reader: WasmReader = { bytes: body, at: 0 };
   const count = readUnsigned(reader);
@@ -103,7 +103,7 @@ function meteredCode(body: Uint8Array, toll: Uint8Array): Uint8Array[] {
   return parts;
 }
 
-/** A function that pays where it begins and at the head of each loop. */
+/** Adds counters at the beginning of a function and of each loop. */
 function meteredFunction(reader: WasmReader, end: number, toll: Uint8Array): Uint8Array[] {
   const { bytes } = reader;
   let from = reader.at;
@@ -126,7 +126,7 @@ function meteredFunction(reader: WasmReader, end: number, toll: Uint8Array): Uin
 const countOf = (body: Uint8Array | undefined): number =>
   body === undefined ? 0 : readUnsigned({ bytes: body, at: 0 });
 
-/** Variables that a module imports come before its own. */
+/** Returns the number of imported variables, which precede the module's own. */
 function importedGlobals(body: Uint8Array | undefined): number {
   if (body === undefined) return 0;
   const reader: WasmReader = { bytes: body, at: 0 };

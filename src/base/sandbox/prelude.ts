@@ -1,7 +1,7 @@
 /**
- * Runs before each program, in the sandbox. It takes away what has a clock, chance or a hidden state, and gives the function that
- * prepares a program: `prepare(compute, [parameters, inputs])` is `run(buffer, count)`, which leaves the results at the
- * start of the buffer.
+ * Runs before each program, in the sandbox. It removes access to clocks, random numbers and hidden state, and defines
+ * the function that prepares a program: `prepare(compute, [parameters, inputs])` is `run(buffer, count)`, which leaves
+ * the results at the start of the buffer.
  */
 export const PRELUDE = `(() => {
   for (const name of ['eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'SharedArrayBuffer']) delete globalThis[name];

@@ -15,7 +15,7 @@ import { PRELUDE } from './prelude.js';
 import { clearAfter, restore, takeSnapshot, type Restorable, type Snapshot } from './snapshots.js';
 import type { Variable } from './webassembly-types.js';
 
-/** QuickJS, with the means to bound it and to put it back. */
+/** QuickJS, with the means to limit it and to restore its state. */
 export interface Interpreter extends Restorable {
   readonly module: QuickJSEmscriptenModule;
   readonly ffi: QuickJSFFI;
@@ -25,7 +25,7 @@ export interface Interpreter extends Restorable {
 
 /** Limits of a program. */
 export interface SandboxLimits {
-  /** Steps of one call: rounds of loops and calls of functions. */
+  /** Maximum number of steps of one call: loop iterations and function calls. */
   readonly steps: number;
   /** Memory of a program with its inputs, in bytes. */
   readonly memory: number;
@@ -33,7 +33,7 @@ export interface SandboxLimits {
 
 /** Steps to read a program. */
 const READING_MAX = 20_000_000;
-/** Steps to word an error. */
+/** Maximum number of steps to format an error. */
 const WORDING_MAX = 2_000_000;
 /** Memory that a program may hold before its first call. */
 const HELD_MAX = 8 * 2 ** 20;
@@ -47,7 +47,7 @@ const INTRINSICS = (1 | 4 | 256 | 512) as IntrinsicsFlags;
 const STRICT = 8 as EvalFlags;
 const AS_SCRIPT = 0 as EvalDetectModule;
 
-/** A program that was read, at the moment before a call. */
+/** Program that was read, in its state before a call. */
 interface Ready {
   readonly snapshot: Snapshot;
   readonly run: JSValuePointer;
@@ -65,7 +65,7 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
   const prepare = evaluate(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
   const bare = takeSnapshot(interpreter);
 
-  /** Whatever a program did, traps as well, is undone before the next one begins. */
+  /** Returns all effects of a program, including traps, are undone before the next one begins. */
   const bounded = <T>(limit: number, work: () => T): T => {
     steps.value = limit;
     try {
@@ -172,7 +172,7 @@ function withoutException(
 
 const TEXT_MAX = 500;
 
-/** An error as QuickJS writes it, in one line with its place. */
+/** Returns an error as QuickJS writes it, in one line with its place. */
 function errorOf(text: string): SandboxError {
   const { name, message, stack } = parseText(text);
   const line = /plug-in\.js:(\d+)/.exec(stack)?.[1];

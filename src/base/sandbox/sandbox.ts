@@ -1,10 +1,10 @@
-/** A script with its parameters and the shape of its inputs. */
+/** Script with its parameters and the shape of its inputs. */
 export interface SandboxProgram {
   /** Defines the function `compute(inputs, parameters, count)`. */
   readonly source: string;
-  /** Given to `compute` with each call. */
+  /** Passed to `compute` with each call. */
   readonly parameters: Readonly<Record<string, number | string | boolean>>;
-  /** In the order in which values are given. */
+  /** Inputs in the order in which values are passed. */
   readonly inputs: readonly SandboxInput[];
 }
 
@@ -14,16 +14,16 @@ export interface SandboxInput {
   readonly sessions: number;
 }
 
-/** Runs scripts that nobody vouches for: they see their inputs, and nothing of the process. */
+/** Runs untrusted scripts, which can access their inputs and nothing else in the process. */
 export interface Sandbox {
   /**
-   * Calls a program in the state that it has after it was read: no call sees anything of another.
-   * @param inputs  One for each input of the program, [count * sessions], NaN where missing.
-   * @returns       [count], NaN where missing.
+   * Calls a program in its state after reading, so that calls cannot affect each other.
+   * @param inputs  One for each input of the program, [count * sessions], NaN if missing.
+   * @returns       [count], NaN if missing.
    * @throws SandboxError
    */
   compute(program: SandboxProgram, inputs: readonly Float64Array[], count: number): Float64Array;
-  /** Reads a program and calls nothing. @throws SandboxError */
+  /** Reads a program without calling it. @throws SandboxError */
   check(program: SandboxProgram): void;
 }
 
@@ -40,14 +40,14 @@ export class SandboxError extends Error {
   }
 }
 
-/** No sandbox was loaded in this thread: it takes a moment, so that it is loaded when one is needed. */
+/** Thrown if no sandbox was loaded in this thread. Loading takes time, so it is loaded only when needed. */
 export class SandboxMissing extends Error {
   override readonly name = 'SandboxMissing';
 }
 
 let loaded: Sandbox | undefined;
 
-/** The sandbox of this thread. @throws SandboxMissing */
+/** Returns the sandbox of this thread. @throws SandboxMissing */
 export function sandbox(): Sandbox {
   if (loaded === undefined) throw new SandboxMissing('the sandbox of this thread is not loaded');
   return loaded;

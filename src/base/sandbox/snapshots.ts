@@ -12,7 +12,7 @@ export interface Snapshot {
 export interface Restorable {
   readonly memory: PrivateMemory;
   readonly variables: readonly Variable[];
-  /** Where the frames of running functions lie: nothing in it outlives a call. */
+  /** Stack of running functions, of which nothing outlives a call. */
   readonly stack: { readonly from: number; readonly to: number };
 }
 
@@ -28,7 +28,7 @@ export function takeSnapshot({ memory, variables, stack }: Restorable): Snapshot
   };
 }
 
-/** Puts back what a snapshot holds. Memory after it is free there, and cleared by whoever takes it. */
+/** Restores a snapshot. Memory after it is free then, and cleared when it is allocated. */
 export function restore({ memory, variables, stack }: Restorable, { below, above, variables: values }: Snapshot): void {
   const bytes = new Uint8Array(memory.buffer);
   bytes.set(below);
@@ -38,7 +38,7 @@ export function restore({ memory, variables, stack }: Restorable, { below, above
   });
 }
 
-/** Clears the memory after a snapshot, so that the next one holds nothing of what ran since. */
+/** Clears the memory after a snapshot, so that the next one contains nothing of earlier calls. */
 export function clearAfter({ memory, stack }: Restorable, { above }: Snapshot): void {
   new Uint8Array(memory.buffer).fill(0, stack.to + above.length);
 }

@@ -13,7 +13,7 @@ export function readUnsigned(reader: WasmReader): number {
   }
 }
 
-/** A signed number, whose value does not matter. */
+/** Skips a signed number. */
 function skipNumber(reader: WasmReader): void {
   while (reader.bytes[reader.at++]! >= 128);
 }

@@ -6,7 +6,7 @@ export interface Variable {
 }
 
 export interface PrivateMemory {
-  /** Another one after the memory has grown. */
+  /** Buffer, which is replaced when the memory grows. */
   readonly buffer: ArrayBuffer;
 }
 
@@ -16,7 +16,7 @@ interface Instance {
   readonly exports: Exports;
 }
 
-/** WebAssembly with memory of one thread: the engines of numbers declare theirs as shared. */
+/** WebAssembly with unshared memory. The numeric engines declare theirs as shared. */
 export const PrivateWebAssembly = WebAssembly as unknown as {
   readonly Memory: new (descriptor: { readonly initial: number; readonly maximum: number }) => PrivateMemory;
   readonly Module: new (bytes: Uint8Array) => object;

@@ -1,4 +1,4 @@
-/** A host with the port that is meant. */
+/** Host with its port. */
 export interface HostPort {
   /** Lower-case name or address, an address of IPv6 without brackets. */
   readonly host: string;
@@ -11,9 +11,9 @@ const BARE_ADDRESS = /^[0-9a-f]{0,4}:[0-9a-f:.]{1,40}$/i;
 const PORT_MAX = 65_535;
 
 /**
- * Reads `host`, `host:port`, `[address]:port` or a bare address of IPv6.
- * @param otherwise port where the text names none
- * @returns undefined where the text is none of these
+ * Parses `host`, `host:port`, `[address]:port` or a bare IPv6 address.
+ * @param otherwise default port
+ * @returns undefined for any other text
  */
 export function hostPortOf(text: string, otherwise: number): HostPort | undefined {
   if (BARE_ADDRESS.test(text) && !NAMED.test(text)) return { host: text.toLowerCase(), port: otherwise };

@@ -1,9 +1,9 @@
-/** Longest word that is compared: no name that is misspelt is longer. */
+/** Maximum length of a word that is compared, longer than any misspelt name. */
 const LENGTH_MAX = 60;
 
 /**
- * The candidate that a misspelt name is meant for: of the fewest edits, letters of any case and separators left out;
- * undefined when none is near. One edit is enough for names of up to four letters, two for longer ones.
+ * Returns the candidate nearest to a misspelt name, with the fewest edits ignoring case and separators; undefined if
+ * none is near. One edit is enough for names of up to four letters, two for longer ones.
  * @cost O(candidates x length^2)
  */
 export function nearestName(written: string, candidates: Iterable<string>): string | undefined {
@@ -22,10 +22,12 @@ export function nearestName(written: string, candidates: Iterable<string>): stri
   return best;
 }
 
-/** Fewest letters of a word that stands for a longer one. */
+/** Minimum number of letters of an abbreviated word. */
 const ABBREVIATION_MIN = 3;
 
-/** The candidate of as many words, each of them the beginning of the other's or begun by it. */
+/**
+ * Returns the candidate with the same number of words, each an abbreviation of the other's word or abbreviated by it.
+ */
 function findAbbreviation(written: string, candidates: Iterable<string>): string | undefined {
   const words = wordsOf(written);
   if (words.length < 2) return undefined;
@@ -38,7 +40,7 @@ function findAbbreviation(written: string, candidates: Iterable<string>): string
   return undefined;
 }
 
-/** The words of a name, divided by capitals or separators. */
+/** Splits a name into words at capitals or separators. */
 function wordsOf(name: string): readonly string[] {
   return name
     .replace(/([a-z\d])([A-Z])/g, '$1 $2')
@@ -47,8 +49,8 @@ function wordsOf(name: string): readonly string[] {
 }
 
 /**
- * The question of a message about a misspelt name, or one whose words are shortened or spelt out, with a space before it;
- * nothing when no candidate is near.
+ * Returns the question of a message about a misspelt or abbreviated name, with a leading space; empty if no candidate
+ * is near.
  */
 export function didYouMean(written: string, candidates: Iterable<string>): string {
   const name = nearestName(written, candidates) ?? findAbbreviation(written, candidates);
@@ -58,7 +60,7 @@ export function didYouMean(written: string, candidates: Iterable<string>): strin
 const plain = (name: string) => name.toLowerCase().replace(/[\s_-]/g, '');
 
 /**
- * Insertions, deletions, replacements and swaps of neighbours that turn one word into another.
+ * Counts the insertions, deletions, replacements and swaps of neighbours that convert one word into another.
  * @source Damerau (1964), A technique for computer detection and correction of spelling errors; each letter is edited
  *   once.
  */

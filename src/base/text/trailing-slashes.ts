@@ -1,4 +1,4 @@
-/** Returns a text without the slashes at its end. Linear time, which an expression such as `/\/+$/` does not have. */
+/** Returns a text without trailing slashes, in linear time. An expression such as `/\/+$/` takes longer. */
 export function withoutTrailingSlashes(text: string): string {
   let end = text.length;
   while (text[end - 1] === '/') end -= 1;

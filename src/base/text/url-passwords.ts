@@ -1,17 +1,19 @@
 /**
- * A password in a URL: from the colon after the user to the last at-sign before the path, for it may hold at-signs
- * itself.
+ * Matches a password in a URL: from the colon after the user to the last at-sign before the path, because it may
+ * contain at-signs.
  */
 const URL_PASSWORD = /(:\/\/[^\s/:@"\\]*):[^\s/"\\]+@/g;
 /** One among its parameters. */
 const PARAMETER_PASSWORD = /([?&](?:ssl)?password=)[^\s&"\\]+/gi;
 
-/** A text that may hold URLs, without their passwords. @param mark stands where one was */
+/** Removes passwords from URLs in a text. @param mark replaces each password */
 export function withoutUrlPasswords(text: string, mark = '***'): string {
   return text.replaceAll(URL_PASSWORD, `$1:${mark}@`).replaceAll(PARAMETER_PASSWORD, `$1${mark}`);
 }
 
-/** A text that is one URL at most, written as it should be or not, without its password, whatever characters that has. */
+/**
+ * Removes the password from a text that is at most one URL, valid or not, whatever characters the password contains.
+ */
 export function withoutUrlPassword(text: string): string {
   const user = text.indexOf('://') + '://'.length;
   const colon = text.indexOf(':', user);

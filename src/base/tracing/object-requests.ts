@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** A request to an object store, up to the head of its response. */
+/** Request to an object store, up to the head of its response. */
 export interface ObjectRequest {
   /** HTTP method: GET reads and lists, HEAD checks, PUT writes and copies. */
   readonly method: string;
@@ -33,12 +33,12 @@ export function onObjectRequest(call: (request: ObjectRequest) => void): () => v
   return () => void REQUESTS.unsubscribe(listener);
 }
 
-/** Requests that a thread reports at most at once, so that one task does not send a message of any length. */
+/** Maximum number of requests that a thread reports at once, to limit the size of a message. */
 const REPORTED_MAX = 10_000;
 
 /**
- * Collects the requests of this thread from now on, for a thread that hands them to another one.
- * @returns a function that takes those since its last call, or undefined if there are none
+ * Starts to collect the requests of this thread, for a thread that passes them to another one.
+ * @returns a function that returns those since its last call; undefined if there are none
  */
 export function collectObjectRequests(): () => readonly ObjectRequest[] | undefined {
   let collected: ObjectRequest[] = [];

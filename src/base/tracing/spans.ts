@@ -23,14 +23,14 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** Why the work failed; undefined where it did not. */
+  /** Why the work failed; undefined if it did not. */
   readonly error: string | undefined;
 }
 
 /** Receives spans, and decides which new traces are recorded. */
 export interface Tracer {
   readonly end: (span: Span) => void;
-  /** True where a trace that begins here is recorded. */
+  /** Returns true if a trace that begins here is recorded. */
   readonly samples: (traceId: string) => boolean;
 }
 
@@ -46,7 +46,7 @@ export function startTracing(started: Tracer): () => void {
 
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** The span that the running work belongs to; undefined where nothing is traced. */
+/** Returns the span to which the current work belongs; undefined if nothing is traced. */
 export const currentSpan = (): SpanContext | undefined => (tracer === undefined ? undefined : current.getStore());
 
 /** Milliseconds since the epoch, alike in every thread and process of a machine. */
@@ -55,14 +55,14 @@ export const epochMs = (): number => performance.timeOrigin + performance.now();
 /** Runs work as part of a span. */
 export const withinSpan = <T>(context: SpanContext, work: () => T): T => current.run(context, work);
 
-/** Identifiers of a trace that begins here; null where nothing is traced. */
+/** Creates the identifiers of a trace that begins here; null if nothing is traced. */
 export function newTrace(): SpanContext | null {
   if (tracer === undefined) return null;
   const traceId = randomHex(16);
   return { traceId, spanId: randomHex(8), isSampled: tracer.samples(traceId) };
 }
 
-/** Reports a span whose times are known. */
+/** Reports a span with known times. */
 export function endSpan(span: Span): void {
   if (span.context.isSampled) tracer?.end(span);
 }
@@ -81,7 +81,7 @@ export interface OpenSpan {
   end(error?: string, more?: Attributes): void;
 }
 
-/** Begins a span in a trace; undefined where nothing is traced, or there is no trace. */
+/** Begins a span in a trace; undefined if nothing is traced, or there is no trace. */
 export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefined {
   const { kind = 'internal', parent = currentSpan(), attributes = {} } = order;
   if (tracer === undefined || parent?.isSampled !== true) return undefined;
@@ -139,7 +139,7 @@ export function reportTiming(
 export const traceParentOf = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
-/** The span of a `traceparent` that this service has written; undefined for anything else. */
+/** Parses a `traceparent` written by this service; undefined for any other text. */
 export function spanOfTraceParent(text: string | null | undefined): SpanContext | undefined {
   const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;

@@ -4,6 +4,7 @@ import { calendarHandlers } from '#http/routes/calendars.js';
 import { eventHandlers } from '#http/routes/events.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { optimiseHandlers } from '#http/routes/optimise.js';
+import { studyHandlers } from '#http/routes/studies.js';
 import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { strategyHandlers } from '#http/routes/strategies.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
@@ -24,6 +25,8 @@ import { accountBacktestHandlers } from '#http/routes/account-backtests.js';
 import { batchHandlers } from '#http/routes/batches.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
+import { createStudies } from '#services/optimisation/studies.js';
+import { createStudyJob } from '#services/optimisation/study-job.js';
 import { findRun } from '#services/stored/run-documents.js';
 import { createRiskModelImports } from '#services/risk/import-risk-model.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
@@ -41,6 +44,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const risk = createRiskModelJob(ofJobs);
   const validate = createRiskValidationJob(ofJobs);
   const optimise = createOptimisationJob(ofJobs);
+  const study = createStudyJob({ ...ofJobs, workers: rooms.settings.workers });
   const account = createAccountBacktestJob(ofJobs);
   const batch = createBatchJob({ ...ofJobs, workers: rooms.settings.workers });
   const ofPersonal = { ...rooms, engineVersion: rooms.version, workers: rooms.settings.workers };
@@ -65,7 +69,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     indices,
     strategies,
     optimisations,
-    kinds: { risk, validate, optimise, batch, account },
+    kinds: { risk, validate, optimise, study, batch, account },
     riskModels,
     plugins,
     calendarViews,
@@ -84,6 +88,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
       ...strategyHandlers(strategies, removals),
       ...pluginHandlers(plugins, removals),
       ...optimiseHandlers(optimisations, indices, removals),
+      ...studyHandlers(createStudies({ ...ofPersonal, kind: study })),
       ...batchHandlers(createBatches({ ...ofPersonal, kind: batch })),
       ...accountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),

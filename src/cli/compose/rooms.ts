@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
@@ -45,6 +44,7 @@ import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { openLiveCalendars } from './live-calendars.js';
+import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
 import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
@@ -72,7 +72,7 @@ export interface Rooms extends MarketRooms, Messages {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly secrets: SecretBox;
-  readonly calendars: LiveCalendars;
+  readonly calendars: FollowingCalendars;
   readonly jobs: JobSystem;
   readonly pausedKinds: PausedKinds;
   readonly states: RunStates;

@@ -4,7 +4,6 @@ import { scheduleHandlers } from '#http/routes/schedules.js';
 import { authorFault } from '#services/daily-plans/author-fault.js';
 import { isWithoutSession, resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
 import { followDayChanges } from '#services/daily-plans/day-changes.js';
-import { followClosures } from '#services/stored/recorded-closures.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
@@ -74,11 +73,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
   };
   const governance = composeGovernance(rooms, { ...indices, ...publication, removals, endClosedDays });
-  const onClosures = documents.subscribe('closures-recorded', ({ calendar: code }) => {
-    followClosures(documents, calendars)
-      .then(() => endClosedDays(code))
-      .catch((cause: unknown) => log.error({ err: cause }, 'the recorded changes of calendars could not be read'));
-  });
+  const onClosures = calendars.onFollowed((code) => void endClosedDays(code));
   const ends = [onApproval, onClosures, changes.close];
   open.push({ close: runner.close }, { close: async () => ends.forEach((end) => end()) });
   return {

@@ -98,7 +98,7 @@ type Declared = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activa
   readonly currency?: string | undefined;
 };
 
-/** A table as Parquet, with its declarations. */
+/** Returns a table as Parquet, with its declarations. */
 function uploadTable(
   client: DivisorClient,
   content: string,

@@ -46,7 +46,7 @@ export function requestInspection(client: DivisorClient, source: DataSource, ans
 const errorsOf = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
-/** The flag that skips damaged files, if others remain. */
+/** Returns the flag that skips damaged files, if others remain. */
 export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
   const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];

@@ -134,7 +134,7 @@ function cellsOf(
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The last segment of each pointer, or as many segments as make them unique. */
+/** Returns the last segment of each pointer, or as many segments as make them unique. */
 function shortNames(pointers: readonly string[]): string[] {
   return pointers.map((pointer) => {
     const words = pointer.split('/');

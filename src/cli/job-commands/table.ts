@@ -10,6 +10,7 @@ import { optimise } from './optimise.js';
 import { report } from './report.js';
 import { risk } from './risk.js';
 import { rerun } from './rerun.js';
+import { study } from './study.js';
 import { sweep } from './sweep.js';
 import { validateRisk } from './validate-risk.js';
 
@@ -24,6 +25,7 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   batch,
   account,
   optimise,
+  study,
   risk,
   'import-risk': importRisk,
   'validate-risk': validateRisk,

@@ -22,7 +22,7 @@ interface View<R> extends Grammar {
 }
 
 /**
- * A command that shows a view of the service as a table: aligned on a terminal, one JSON object or CSV record
+ * Returns a command that shows a view of the service as a table: aligned on a terminal, one JSON object or CSV record
  * per row on a pipe.
  */
 export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {

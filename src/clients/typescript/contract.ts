@@ -4932,6 +4932,14 @@ export interface IdentifierSearch {
     readonly start: string | null;
     /** Last bar. */
     readonly end: string | null;
+    /** Latest SECTOR of the reference data. */
+    readonly sector: string | null;
+    /** Latest CURRENCY of the reference data. Default: the currency of the store. */
+    readonly currency: string | null;
+    /** CLOSE of the last bar, as stored. */
+    readonly close: number | null;
+    /** MARKET_CAP on the date of the last bar. */
+    readonly market_cap: number | null;
   })[];
   /** Value of after for the next page; null on the last page. */
   readonly next: string | null;
@@ -5546,7 +5554,7 @@ export interface JobKindPause {
 /** A kind of job. */
 export interface JobKindState {
   /** Kind of the object. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff';
   /** Jobs of the light lane run while those of the heavy one do. */
   readonly lane: 'heavy' | 'light';
   /** Null while jobs of the kind start. */
@@ -5578,7 +5586,7 @@ export interface JobRetries {
 
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
-  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff')[] | undefined;
   /** Only those of these jobs that failed. Default: all jobs. */
   readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
@@ -5592,7 +5600,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** Kind of the object. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff';
   /** Order in which waiting jobs start. */
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -5853,6 +5861,8 @@ export interface Limits {
   readonly MAX_BATCH_IDS: number;
   /** Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction. */
   readonly MAX_RERUN_IDS: number;
+  /** Optimisations of `POST /optimise/studies`, whose results are stored in one transaction. */
+  readonly MAX_STUDY_RUNS: number;
   /** Runs of `GET /analytics/compare`. */
   readonly MAX_COMPARE_IDS: number;
   /** Starts of one job before it is considered poison. */
@@ -10845,6 +10855,124 @@ export interface StrategyDocumentInput {
   readonly exposure?: number | undefined;
 }
 
+/** Figures of an optimisation, as in its result. */
+export interface StudyFigures {
+  /** The rebalance in force. */
+  readonly rebalance_date: string;
+  /** True if the solver reached its tolerances. */
+  readonly converged: boolean;
+  /** True if the choice of securities is not proven optimal. */
+  readonly heuristic: boolean;
+  /** Number of positive weights. */
+  readonly holdings: number;
+  /** The objective in its measure, including costs. */
+  readonly objective_value: number;
+  /** Distance of the value from its bound, relative to the value. */
+  readonly gap: number | null;
+  /** Annualised arithmetic mean of the window. */
+  readonly expected_return: number | null;
+  /** Annualised standard deviation of returns. */
+  readonly volatility: number;
+  /** Annualised standard deviation of return differences. */
+  readonly tracking_error: number;
+  /** One-way: half the sum of the absolute changes. */
+  readonly turnover: number;
+  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
+  readonly costs: number | null;
+}
+
+export interface StudyJobStatus {
+  /** {kind}:{id}, for example backtest:LARGE-100. */
+  readonly job_id: string;
+  readonly kind: 'study';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  readonly progress: number;
+  /** Current step. */
+  readonly message: string;
+  /** Set only if the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Time of the last heartbeat of the running attempt. */
+  readonly heartbeat_at: string | null;
+  /** Number of starts; written before the work starts. */
+  readonly attempt: number;
+  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  readonly attempts: readonly JobAttempt[];
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of all inputs except the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  readonly request_id: string | null;
+  /** Trace of the submission, from its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are notified of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  readonly result: StudyView | null;
+}
+
+export interface StudyRequest {
+  /** Id of the study. Default: a generated one. */
+  readonly study_id?: string | null | undefined;
+  /** Optimisations, at most 10000, each as in POST /optimise/runs. */
+  readonly runs: readonly OptimisationRunRequest[];
+}
+
+export interface StudyRow {
+  /** Position in the request, from 0. */
+  readonly position: number;
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** The constraint set. */
+  readonly constraint_set_id: string;
+  /** `solved`: see `run_id`. `refused`: see `error`. */
+  readonly outcome: 'solved' | 'refused';
+  /** Its result: GET /optimise/runs/{run_id}. Null if it was refused. */
+  readonly run_id: string | null;
+  /** Null if it was refused. */
+  readonly figures: StudyFigures | null;
+  /** Set only if refused: the error of its job. */
+  readonly error: ErrorDetail | null;
+}
+
+export interface StudyRows {
+  /** The study of optimisations. */
+  readonly study_id: string;
+  /** Rows of all blocks. */
+  readonly count: number;
+  /** Number of the block, from 0. */
+  readonly block: number;
+  /** Number of blocks. */
+  readonly blocks: number;
+  /** In the order of the request. */
+  readonly rows: readonly StudyRow[];
+}
+
+export interface StudyView {
+  /** The study of optimisations. */
+  readonly study_id: string;
+  /** Number of optimisations. */
+  readonly runs: number;
+  /** Number of these with a result. */
+  readonly solved: number;
+  /** Number of these that have an error. */
+  readonly refused: number;
+  /** In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows. */
+  readonly rows: readonly StudyRow[];
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
+}
+
 export interface SweepFan {
   /** Dates, evenly spread over the common dates of the variants. */
   readonly index: readonly string[];
@@ -12327,7 +12455,7 @@ export interface Operations {
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -12342,12 +12470,12 @@ export interface Operations {
   };
   /** Starts no more jobs of a kind. */
   pauseJobKind: {
-    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
     answer: JobKindState;
   };
   /** Starts jobs of a kind again. */
   resumeJobKind: {
-    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'simulate' | 'replay' | 'diff' } };
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' } };
     answer: JobKindState;
   };
   /** Status of a job, with its result after success. */
@@ -12780,6 +12908,16 @@ export interface Operations {
   getRerunRows: {
     request: { readonly params: { readonly rerun_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: RerunRows;
+  };
+  /** Many optimisations, as one job on all nodes. */
+  startStudy: {
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: StudyRequest };
+    answer: StudyJobStatus;
+  };
+  /** Rows of a study in blocks. */
+  getStudyRows: {
+    request: { readonly params: { readonly study_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    answer: StudyRows;
   };
   /** Simulate the future level of a stored run, as a job. */
   simulateIndex: {
@@ -13575,6 +13713,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   backtestAccount: 'POST /analytics/{index_id}/accounts/backtest',
   startRerun: 'POST /analytics/reruns',
   getRerunRows: 'GET /analytics/reruns/{rerun_id}/rows',
+  startStudy: 'POST /optimise/studies',
+  getStudyRows: 'GET /optimise/studies/{study_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',

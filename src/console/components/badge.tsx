@@ -9,7 +9,7 @@ interface BadgeProps {
   readonly children: ComponentChildren;
 }
 
-/** A word about a state; its colour only repeats it. */
+/** Renders a state as a word. Its colour only repeats the word. */
 export function Badge({ kind = 'plain', title, children }: BadgeProps) {
   return (
     <span class={`badge ${kind}`} title={title}>

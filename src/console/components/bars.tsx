@@ -5,9 +5,9 @@ import './bars.css';
 export interface Bar {
   readonly label: string;
   readonly value: number;
-  /** Drawn from zero, whatever came before. */
+  /** True if the bar is drawn from zero instead of from the end of the previous one. */
   readonly isTotal?: boolean;
-  /** Where the label leads. */
+  /** Address to which the label links. */
   readonly address?: string;
 }
 

@@ -18,7 +18,7 @@ export function Button({ kind = 'plain', children, type = 'button', ...rest }: B
 
 type LinkProps = Look & Omit<JSX.IntrinsicElements['a'], 'class' | 'kind' | 'children'>;
 
-/** A link that looks like a button. */
+/** Renders a link that looks like a button. */
 export function LinkButton({ kind = 'plain', children, ...rest }: LinkProps) {
   return (
     <a class={`button ${kind}`} {...rest}>

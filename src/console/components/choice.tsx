@@ -15,7 +15,7 @@ interface ChoiceProps<V extends string> {
   onChoose(value: V): void;
 }
 
-/** One of a few, side by side. */
+/** Renders a choice between a few options, side by side. */
 export function Choice<V extends string>({ label, options, value, onChoose }: ChoiceProps<V>) {
   const name = useId();
   return (

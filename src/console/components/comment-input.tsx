@@ -8,7 +8,7 @@ interface CommentInputProps {
   onChange(value: string): void;
 }
 
-/** The comment of a person on a decision. */
+/** Renders the comment of a person on a decision. */
 export function CommentInput({ value, onChange }: CommentInputProps) {
   return (
     <label>
@@ -24,5 +24,5 @@ export function CommentInput({ value, onChange }: CommentInputProps) {
   );
 }
 
-/** Returns a comment as the service takes it: null for an empty text. */
+/** Converts a comment to its value in the API: null for an empty text. */
 export const commentOf = (text: string): string | null => (text.trim() === '' ? null : text);

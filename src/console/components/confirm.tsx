@@ -12,7 +12,7 @@ interface ConfirmProps {
   onClose(): void;
 }
 
-/** Asks before something that cannot be undone. Escape closes it. */
+/** Renders a confirmation of an action that cannot be undone. Escape closes it. */
 export function Confirm({ title, action, children, onConfirm, onClose }: ConfirmProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);

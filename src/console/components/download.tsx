@@ -4,7 +4,7 @@ import { saveFile } from '../state/files.js';
 import { hasKey } from '../state/service.js';
 
 interface DownloadProps {
-  /** Where the service has the file. */
+  /** Address of the file. */
   readonly address: string;
   readonly fileName: string;
   readonly class?: string;
@@ -13,7 +13,7 @@ interface DownloadProps {
   read(): Promise<Uint8Array>;
 }
 
-/** A link to a file, which the browser writes to disk as it comes; with a key it is read first. */
+/** Renders a link to a file, which the browser streams to disk. With a key, the file is read first. */
 export function Download({ address, fileName, read, children, class: look }: DownloadProps) {
   return (
     <a

@@ -24,7 +24,7 @@ export interface Opened {
 
 /** Parameters of a write in addition to the document. */
 export interface Write {
-  /** Of the version that is written over; undefined for a new document. */
+  /** ETag of the version to overwrite; undefined for a new document. */
   readonly ifMatch: string | undefined;
   /** Why it is written. */
   readonly note: string | undefined;
@@ -43,13 +43,15 @@ export interface Edited {
 }
 
 interface EditorProps {
-  /** That of its writes. Default: `write`. */
+  /** Scope of its writes. Default: `write`. */
   readonly scope?: Scope;
   readonly title: string;
   readonly above: Parameters<typeof Page>[0]['above'];
   readonly opened: Opened;
   /** Checks a document with the service. Default: it is checked when it is saved. */
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
+  /** True if a document may be saved. Default: any without an error. */
+  readonly isReady?: (document: JsonObject) => boolean;
   /** Its versions. */
   readonly versioned?: Versioned | undefined;
   /** Reads the stored document, which is shown next to the draft if someone else changed it. */
@@ -64,9 +66,10 @@ interface EditorProps {
   readonly children: (edited: Edited) => ComponentChildren;
 }
 
-/** A document in forms: checked while it is written, saved only over the version that was opened. */
+/** Renders a document in forms: checked while it is written, saved only over the version that was opened. */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
+  const { isReady = () => true } = props;
   const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
@@ -83,7 +86,7 @@ export function Editor(props: EditorProps) {
             <NoteInput value={edited.note} onChange={edited.setNote} />
             <Button
               kind="main"
-              disabled={isWrong || (isStored && !edited.isChanged)}
+              disabled={isWrong || (isStored && !edited.isChanged) || !isReady(edited.document)}
               onClick={() => void edited.save().then((isSaved) => report(isSaved, edited.document))}
             >
               Save
@@ -115,7 +118,7 @@ interface Editing {
   readonly trouble: Trouble | null;
   /** The version that someone else saved after the document was opened. */
   readonly clash: Clash | null;
-  /** Saves over that version, which was looked at. @returns whether it is stored */
+  /** Saves over that version after it was reviewed. @returns true if it was stored */
   resolve(document: JsonObject): Promise<boolean>;
 }
 

@@ -7,7 +7,7 @@ interface EmptyStateProps {
   readonly action?: ComponentChildren;
 }
 
-/** Says why there is nothing, and what to do about it. */
+/** Renders the reason why there is nothing to show, and a possible action. */
 export function EmptyState({ title, children, action }: EmptyStateProps) {
   return (
     <section class="empty-state">

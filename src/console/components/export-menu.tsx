@@ -29,7 +29,7 @@ interface ExportMenuProps {
   readonly text?: string;
 }
 
-/** A table of a run as a file, over the range of dates that is looked at. */
+/** Renders a menu that downloads a table of a run as a file, for the selected range. */
 export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
   const range = chosenRange();
   const window = end === undefined ? { start: range?.from ?? null, end: range?.to ?? null } : { start: null, end };

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import './facts.css';
 
 interface FactsProps {
-  /** Terms with their values; those with null are omitted. */
+  /** Terms with their values. Terms with null are omitted. */
   readonly facts: readonly (readonly [term: string, value: ComponentChildren])[];
 }
 

@@ -7,11 +7,11 @@ const KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
 
 interface FindingsProps {
   readonly findings: readonly Finding[];
-  /** Findings shown before the rest is folded away. */
+  /** Maximum number of findings shown before the rest is folded. */
   readonly shown?: number;
-  /** Address of the form that edits the field of a finding; null if there is none. */
+  /** Address of the form with the field of a finding; null if there is none. */
   readonly addressOf?: ((path: string) => string | null) | undefined;
-  /** True for a form that is being filled in: a missing value is not a mistake yet. */
+  /** True for a form that is being filled in, in which a missing value is not a mistake yet. */
   readonly isOpenForm?: boolean | undefined;
 }
 

@@ -7,14 +7,17 @@ import './funnel.css';
 interface FunnelProps {
   readonly steps: readonly PreviewStep[];
   readonly assets: readonly PreviewAsset[];
-  /** Opens the explanation of a name. */
+  /** Opens the explanation of a security. */
   onName?(identifier: string): void;
 }
 
-/** Names shown of those that fell at a step. */
+/** Maximum number of excluded securities shown per step. */
 const SHOWN_MAX = 200;
 
-/** From the universe through every rule to what is held; each step opens to the names that fell there. */
+/**
+ * Renders the steps from the universe through every rule to the holdings. Each step opens to the securities that it
+ * excluded.
+ */
 export function Funnel({ steps, assets, onName }: FunnelProps) {
   const open = parameter('step');
   const most = Math.max(1, ...steps.map(({ remaining }) => remaining));

@@ -8,7 +8,7 @@ interface GuideLinkProps {
   readonly children: ComponentChildren;
 }
 
-/** A link to a page of the guide, which the browser opens by itself; with a key it is saved as a file. */
+/** Renders a link to a page of the guide, which the browser opens by itself; with a key it is saved as a file. */
 export function GuideLink({ page, children }: GuideLinkProps) {
   const read = () => service.value.download('getGuidePage', 'text/html', { params: { page } });
   return (
@@ -18,7 +18,7 @@ export function GuideLink({ page, children }: GuideLinkProps) {
   );
 }
 
-/** The guide and the reference as a whole. */
+/** Renders links to the guide and the reference. */
 export function GuideLinks() {
   return (
     <>
@@ -47,7 +47,7 @@ interface HtmlLinkProps {
   read(): Promise<Uint8Array>;
 }
 
-/** A page that is read with the key where there is one: a link of the browser carries none. */
+/** Renders a page that is read with the key, because a plain link sends none. */
 function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
   if (!hasKey.value) return <a href={address}>{children}</a>;
   return (

@@ -11,7 +11,7 @@ interface HeatmapProps {
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
-/** A return of this size or more has the full colour. */
+/** Absolute return from which the colour has full strength. */
 const FULL = 0.08;
 
 /** Returns by year and month; the colour repeats sign and size of the number. */

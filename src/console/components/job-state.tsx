@@ -11,11 +11,11 @@ import { Progress } from './progress.js';
 
 interface JobStateProps {
   readonly job: JobStatus;
-  /** Asks for the same again, where that can be offered. */
+  /** Repeats the request, if that is possible. */
   readonly onAgain?: (onRefusal: OnRefusal) => Promise<unknown>;
 }
 
-/** A job that is under way, or how it ended where that is no result. */
+/** Renders a job that is under way, or how it ended where that is no result. */
 export function JobState({ job, onAgain }: JobStateProps) {
   const { status, progress, message, error } = job;
   if (status === 'succeeded') return null;

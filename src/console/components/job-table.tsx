@@ -17,20 +17,23 @@ interface JobTableProps {
   readonly name?: string;
   readonly height?: number;
   readonly searches?: boolean;
+  /** True if every job is of one kind, which is not shown. */
+  readonly isOneKind?: boolean;
   /** Opens a job instead of the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
 }
 
-/** Jobs, newest first; those that run move by themselves. */
+/** Renders jobs, newest first. Running ones update themselves. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
+  const { isOneKind = false } = rest;
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => jobOf(job.job_id) ?? job);
   return (
     <Table
       label={label}
       {...(name === undefined ? {} : { name })}
-      columns={COLUMNS}
+      columns={isOneKind ? COLUMNS.filter(({ id }) => id !== 'kind') : COLUMNS}
       rows={rows}
       keyOf={({ job_id: id }) => id}
       {...(onOpen === undefined ? { addressOf: jobAddress } : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}
@@ -62,12 +65,12 @@ function Act({ job }: { readonly job: JobStatus }) {
 }
 
 const COLUMNS: readonly Column<JobStatus>[] = [
-  { id: 'kind', title: 'Kind', width: 96, value: ({ kind }) => kindWord(kind) },
+  { id: 'kind', title: 'Kind', width: 108, value: ({ kind }) => kindWord(kind) },
   {
     id: 'ident',
     title: 'Of',
-    width: 96,
-    grow: 2,
+    width: 120,
+    grow: 3,
     value: jobIdent,
     show: (job) => (
       <>
@@ -95,7 +98,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     id: 'message',
     title: 'Description',
     width: 140,
-    grow: 4,
+    grow: 3,
     priority: 4,
     value: ({ message, error }) => error?.message ?? message,
     show: ({ message, error }) => <span title={error?.message ?? message}>{error?.message ?? message}</span>,

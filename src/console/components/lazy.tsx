@@ -13,7 +13,7 @@ export function lazy<P extends object>(what: string, load: () => Promise<Compone
     const hasAsked = useRef(false);
     const [trouble, setTrouble] = useState<Trouble | null>(null);
     const now = world.value;
-    // It is tried again after a change: the service came back, for example.
+    // Retries after a change, for example when the service is available again.
     useEffect(() => {
       if (loaded !== null || (trouble === null && hasAsked.current)) return;
       hasAsked.current = true;

@@ -1,6 +1,6 @@
 import { principal, type Scope } from '../state/principal.js';
 
-/** States which scope a key lacks, in place of the action; shows nothing before the key is known. */
+/** Renders the scope that a key lacks, in place of the action; nothing before the key is known. */
 export function MayNot({ scope, what }: { readonly scope: Scope; readonly what: string }) {
   return (
     principal.value !== null && (

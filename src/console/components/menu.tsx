@@ -11,7 +11,7 @@ interface MenuProps {
   readonly children: ComponentChildren;
 }
 
-/** A button that opens a list of links and buttons; a click, Escape or a choice closes it. */
+/** Renders a button that opens a list of links and buttons; a click, Escape or a choice closes it. */
 export function Menu({ label, title, kind = 'plain', children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null);
   useEffect(() => {

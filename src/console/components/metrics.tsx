@@ -12,7 +12,7 @@ export interface Metric {
   readonly note?: ComponentChildren;
 }
 
-/** Figures with their names. */
+/** Renders figures with their names. */
 export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
   return (
     <dl class="metrics" aria-label={label} data-part={partName(label)}>

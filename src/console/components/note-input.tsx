@@ -9,7 +9,7 @@ interface NoteInputProps {
   onChange(value: string): void;
 }
 
-/** The reason for a change, stored with the new version. */
+/** Renders the reason for a change, stored with the new version. */
 export function NoteInput({ value, onChange }: NoteInputProps) {
   return (
     <input

@@ -7,9 +7,9 @@ import { isPrinting } from '../state/printing.js';
 import './page.css';
 
 interface PageProps {
-  /** Its heading, and what the tab of the browser says. */
+  /** Heading of the page, and title of the browser tab. */
   readonly title: string;
-  /** Before the title: the pages above it. */
+  /** Pages above this one, shown before the title. */
   readonly above?: readonly { readonly address: string; readonly text: string }[];
   readonly subtitle?: ComponentChildren;
   readonly actions?: ComponentChildren;
@@ -63,7 +63,7 @@ interface SectionProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of a page under a heading. */
+/** Renders a part of a page under a heading. */
 export function Section({ title, aside, children }: SectionProps) {
   return (
     <section class="section" aria-label={title}>

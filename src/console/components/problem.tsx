@@ -10,7 +10,7 @@ interface ProblemProps {
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** An error of the service, with every finding. Codes, paths and the request id are under "Details". */
+/** Renders an error of the service, with every finding. Codes, paths and the request id are under "Details". */
 export function Problem({ trouble, onRetry }: ProblemProps) {
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;
@@ -48,13 +48,13 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
   );
 }
 
-/** The store that a request named while another one is served. */
+/** Returns the store that a request named while another one is served. */
 function storeOf(detail: Trouble['detail']): string | null {
   const store = (detail as { readonly store_id?: unknown } | null)?.store_id;
   return typeof store === 'string' ? store : null;
 }
 
-/** Serves the other store: until then the request fails again. */
+/** Renders a button that serves the other store; until then, the request would fail again. */
 function Serve({ store }: { readonly store: string }) {
   return may('data') ? <Button onClick={() => void activateStore(store)}>Serve {store}</Button> : null;
 }

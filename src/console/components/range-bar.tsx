@@ -4,12 +4,12 @@ import './control.css';
 import './range-bar.css';
 
 interface RangeBarProps {
-  /** First and last date there is. */
+  /** First and last available date. */
   readonly start: string;
   readonly end: string;
 }
 
-/** Which dates are looked at: by a word, or by two dates. */
+/** Renders a selector of the date range, by a name or by two dates. */
 export function RangeBar({ start, end }: RangeBarProps) {
   const range = chosenRange();
   const from = range?.from ?? start;
@@ -89,7 +89,7 @@ interface DateInputProps {
   onChange(date: string): void;
 }
 
-/** A date as it is written everywhere; what is no date yet changes nothing. */
+/** Renders a date input. Invalid dates are ignored while they are typed. */
 export function DateInput({ label, value, least, most, onChange }: DateInputProps) {
   return (
     <input

@@ -2,7 +2,7 @@ import { useSchemas } from '../state/schemas.js';
 import type { Json } from '../words/paths.js';
 import { riskWindow } from '../words/risk-window.js';
 
-/** Which returns the risk behind solved weights is estimated from. @param model as the terms have it */
+/** Renders the returns from which the risk behind solved weights is estimated. @param model as in the terms */
 export function RiskWindow({ model }: { readonly model: Json | undefined }) {
   const sentence = riskWindow(model, useSchemas().data);
   return sentence === null ? null : <p class="quiet">{sentence}</p>;

@@ -1,6 +1,6 @@
 import './skeleton.css';
 
-/** The shape of a page before its script is there. */
+/** Renders the outline of a page before its script is loaded. */
 export const PageSkeleton = () => (
   <div class="page" aria-hidden="true">
     <span class="skeleton skeleton-title" />
@@ -9,7 +9,7 @@ export const PageSkeleton = () => (
   </div>
 );
 
-/** The shape of figures with their names. */
+/** Renders the outline of figures with their names. */
 export const FiguresSkeleton = () => (
   <div class="skeleton-figures" aria-hidden="true">
     {[1, 2, 3, 4, 5].map((at) => (
@@ -18,7 +18,7 @@ export const FiguresSkeleton = () => (
   </div>
 );
 
-/** The shape of a few rows. */
+/** Renders the outline of a few rows. */
 export const RowsSkeleton = () => (
   <div class="skeleton-rows" aria-hidden="true">
     {[1, 2, 3].map((at) => (

@@ -9,7 +9,7 @@ interface SparklineProps {
   readonly label: string;
 }
 
-/** A line without axes. */
+/** Renders a line without axes. */
 export function Sparkline({ values, label }: SparklineProps) {
   const known = values.filter((value): value is number => value !== null);
   if (known.length < 2) return null;

@@ -13,14 +13,14 @@ export interface Tab {
 interface TabsProps {
   readonly label: string;
   readonly tabs: readonly Tab[];
-  /** Parameter of the address that holds the tab; the first is meant without it. */
+  /** Parameter of the address with the tab. Default: the first tab. */
   readonly name?: string;
 }
 
 /** Width of the menu with the tabs that do not fit, in pixels. */
 const MORE = 84;
 
-/** Parts of a page, each with its own address. Those that do not fit are in a menu, never the open one. */
+/** Renders parts of a page, each with its own address. Tabs that do not fit are in a menu, except the open one. */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   const open = openTab(tabs, name);
   const list = useRef<HTMLElement>(null);
@@ -83,7 +83,7 @@ interface Fitting {
   readonly open: string;
 }
 
-/** The tabs for which there is room, the open one among them. */
+/** Returns the tabs that fit, always including the open one. */
 function fittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): readonly Tab[] {
   const total = widths.reduce((sum, own) => sum + own, 0);
   if (total <= width) return tabs;
@@ -100,7 +100,7 @@ function fittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): re
   return tabs.filter((tab) => kept.has(tab));
 }
 
-/** The tab that the address names. */
+/** Creates the tab that the address names. */
 export function openTab(tabs: readonly Tab[], name = 'tab'): string {
   const asked = parameter(name);
   return (tabs.find(({ id }) => id === asked) ?? tabs[0]!).id; // A page has at least one.

@@ -1,7 +1,9 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { isPrinting, PRINT_WIDTH } from '../state/printing.js';
 
-/** Width of an element as it is laid out, on paper at most that of its text; that of the page until then. */
+/**
+ * Returns the width of an element after layout, on paper at most that of its text; before that, the width of the page.
+ */
 export function useWidth(element: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(innerWidth);
   useLayoutEffect(() => {

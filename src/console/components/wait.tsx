@@ -12,11 +12,11 @@ const SAID_MS = 2_000;
 
 interface WaitProps {
   readonly what: string;
-  /** Shape of what is to come. Default: rows. */
+  /** Outline of the expected content. Default: rows. */
   readonly skeleton?: ComponentChildren;
 }
 
-/** A skeleton of the content after a short wait; screen readers hear the name of the content. */
+/** Renders an outline of the content after a short wait. Screen readers announce the name of the content. */
 export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
   const [waited, setWaited] = useState(0);
   useEffect(() => {
@@ -41,7 +41,7 @@ interface AnsweredProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** Renders an answer; shows the wait before it, and the problem if there is none. */
+/** Renders an answer, an outline while it is loading, or the problem. */
 export function Answered<T>({ resource, what, skeleton, children }: AnsweredProps<T>) {
   const { data, trouble, isLoading, reload } = resource;
   if (data === undefined) {

@@ -4,7 +4,7 @@ import { session } from '../state/session.js';
 import { takeKey } from '../state/service.js';
 import '../components/control.css';
 
-/** Asks for the key of a service with keys. The key stays in this tab and is sent only to this service. */
+/** Page that asks for a key. The key is stored in this tab only and sent only to this service. */
 export function KeyPage({ refused }: { readonly refused: string | null }) {
   const [key, setKey] = useState('');
   return (

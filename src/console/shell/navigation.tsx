@@ -5,7 +5,7 @@ interface Entry {
   readonly path: string;
   readonly text: string;
   readonly icon: IconName;
-  /** Beginnings of the addresses that belong to it. */
+  /** Prefixes of the addresses that belong to it. */
   readonly own?: readonly string[];
 }
 
@@ -32,7 +32,8 @@ export function Navigation() {
       <ul class="rail-links">
         {ENTRIES.map(({ path: address, text, icon, own = [] }) => {
           const isHere =
-            path === address || [address, ...own].some((start) => path.startsWith(`${start}/`) && start !== '/');
+            path === address ||
+            [address, ...own].some((start) => start !== '/' && (path === start || path.startsWith(`${start}/`)));
           return (
             <li key={address}>
               <a href={address} aria-current={isHere ? 'page' : undefined}>

@@ -10,7 +10,7 @@ export interface Page {
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
-/** Every page, loaded on its first visit. Fixed path segments precede parameters. */
+/** All pages, each loaded on its first visit. Fixed path segments precede parameters. */
 export const PAGES: readonly Page[] = [
   { path: '/', load: async () => (await import('../pages/home/home.js')).Home },
   {
@@ -55,6 +55,10 @@ export const PAGES: readonly Page[] = [
     load: async () => (await import('../pages/dashboard/dashboard-page.js')).DashboardPage,
   },
   { path: '/console/calendar', load: async () => (await import('../pages/calendar/calendar-page.js')).CalendarPage },
+  {
+    path: '/console/calendar/closures/:id',
+    load: async () => (await import('../pages/calendar/closures-page.js')).ClosuresPage,
+  },
   { path: '/console/compare', load: async () => (await import('../pages/compare/compare-page.js')).ComparePage },
   { path: '/console/sweeps', load: async () => (await import('../pages/sweeps/sweeps-page.js')).SweepsPage },
   { path: '/console/data', load: async () => (await import('../pages/data/data-page.js')).DataPage },
@@ -68,6 +72,14 @@ export const PAGES: readonly Page[] = [
   {
     path: '/console/schedules',
     load: async () => (await import('../pages/schedules/schedules-page.js')).SchedulesPage,
+  },
+  {
+    path: '/console/schedules/new',
+    load: async () => (await import('../pages/schedules/schedule-page.js')).SchedulePage,
+  },
+  {
+    path: '/console/schedules/:id/edit',
+    load: async () => (await import('../pages/schedules/schedule-page.js')).SchedulePage,
   },
   {
     path: '/console/approvals',

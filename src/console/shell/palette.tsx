@@ -9,7 +9,9 @@ interface PaletteProps {
   onShortcuts(): void;
 }
 
-/** Goes to a page, to anything stored or a security of the market by a few letters, and does what can be done from anywhere. */
+/**
+ * Renders a palette that finds pages, stored documents and securities by a few letters, and performs global actions.
+ */
 export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');

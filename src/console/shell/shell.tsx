@@ -34,7 +34,7 @@ const Shortcuts = lazy<{ onClose(): void }>('the shortcuts', async () => (await 
 /** Time after which the palette is loaded, so that it opens at once. */
 const PALETTE_MS = 3000;
 
-/** The frame around every page. */
+/** Renders the frame around every page. */
 export function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isFinding, setFinding] = useState(false);
@@ -50,16 +50,8 @@ export function Shell() {
   useShortcuts({ onFind: () => setFinding(true), onKeys: () => showKeys(true) });
   return (
     <div class="shell">
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          document.getElementById('main')?.focus();
-        }}
-      >
-        Skip to content
-      </a>
+      <SkipLink text="Skip to content" target="#main" />
+      <SkipLink text="Skip to the first row" target={FIRST_ROW} />
       <aside id="rail" class={isMenuOpen ? 'rail is-open' : 'rail'}>
         <a class="brand" href="/">
           <Mark /> Divisor
@@ -100,6 +92,26 @@ export function Shell() {
   );
 }
 
+/** The first row of the first table whose rows open, or the first other table. */
+const FIRST_ROW = 'main :is([role=row], [role=table])[tabindex="0"]';
+
+/** Leads past the frame of the page; to its content if the page lacks the target. */
+function SkipLink({ text, target }: { readonly text: string; readonly target: string }) {
+  return (
+    <a
+      class="skip"
+      href="#main"
+      onClick={(event) => {
+        event.preventDefault();
+        const found = document.querySelector<HTMLElement>(target) ?? document.getElementById('main');
+        found?.focus();
+      }}
+    >
+      {text}
+    </a>
+  );
+}
+
 function Mark() {
   return (
     <svg class="mark" viewBox="0 0 24 24" aria-hidden="true">
@@ -116,7 +128,7 @@ interface ShortcutActs {
   onKeys(): void;
 }
 
-/** Ctrl K, or K with the command key; a question mark and a slash outside of fields. */
+/** Handles Ctrl K or Command K, and, outside fields, a question mark and a slash. */
 function useShortcuts({ onFind, onKeys }: ShortcutActs): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -155,7 +167,7 @@ interface Loaded {
   readonly found: Found;
   readonly Page: ComponentType<PageProps> | null;
   readonly trouble: Trouble | null;
-  /** State of the world when it was loaded, or could not be: after a change it is tried again. */
+  /** Value of `world` when the page was loaded or failed. It is retried after a change. */
   readonly world: number;
 }
 
@@ -205,7 +217,7 @@ function CurrentPage({ path }: { readonly path: string }) {
   );
 }
 
-/** A failed page shows its error in its place; other pages stay available. */
+/** Shows the error of a failed page in its place. Other pages remain available. */
 function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [failure, reset] = useErrorBoundary((thrown: unknown) => reportError(thrown));
   const { query } = place.value;

@@ -14,7 +14,7 @@ const SHORTCUTS = [
   ['Ctrl Z, Ctrl Shift Z', 'Undo and redo in the designer'],
 ] as const;
 
-/** The keys of the console. */
+/** Renders the keys of the console. */
 export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);

@@ -39,9 +39,9 @@ const PLACES: readonly Target[] = [
 ];
 const SHOWN_MAX = 12;
 
-/** Results of jobs with their own pages. */
+/** Job results with their own pages. */
 const RESULTS = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } as const;
-/** Results looked through, newest first. */
+/** Maximum number of results searched, newest first. */
 const RESULTS_MAX = 200;
 
 /** Matches of a search: pages, documents and actions from the first character, securities from the second. Without text the pages seen last. */

@@ -55,7 +55,7 @@ function JobsState() {
   );
 }
 
-/** The market served, and until when. */
+/** Renders the served market and its last date. */
 function StoreState() {
   const { store, status } = health.value ?? {};
   if (store === undefined) return null;

@@ -3,7 +3,7 @@ import { go } from '../state/place.js';
 import { leaveTour, STEPS, tour } from '../state/tour.js';
 import './tour-card.css';
 
-/** The step of the tour on top of its page; it can be left at any time. */
+/** Renders the current step of the tour on top of its page. The tour can be left at any time. */
 export function TourCard() {
   const { value } = tour;
   if (value === null) return null;

@@ -4,7 +4,10 @@ import { Popover } from '../components/popover.js';
 
 const Views = lazy<{ onClose(): void }>('the views', async () => (await import('./view-parts.js')).Views);
 
-/** The page as it is shown: a link to it, a name for it, a part of it on the dashboard; and the views that were saved. */
+/**
+ * Renders a menu for the current page: a link to it, a name for it, pinning a part of it to the dashboard, and saved
+ * views.
+ */
 export function ViewMenu() {
   return (
     <Popover label="Views" title={<Icon name="star" />} kind="bare">

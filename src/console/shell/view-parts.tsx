@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks';
 import { Button } from '../components/button.js';
 import { Icon } from '../components/icon.js';
 import { copyText } from '../state/clipboard.js';
-import { pin } from '../state/dashboard.js';
+import { pinPart } from '../state/dashboard.js';
 import { partsOnPage } from '../state/part.js';
 import { addressOf, go, place } from '../state/place.js';
 import { say } from '../state/toasts.js';
 import { removeView, savedViews, saveView } from '../state/views.js';
 
-/** A link to the page, a name for it, a part of it on the dashboard, and the views that were saved. */
+/** Renders a link to the page, a name for it, pinning a part of it to the dashboard, and saved views. */
 export function Views({ onClose }: { onClose(): void }) {
   const { path, query } = place.value;
   const address = addressOf(path, Object.fromEntries(query));
@@ -18,7 +18,7 @@ export function Views({ onClose }: { onClose(): void }) {
         <Icon name="link" /> Copy the link
       </Button>
       <SaveForm address={address} />
-      <PinForm key={path} address={address} />
+      <PinForm key={path} />
       {savedViews.value.length > 0 && (
         <ul class="note-list" aria-label="Saved views">
           {savedViews.value.map(({ name, address: saved }) => (
@@ -71,7 +71,7 @@ function SaveForm({ address }: { readonly address: string }) {
   );
 }
 
-function PinForm({ address }: { readonly address: string }) {
+function PinForm() {
   const [parts] = useState(partsOnPage);
   const [part, setPart] = useState(parts[0] ?? '');
   if (parts.length === 0 || place.value.path === '/console/dashboard') return null;
@@ -80,8 +80,7 @@ function PinForm({ address }: { readonly address: string }) {
       class="view-form"
       onSubmit={(event) => {
         event.preventDefault();
-        pin({ address, part, page: titleOf() });
-        say('good', `${part} was pinned to the dashboard.`);
+        pinPart(part);
       }}
     >
       <select

@@ -4,15 +4,15 @@ import { forgetJob, noteJob } from './live.js';
 import { service, troubleOf, type Trouble } from './service.js';
 import { say } from './toasts.js';
 
-/** Takes why a request was refused. */
+/** Receives the reason why a request was refused. */
 export type OnRefusal = (trouble: Trouble) => void;
 
-/** A short note of what the service said. */
+/** Shows a short note with the message of the service. */
 function sayRefused({ message, findings: [first] }: Trouble): void {
   say('bad', first === undefined || first.path === '' ? message : `${message} (${first.path})`);
 }
 
-/** Does something, and says what the service said when it refuses. @returns undefined when it was refused */
+/** Performs an action, and shows the message of the service if it is refused. @returns undefined if it was refused */
 export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = sayRefused): Promise<T | undefined> {
   try {
     return await act();

@@ -8,7 +8,7 @@ const TEXT_MAX = 12_000;
 /** Text kept in the address, or only in the page if it is too long. */
 export interface Addressed {
   readonly text: string | null;
-  /** True if the address does not contain it. */
+  /** True if the address does not contain the text. */
   readonly isTooLong: boolean;
   put(text: string | null): void;
 }
@@ -40,7 +40,7 @@ export function jsonIn(text: string | null): Json | undefined {
   }
 }
 
-/** An object kept in the address while it differs from its initial value. */
+/** Keeps an object in the address while it differs from its initial value. */
 export function useAddressedObject(name: string, first: JsonObject): readonly [JsonObject, (next: JsonObject) => void] {
   const { text, put } = useAddressed(name);
   const value = useMemo(() => jsonIn(text), [text]);

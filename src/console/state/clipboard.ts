@@ -17,7 +17,7 @@ async function writeText(text: string): Promise<boolean> {
   }
 }
 
-/** Copying as browsers allow it everywhere, right after a click. */
+/** Copies by a method that all browsers permit right after a click. */
 function copyByEvent(text: string): boolean {
   let isCopied = false;
   const onCopy = (event: ClipboardEvent) => {

@@ -1,6 +1,8 @@
 import { keptList } from './kept.js';
+import { addressOf, place } from './place.js';
+import { say } from './toasts.js';
 
-/** A chart, a table or figures of a page on the dashboard. */
+/** Chart, table or figures of a page on the dashboard. */
 export interface Pin {
   readonly id: string;
   /** Address of its page, with the range and other choices. */
@@ -8,7 +10,7 @@ export interface Pin {
   readonly part: string;
   /** Title of its page. */
   readonly page: string;
-  /** Columns of the dashboard that it takes. */
+  /** Number of dashboard columns that it occupies. */
   readonly width: 1 | 2 | 3;
 }
 
@@ -19,5 +21,16 @@ const { items, set } = keptList<Pin>('divisor.dashboard', PINS_MAX);
 export const pins = items;
 export const setPins = set;
 
-export const pin = (one: Pick<Pin, 'address' | 'part' | 'page'>): void =>
-  set([...items.peek(), { ...one, id: crypto.randomUUID(), width: 1 }]);
+/** Pins a part of the page, with its range and other choices. */
+export function pinPart(part: string, width: Pin['width'] = 1): void {
+  const { path, query } = place.peek();
+  const pinned: Pin = {
+    id: crypto.randomUUID(),
+    address: addressOf(path, Object.fromEntries(query)),
+    part,
+    page: document.title.replace(/ · Divisor$/, ''),
+    width,
+  };
+  set([...items.peek(), pinned]);
+  say('good', `${part} was pinned to the dashboard.`);
+}

@@ -7,7 +7,7 @@ import { service } from './service.js';
 /** Failed runs per request: the maximum of the service. */
 const ASKED_MAX = 500;
 
-/** The last run of an index or a strategy where it failed, by id: the next one takes its place. */
+/** Returns the last run of each index or strategy that failed, by id. The next run replaces it. */
 export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
   const failed = useResource('failed runs', (signal) =>
     service.value.call('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX }, signal }),
@@ -15,7 +15,7 @@ export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
   return new Map((failed.data?.jobs ?? []).map((job) => [jobIdent(job), job]));
 }
 
-/** True if a run failed after the stored one was made. @param runAt null if none is stored */
+/** Returns true if a run failed after the stored one was made. @param runAt null if none is stored */
 export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | null | undefined): boolean =>
   runAt == null || failedAt === null || failedAt > runAt;
 

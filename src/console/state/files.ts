@@ -1,4 +1,4 @@
-/** Long enough for the browser to have begun with it. */
+/** Time after which the browser has certainly started to read the file. */
 const KEPT_MS = 60_000;
 
 /** Hands bytes to the browser as a download. */

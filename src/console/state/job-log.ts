@@ -8,7 +8,7 @@ export interface LogLine {
   readonly progress: number;
 }
 
-/** Lines of a job, and jobs, that are kept. */
+/** Maximum number of stored lines per job, and of jobs. */
 const LINES_MAX = 200;
 const JOBS_MAX = 50;
 

@@ -6,7 +6,7 @@ export interface KeptList<T> {
   set(items: readonly T[]): void;
 }
 
-/** @param most number of items; the first ones are dropped */
+/** @param most maximum number of items; the first ones are dropped */
 export function keptList<T>(place: string, most: number): KeptList<T> {
   const items = signal<readonly T[]>(load(place));
   // Another tab changed it.

@@ -1,4 +1,7 @@
-/** uPlot asks for the language of the browser as it is loaded, and fails on one that is no tag: `en-US@posix`. */
+/**
+ * Replaces an invalid browser language. uPlot reads it when it is loaded, and fails if it is not a language tag, such
+ * as `en-US@posix`.
+ */
 export function mendLanguage(): void {
   if (!isTag(navigator.language)) Object.defineProperty(navigator, 'language', { value: 'en-GB' });
 }

@@ -21,13 +21,13 @@ type Message =
   | { readonly kind: 'status'; readonly job: JobStatus };
 type Tell = (message: Message) => void;
 
-/** Jobs that are not over, and those that ended while the page was looking; newest first. */
+/** Unfinished jobs, and those that ended while the page was open; newest first. */
 const known = signal<ReadonlyMap<string, JobStatus>>(new Map());
 export const liveJobs = computed(() => [...known.value.values()].filter(isUnfinished).toSorted(byAge));
 export const health = signal<Health | null>(null);
 /** True if the stream is open. */
 export const isFollowing = signal(false);
-/** The version of the service that this page belongs to. */
+/** Version of the service for which this page was built. */
 const builtFor = signal<string | null>(null);
 /** True if the service was updated after the page was loaded. */
 export const isOutdated = computed(
@@ -40,7 +40,7 @@ const byAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare
 /** The state of a job as last reported by the stream. */
 export const jobOf = (jobId: string): JobStatus | undefined => known.value.get(jobId);
 
-/** Adds a state from an answer that came before the stream reported it. */
+/** Adds a state from an answer that arrived before the stream reported it. */
 export function noteJob(job: JobStatus): void {
   const before = known.value.get(job.job_id);
   if (before !== undefined && !isUnfinished(before) && before.created_at >= job.created_at) return;
@@ -56,12 +56,12 @@ export function forgetJob(jobId: string): void {
 }
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
-/** The service says something every 15 seconds; twice that without a word is a connection that is gone. */
+/** The service sends something every 15 seconds. Twice that without data means a lost connection. */
 const SILENCE_MS = 32_000;
 
-/** The stream that feeds this tab, held by any tab; empty before the first. */
+/** Id of the stream that feeds this tab, held by any tab; empty before the first. */
 let stream = '';
-/** No stream has this id, so the next one is new. */
+/** Id that no stream has, so that the next one counts as new. */
 const LEFT = 'left';
 
 /** Jobs that ended between two streams were reported by neither: pages reload. */
@@ -71,7 +71,7 @@ function takeStream(next: string): void {
   if (isOther) notifyChange();
 }
 
-/** Follows the service for as long as the page lives. */
+/** Follows the service while the page exists. */
 export function startLive(): void {
   const isVisible = signal(!document.hidden);
   document.addEventListener('visibilitychange', () => {
@@ -127,7 +127,7 @@ async function hear(message: Message): Promise<void> {
   await noteAll(jobs);
 }
 
-/** Every unfinished job there is. */
+/** Adds all unfinished jobs. */
 async function noteAll(jobs: readonly JobStatus[]): Promise<void> {
   for (const job of jobs) note(job);
   await settleMissing(new Set(jobs.map(({ job_id: id }) => id)));
@@ -178,7 +178,7 @@ const HEALTH_MS = { ok: 60_000, degraded: 3_000 };
 /** A restarted service first serves nothing, and sends no event when it does. */
 const isWell = (now: Health | null): boolean => now?.status === 'ok' && now.store.end !== null;
 
-/** Looks again after a while: sooner when something is not well, also where that began during the pause. */
+/** Checks again after a while, sooner if there is a problem, including one that began during the pause. */
 async function watchHealth(ended: AbortSignal): Promise<void> {
   for (let waited = 0; !ended.aborted; waited += HEALTH_MS.degraded) {
     await new Promise((resolve) => setTimeout(resolve, HEALTH_MS.degraded));
@@ -190,7 +190,10 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
   }
 }
 
-/** Identity of the service, compared with the previous one; before the first answer one question is enough. */
+/**
+ * Reads the identity of the service and compares it with the previous one. Before the first answer, one request is
+ * sufficient.
+ */
 export function lookAround(): Promise<void> {
   if (health.peek() !== null) return look();
   looking ??= look().finally(() => {
@@ -215,7 +218,7 @@ async function look(): Promise<void> {
 }
 
 async function followOnce(given: AbortController, tell: Tell): Promise<void> {
-  /** Unfinished jobs of the first message: missing ones ended in the meantime. */
+  /** Unfinished jobs of the first message. Missing ones ended in the meantime. */
   const seen = new Set<string>();
   const own = Math.random().toString(36);
   let timer = setTimeout(() => given.abort(), SILENCE_MS);

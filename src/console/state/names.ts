@@ -7,15 +7,15 @@ export interface NameFacts {
   readonly name: string | null;
   readonly sector: string | null;
   readonly country: string | null;
-  /** Of its prices. */
+  /** Currency of its prices. */
   readonly currency: string | null;
 }
 
-/** Identifiers asked for at once: an address of some 8 KB. */
+/** Number of identifiers per request, for an address of about 8 KB. */
 const AT_ONCE = 400;
 const FIELDS = ['NAME', 'SECTOR', 'COUNTRY', 'CURRENCY'];
 
-/** Reference data of names; those that the served store does not know are missing. Columns it does not have are null. */
+/** Reads reference data of securities. Unknown securities are missing; missing columns are null. */
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
   const key = identifiers.length === 0 ? null : `names ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
   const found = useResource(key, (signal) => factsOf(identifiers, asOf, signal), { keeps: true });

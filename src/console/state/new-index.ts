@@ -1,6 +1,6 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 
-/** The served store, and the store to which a new index belongs: the served one, if there are others to switch to. */
+/** Returns the served store, and the store of a new index: the served one, if there are others. */
 export function storeOfNew(stores: readonly DataStore[]): {
   readonly served: DataStore | undefined;
   readonly store: string | null;

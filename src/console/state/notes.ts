@@ -1,6 +1,6 @@
 import { keptList } from './kept.js';
 
-/** A remark on a day or a period of an index, kept in this browser. */
+/** Note on a day or a period of an index, stored in this browser. */
 export interface Note {
   readonly id: string;
   /** Subject: the id of an index, for example. */

@@ -4,7 +4,7 @@ import { world } from './resource.js';
 import { troubleOf, type Trouble } from './service.js';
 
 export interface Latest<T> {
-  /** The last answer, also while another question is under way. */
+  /** Last answer, also while another request is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
   /** True if the displayed answer belongs to an earlier request. */
@@ -15,10 +15,10 @@ export interface Latest<T> {
 const PAUSE_MS = 220;
 
 /**
- * Asks a question that changes with every key that is typed: at most one request is under way, and the newest question is asked when it
- * has come back.
- * @param key names the question; null asks nothing
- * @param turn asks the question again when it changes; the last answer stays in force until the new one arrives
+ * Makes a request that changes with typing: at most one request is pending, and the latest one follows when it is
+ * answered.
+ * @param key identifies the request; null makes none
+ * @param turn repeats the request when it changes; the last answer is kept until the new one arrives
  */
 export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn = 0): Latest<T> {
   const data = useSignal<T | undefined>(undefined);
@@ -64,7 +64,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     asking.isBusy = false;
   }
 
-  /** Retries a request that the service could not answer yet, unless a newer one was made. */
+  /** Retries a request that the service could not answer yet, unless there is a newer one. */
   async function again(question: string): Promise<void> {
     if (asking.wanted === question) await run();
   }

@@ -1,12 +1,12 @@
 import { parameter } from './place.js';
 
-/** Name of a chart, a table or figures within its page: its label, where dates may differ another time. */
+/** Returns the name of a chart, table or figures within its page: its label without dates. */
 export const partName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');
 
-/** The only part of its page that is shown, as the address has it; null for the whole page. */
+/** Returns the only part of the page to show, from the address; null for the whole page. */
 export const onlyPart = (): string | null => parameter('part');
 
-/** Charts, tables and figures on the page, in their order. */
+/** Returns the charts, tables and figures on the page, in order. */
 export const partsOnPage = (): readonly string[] => {
   const parts = [...document.querySelectorAll<HTMLElement>('main [data-part]')];
   return [...new Set(parts.filter((part) => part.checkVisibility()).map((part) => part.dataset['part']!))]; // They are selected by it.

@@ -15,7 +15,7 @@ addEventListener('popstate', () => {
   current.value = read();
 });
 
-/** Goes to an address of the console; with `replace` the way back does not lead to the one before. */
+/** Goes to an address of the console. With `replace`, it replaces the current one in the history. */
 export function go(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const before = current.value.path;
   if (replace) history.replaceState(null, '', address);
@@ -31,13 +31,13 @@ export function addressOf(path: string, query: Readonly<Record<string, string | 
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The address of this page with other parameters. */
+/** Returns the address of this page with other parameters. */
 export function withQuery(changes: Readonly<Record<string, string | null>>): string {
   const { path, query } = current.value;
   return addressOf(path, { ...Object.fromEntries(query), ...changes });
 }
 
-/** A parameter of the address. */
+/** Returns a parameter of the address. */
 export function parameter(name: string): string | null {
   return current.value.query.get(name);
 }
@@ -47,7 +47,7 @@ export function setParameters(changes: Readonly<Record<string, string | null>>):
   go(withQuery(changes), { replace: true });
 }
 
-/** True if an address belongs to the console, not to the API or another site. */
+/** Returns true if an address belongs to the console, not to the API or another site. */
 const isOwn = ({ origin, pathname }: URL): boolean =>
   origin === location.origin &&
   (pathname === '/' || (pathname.startsWith('/console') && !pathname.includes('/assets/')));
@@ -69,7 +69,7 @@ export function followLinks(): void {
     const address = new URL(link.href, location.href);
     if (!isOwn(address)) return;
     event.preventDefault();
-    // A part of a page in a frame leads to whole pages.
+    // A part of a page in a frame opens links as whole pages.
     if (parent === globalThis.window) go(address.pathname + address.search);
     else parent.location.assign(address.pathname + address.search);
   });

@@ -2,7 +2,7 @@ import { monthsBefore } from '../words/dates.js';
 import { keptList } from './kept.js';
 import { go, parameter, withQuery } from './place.js';
 
-/** A range of dates as the address has it; null for all there is. */
+/** Returns the range of dates in the address; null for all dates. */
 export function chosenRange(): { readonly from: string; readonly to: string } | null {
   const from = parameter('from');
   const to = parameter('to');

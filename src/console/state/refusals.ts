@@ -4,7 +4,7 @@ import type { OnRefusal } from './actions.js';
 import { world } from './resource.js';
 import type { Trouble } from './service.js';
 
-/** A request that the service refused, with the place on the page that it was asked from. */
+/** Refused request, with the place on the page where it was made. */
 interface RefusedRequest {
   readonly place: object;
   /** Subject of the request, for forms elsewhere that show its fields: `run CORE`. */
@@ -12,10 +12,10 @@ interface RefusedRequest {
   readonly trouble: Trouble;
 }
 
-/** The last request, where it was refused: the next one takes its place. */
+/** Last request, if it was refused. The next one replaces it. */
 const last = signal<RefusedRequest | null>(null);
 
-/** A service that was busy may answer after a change. */
+/** A busy service may answer after a change. */
 effect(() => {
   void world.value;
   if (last.peek()?.trouble.retrySeconds != null) last.value = null;

@@ -2,7 +2,9 @@ import { effect, signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { isReached, troubleOf, type Trouble } from './service.js';
 
-/** Grows whenever something that pages show may have changed: a job ended, a document was saved, the service came back. */
+/**
+ * Increases whenever displayed data may have changed: a job ended, a document was saved, the service became available.
+ */
 export const world = signal(0);
 
 export function notifyChange(): void {
@@ -11,7 +13,7 @@ export function notifyChange(): void {
 
 /** State of a response of the service. */
 export interface Resource<T> {
-  /** The last answer; undefined before the first. It is kept while a newer one is pending. */
+  /** Last answer; undefined before the first. It is kept while a newer one is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
   readonly isLoading: boolean;
@@ -23,15 +25,15 @@ export interface ResourceOptions {
   readonly follows?: boolean;
   /** True if the previous answer is kept until the new one arrives, for example after a change of dates. */
   readonly keeps?: boolean;
-  /** True if the question waits until the others are answered: the page can be read without the answer. */
+  /** True if the request waits until others are answered, because the page is readable without it. */
   readonly isLater?: boolean;
 }
 
-/** Questions under way that nothing waits for. */
+/** Pending requests, except those that wait for others. */
 const busy = signal(0);
-/** True once no question was under way for a moment. */
+/** True if no request has been pending for a moment. */
 const settled = signal(false);
-/** Time in which an answer leads to the next questions of a page. */
+/** Time in which an answer may cause further requests of a page. */
 const SETTLED_MS = 40;
 effect(() => {
   if (busy.value > 0) {
@@ -44,10 +46,10 @@ effect(() => {
   return () => clearTimeout(timer);
 });
 
-/** Answers that were asked for before their page was there. */
+/** Answers requested before their page was loaded. */
 const primed = new Map<string, Promise<unknown>>();
 
-/** Asks before a page is loaded what it will ask first. @param key of the question, as the page asks it */
+/** Makes the first request of a page before the page is loaded. @param key of the request, as used by the page */
 export function prime<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): void {
   if (primed.has(key)) return;
   const answer = ask(new AbortController().signal);
@@ -55,7 +57,7 @@ export function prime<T>(key: string, ask: (signal: AbortSignal) => Promise<T>):
   primed.set(key, answer);
 }
 
-/** Answers that were seen, so that a page that is come back to shows at once what it showed. */
+/** Earlier answers, so that a revisited page shows them immediately. */
 const seen = new Map<string, unknown>();
 const SEEN_MAX = 60;
 
@@ -72,9 +74,9 @@ export function forgetSeen(): void {
 }
 
 /**
- * Asks the service, and asks again when the key changes or the world does, and when a service that could not answer yet may. A
- * question that is no longer wanted is given up.
- * @param key names the question; null asks nothing
+ * Makes a request, and repeats it when the key or `world` changes, and when a service that could not answer may be
+ * ready. An obsolete request is aborted.
+ * @param key identifies the request; null makes none
  */
 export function useResource<T>(
   key: string | null,
@@ -135,7 +137,7 @@ interface Answering<T> {
   again(): void;
 }
 
-/** @returns how to give the question up */
+/** @returns a function that aborts the request */
 function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: Answering<T>): () => void {
   const given = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -162,9 +164,9 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: A
       if (given.signal.aborted) return;
       isLoading.value = false;
       const told = askedAgain(troubleOf(thrown));
-      // Under a refusal there are no numbers of another question.
+      // Numbers of another request are not shown together with a refusal.
       if (told.retrySeconds === null && !seen.has(key)) data.value = undefined;
-      // An unreachable service is reported once, above the page; what was loaded stays.
+      // An unreachable service is reported once, above the page. Loaded data is kept.
       if (isReached.peek() || data.peek() === undefined) trouble.value = told;
       if (told.retrySeconds !== null) timer = setTimeout(again, told.retrySeconds * 1000);
     },

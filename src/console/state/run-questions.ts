@@ -8,7 +8,7 @@ export type Definition =
   | { readonly index: IndexDocument; readonly strategy: null }
   | { readonly index: null; readonly strategy: StoredStrategy };
 
-/** The definition of an index, or of the strategy that has its id. */
+/** Returns the definition of an index, or of the strategy that has its id. */
 export async function definitionOf(id: string, signal: AbortSignal): Promise<Definition> {
   try {
     return { index: await service.value.call('getIndex', { params: { index_id: id }, signal }), strategy: null };
@@ -33,7 +33,7 @@ export const overviewOf = (id: string, signal: AbortSignal) =>
 /** Parts of an index page that show no run. */
 const WITHOUT_RUN = ['versions', 'methodology'];
 
-/** The first questions of an index page, asked while its scripts are loaded. */
+/** Makes the first requests of an index page while its scripts are loaded. */
 export function primeIndexPage(id: string): void {
   prime(definitionKey(id), (signal) => definitionOf(id, signal));
   if (!WITHOUT_RUN.includes(parameter('tab') ?? '')) prime(overviewKey(id), (signal) => overviewOf(id, signal));

@@ -37,7 +37,7 @@ export const useSchemas = (options: Pick<ResourceOptions, 'isLater'> = {}): Reso
     { follows: false, ...options },
   );
 
-/** The schema behind references. */
+/** Returns the schema behind references. */
 export function resolve(schemas: Schemas, schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1);
   const target = name === undefined ? undefined : schemas[name];

@@ -4,7 +4,7 @@ import { lookForSession, withToken } from './session.js';
 
 void lookForSession();
 
-/** Kept as long as the tab is open, and nowhere else. */
+/** Stored only while the tab is open. */
 const KEY_PLACE = 'divisor.key';
 
 const keyKept = signal(sessionStorage.getItem(KEY_PLACE) ?? undefined);
@@ -15,12 +15,12 @@ export const isReached = signal(true);
 /** Message of a service that requires a key or rejects the given one. */
 export const keyWanted = signal<string | null>(null);
 
-/** A fetch that notes whether the service is there. */
+/** Wraps fetch to record whether the service is reachable. */
 const noting: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, withToken(init));
     isReached.value = true;
-    // The answer of a request that was given up meanwhile cannot be read: what another one said stays.
+    // The body of an aborted request is unreadable, so the state is unchanged.
     if (response.status === 401)
       keyWanted.value = (await sentenceOf(response.clone())) ?? keyWanted.value ?? 'The service requires a key.';
     return response;
@@ -35,7 +35,7 @@ async function sentenceOf(response: Response): Promise<string | undefined> {
   return body?.error?.message;
 }
 
-/** The service that served this page. */
+/** Client of the service that served this page. */
 export const service = computed(() => createDivisorClient({ url: location.origin, key: keyKept.value, fetch: noting }));
 
 /** Tabs share state only with tabs that use the same key. */
@@ -62,14 +62,14 @@ export interface Trouble {
   readonly detail: DivisorError['detail'];
   readonly requestId: string | null;
   readonly status: number | null;
-  /** Seconds after which the same question may get another answer; null where only a change brings one. */
+  /** Seconds after which the same request may succeed; null if only a change helps. */
   readonly retrySeconds: number | null;
 }
 
-/** Of a service that does not answer, or does not say how long it needs. */
+/** Default for a service that does not answer or does not state a time. */
 const RETRY_SECONDS = 3;
 
-/** Answers of a service that is busy, is being started or has too many questions. */
+/** Returns true for errors of a service that is busy or starting. */
 const isPassing = ({ status }: DivisorError): boolean => status === 503 || status === 429;
 
 /** Messages of browsers about a script that they could not load. */

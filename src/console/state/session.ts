@@ -10,7 +10,7 @@ interface SessionView {
   readonly csrf_token?: string;
 }
 
-/** Null until the service has said, and where it has no such thing. */
+/** Null until it is known, and if the service has no sessions. */
 export const session = signal<SessionView | null>(null);
 
 /** Reads the session of the signed-in person, if there is one. */
@@ -27,7 +27,7 @@ export async function signOut(): Promise<void> {
   location.reload();
 }
 
-/** A request of a page with what writes of a session repeat. */
+/** Returns a request of a page with what writes of a session repeat. */
 export function withToken(init: RequestInit | undefined): RequestInit | undefined {
   const token = session.peek()?.csrf_token; // Requests do not depend on the session.
   if (token === undefined || (init?.method ?? 'GET') === 'GET') return init;

@@ -2,12 +2,12 @@ import { signal } from '@preact/signals';
 
 /** Column layouts of tables, by column id. */
 export interface TableLayout {
-  /** Columns in their order; others follow in that of the page. Empty: as the page has them. */
+  /** Columns in their order, followed by the others in the order of the page. Default: the order of the page. */
   readonly order: readonly string[];
   readonly hidden: readonly string[];
   /** Columns that are shown in narrow tables too. */
   readonly kept: readonly string[];
-  /** Columns that stay in sight while the others scroll. */
+  /** Columns that remain visible while the others scroll. */
   readonly pinned: readonly string[];
   /** Widths in pixels. */
   readonly widths: Readonly<Record<string, number>>;
@@ -17,7 +17,7 @@ export interface TableLayout {
 export const PLAIN: TableLayout = { order: [], hidden: [], kept: [], pinned: [], widths: {}, group: null };
 
 const LAYOUTS_PLACE = 'divisor.tables';
-/** Tables whose arrangement is remembered; the oldest is forgotten. */
+/** Maximum number of tables whose layout is stored. The oldest is dropped. */
 const LAYOUTS_MAX = 60;
 
 const layouts = signal<Readonly<Record<string, TableLayout>>>(readKept());
@@ -31,7 +31,7 @@ function readKept(): Record<string, TableLayout> {
   }
 }
 
-/** The arrangement of a table. */
+/** Returns the arrangement of a table. */
 export const layoutOf = (table: string): TableLayout => ({ ...PLAIN, ...layouts.value[table] });
 
 /** Remembers an arrangement in this browser. */

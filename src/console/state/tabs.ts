@@ -1,16 +1,16 @@
 /** One of the visible tabs of a browser, chosen by the browser: it leads until it is hidden or closed, then another one does. */
 interface Sharing<M> {
-  /** A name shared by all tabs. */
+  /** Name shared by all tabs. */
   readonly name: string;
   /** Ends this tab's part. */
   readonly ended: AbortSignal;
-  /** A message of another tab. */
+  /** Called with a message of another tab. */
   onMessage(message: M, tell: (message: M) => void): void;
   /** Work of the leading tab, until it ends. */
   lead(tell: (message: M) => void): Promise<void>;
 }
 
-/** True if tabs can share: browsers allow locks only for local addresses and HTTPS. */
+/** Returns true if tabs can share. Browsers allow locks only for local addresses and HTTPS. */
 export const canShare = (): boolean => 'locks' in navigator && typeof BroadcastChannel === 'function';
 
 /** Shares what only one tab may do. @returns when its part has ended */

@@ -4,11 +4,11 @@ export interface Toast {
   readonly id: number;
   readonly kind: 'good' | 'bad' | 'info';
   readonly text: string;
-  /** Where it leads. */
+  /** Link of the note. */
   readonly link?: { readonly address: string; readonly text: string } | undefined;
 }
 
-/** Short notes that go by themselves. */
+/** Short notes that disappear automatically. */
 export const toasts = signal<readonly Toast[]>([]);
 
 const SHOWN_MS = 8_000;

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 
-/** A step of the tour: a page, and what to look at there. */
+/** Step of the tour: a page, and what to look at on it. */
 interface Step {
   readonly title: string;
   readonly text: string;
-  /** Its page, given the index of the tour. */
+  /** Returns the page of the step for the index of the tour. */
   address(index: string): string;
 }
 

@@ -1,6 +1,6 @@
 import { keptList } from './kept.js';
 
-/** An address of the console under a name. */
+/** Address of the console with a name. */
 export interface SavedView {
   readonly name: string;
   readonly address: string;
@@ -13,7 +13,7 @@ const { items, set } = keptList<SavedView>('divisor.views', VIEWS_MAX);
 /** Views that were saved in this browser. */
 export const savedViews = items;
 
-/** Saves an address; one of the same name is replaced. */
+/** Saves an address, replacing one with the same name. */
 export const saveView = (view: SavedView): void =>
   set([...items.peek().filter(({ name }) => name !== view.name), view]);
 

@@ -15,8 +15,8 @@ const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_I
 const DIGITS = 6;
 
 /**
- * The value of a corporate action with its unit: `0.7008 a share`, `2 for 1`; others are bare ratios.
- * @param currency of cash, where it is known
+ * Formats the value of a corporate action with its unit: `0.7008 a share`, `2 for 1`; others are ratios without a unit.
+ * @param currency of cash, if known
  */
 export function actionValue(type: IndexAction['type'], value: number | null, currency: string | null = null): string {
   if (value === null) return figure(value);

@@ -17,3 +17,8 @@ export const strategyAddress = (id: string): string => `/console/strategies/${en
 export const pluginAddress = (id: string): string => `/console/plugins/${encodeURIComponent(id)}`;
 
 export const watchlistAddress = (id: string): string => `/console/watchlists/${encodeURIComponent(id)}`;
+
+export const scheduleAddress = (id: string): string => `/console/schedules/${encodeURIComponent(id)}/edit`;
+
+export const closuresAddress = (calendar: string): string =>
+  `/console/calendar/closures/${encodeURIComponent(calendar)}`;

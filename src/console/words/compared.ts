@@ -1,4 +1,4 @@
-/** Measures of several series of levels on the same dates. Returns are simple, of one session to the next. */
+/** Measures of several level series on the same dates. Returns are simple, from one session to the next. */
 
 type Levels = readonly (number | null)[];
 
@@ -6,7 +6,7 @@ type Levels = readonly (number | null)[];
 export const sessionsOfYear = (dates: readonly string[]): number =>
   dates.some((date) => new Date(date).getUTCDay() % 6 === 0) ? 365 : 252;
 
-/** Returns between neighbouring levels; null where one of them is missing. */
+/** Returns between neighbouring levels; null if one of them is missing. */
 export const returnsOf = (levels: Levels): readonly (number | null)[] =>
   levels.slice(1).map((level, t) => {
     const before = levels[t] ?? null;
@@ -59,7 +59,7 @@ export interface Relative {
   readonly downCapture: number | null;
 }
 
-/** Returns of one series against those of another on the sessions that both have. */
+/** Computes returns of one series relative to another, on their common sessions. */
 export function relativeTo(own: Levels, reference: Levels, sessions: number): Relative {
   return relativeOf(returnsOf(own), returnsOf(reference), sessions);
 }
@@ -87,7 +87,7 @@ function pairs(a: readonly (number | null)[], b: readonly (number | null)[]): [n
   return [both.map(([value]) => value), both.map(([, other]) => other)];
 }
 
-/** Geometric mean return over that of the reference, on its sessions of one sign. */
+/** Computes the geometric mean return over that of the reference, on sessions with one sign of the reference return. */
 function capture(
   own: readonly number[],
   reference: readonly number[],
@@ -102,7 +102,9 @@ function capture(
 
 export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
 
-/** A measure over the last sessions at each date; null before there are as many. @cost the window at each date */
+/**
+ * Computes a measure over the last sessions at each date; null before there are enough. @cost the window at each date
+ */
 export function rolling(measure: RollingMeasure, levels: Levels, { reference, window, sessions }: Rolled): Levels {
   const [all, others] = [returnsOf(levels), returnsOf(reference)];
   return levels.map((_, t) => {

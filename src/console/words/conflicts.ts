@@ -1,6 +1,6 @@
 import { differences, pathText, valueAt, withValue, type Json, type JsonObject, type Path } from './paths.js';
 
-/** A field that two editors of one document do not have alike. */
+/** Field in which two editors of one document differ. */
 export interface ChangedField {
   readonly path: Path;
   /** The original value; undefined if it was absent. */
@@ -10,7 +10,7 @@ export interface ChangedField {
   readonly by: 'you' | 'them' | 'both';
 }
 
-/** Whose value a field takes. */
+/** Side whose value a field has. */
 export type Side = 'mine' | 'theirs';
 
 interface Versions {
@@ -20,7 +20,10 @@ interface Versions {
   readonly theirs: JsonObject;
 }
 
-/** Fields in which two versions differ, in the order of the document: where one changed a part of what the other changed, the whole. */
+/**
+ * Returns the fields in which two versions differ, in the order of the document. If one changed a part of a field that
+ * the other changed, the whole field is returned.
+ */
 export function changedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
   const own = pathsOf(base, mine);
   const other = pathsOf(base, theirs);
@@ -45,7 +48,7 @@ const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => 
 export const sideOf = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
   chosen.get(pathText(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
 
-/** Their version with my value of the fields that were chosen so; null while one is not chosen. */
+/** Returns their version with my value of the chosen fields; null while a choice is missing. */
 export function resolve(
   theirs: JsonObject,
   fields: readonly ChangedField[],

@@ -13,9 +13,9 @@ const FRACTIONS: ReadonlySet<string> = new Set([
 const SHARES: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**
- * A value of a datapoint in its unit, where that is known: `12.5 USD`, `20.00%`, `1,000 shares`.
+ * Formats a value of a datapoint in its unit, if known: `12.5 USD`, `20.00%`, `1,000 shares`.
  * @param said its description, which begins with its name: `VOLATILITY over 252 sessions`
- * @param currency of the index, where it is known
+ * @param currency of the index, if known
  */
 export function datapointText(
   said: string,

@@ -1,8 +1,8 @@
-/** Dates are written as the service writes them: YYYY-MM-DD, times with hours, minutes and zone, in that of the reader. */
+/** Dates are written as in the API: YYYY-MM-DD; times with hours, minutes and zone, in the reader's time zone. */
 
 const MS_PER_DAY = 86_400_000;
 
-/** A timestamp as a date and a time here, with its zone: `2024-03-15 16:30 +01:00`, `2024-03-15 15:30 UTC`. */
+/** Returns a timestamp as a date and a time here, with its zone: `2024-03-15 16:30 +01:00`, `2024-03-15 15:30 UTC`. */
 export function moment(timestamp: string | null): string {
   if (timestamp === null) return '–';
   const time = new Date(timestamp);
@@ -10,7 +10,7 @@ export function moment(timestamp: string | null): string {
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
 }
 
-/** The time of day of a timestamp here: `16:30:05`. */
+/** Returns the time of day of a timestamp here: `16:30:05`. */
 export function clock(timestamp: string): string {
   const time = new Date(timestamp);
   return [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':');
@@ -25,7 +25,7 @@ export function zoneText(minutes: number): string {
   return `${minutes < 0 ? '\u2212' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
-/** How long something took or takes: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
+/** Formats a duration: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
 export function duration(seconds: number): string {
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
@@ -39,7 +39,7 @@ export function duration(seconds: number): string {
 export const secondsBetween = (from: string, to: string | null): number =>
   ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000;
 
-/** True if a text is a valid date, written YYYY-MM-DD. */
+/** Returns true if a text is a valid date, written YYYY-MM-DD. */
 export const isDate = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text) === true;
 
@@ -48,10 +48,10 @@ export const dayNumber = (date: string): number => Date.parse(date.slice(0, 10))
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 
-/** The weekday of a date YYYY-MM-DD, in three letters. */
+/** Returns the weekday of a date YYYY-MM-DD, in three letters. */
 export const weekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
-/** The date a number of months before another, its day kept within the month. */
+/** Returns the date a number of months before another one, limited to the last day of the month. */
 export function monthsBefore(date: string, months: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
   const first = new Date(Date.UTC(year, month - 1 - months, 1));

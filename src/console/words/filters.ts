@@ -1,8 +1,8 @@
-/** Filters as they are typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
+/** Filters as typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
 
 type Value = number | string | null;
 
-/** A condition on the values of a column; undefined for a text that is none. */
+/** Returns a condition on the values of a column; undefined for a text that is none. */
 export function parseFilter(
   typed: string,
   ofNumbers: boolean,
@@ -13,7 +13,7 @@ export function parseFilter(
   return ofNumbers ? numeric(text, isPercent) : words(text);
 }
 
-/** Texts that contain every word; those behind a minus must not occur. */
+/** Returns a filter for texts that contain every word, and none of the words after a minus. */
 function words(text: string): (value: Value) => boolean {
   const all = text.toLowerCase().split(/\s+/);
   const unwanted = all.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));

@@ -1,17 +1,19 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 
-/** True if a finding says that a value is missing, which is no mistake before the field was edited. */
+/** Returns true if a finding reports a missing value, which is not a mistake before the field was edited. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
   code === 'REQUIRED' || code === 'MISSING_PARAMETER';
 
-/** True if two reports have the same finding. */
+/** Returns true if two reports have the same finding. */
 export const isSameFinding = (a: Finding, b: Finding): boolean =>
   a.code === b.code && a.path === b.path && a.message === b.message;
 
-/** Number of names suggested. */
+/** Maximum number of suggested names. */
 const SUGGESTED_MAX = 3;
 
-/** Accepted names nearest to an unknown one: in another case, with the same words, or with a few other letters. */
+/**
+ * Returns accepted names nearest to an unknown one: in another case, with the same words, or with a few other letters.
+ */
 export function nearest(typed: string, accepted: readonly string[]): readonly string[] {
   const text = plain(typed);
   if (text === '') return [];
@@ -39,7 +41,7 @@ function distanceOf(a: string, b: string): number {
   return row[b.length]!;
 }
 
-/** Datapoints in an expression in the case that the store has them; functions and quoted texts stay. */
+/** Changes datapoints in an expression to the case of the store; functions and quoted texts are unchanged. */
 export function inStoreCase(text: string, datapoints: readonly string[]): string {
   const byLower = new Map(datapoints.map((name) => [name.toLowerCase(), name]));
   return text.replaceAll(/"[^"]*"|'[^']*'|[A-Za-z_]\w*/g, (word, at: number) =>

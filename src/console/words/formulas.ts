@@ -1,7 +1,7 @@
 import { isObject, type Json } from './paths.js';
 import { plainText } from './scalars.js';
 
-/** The text of an expression: as it was typed, or that which a tree carries. */
+/** Returns the text of an expression: as it was typed, or that which a tree carries. */
 export function formulaText(value: Json | undefined): string {
   if (!isObject(value)) return plainText(value);
   const { text, node, name, ...others } = value;
@@ -18,10 +18,12 @@ export interface Completion {
 /** Completions that are offered at a time. */
 const MOST = 8;
 
-/** The word at the end of a text; names are shorter than this. */
+/** Matches the word at the end of a text. Names are shorter than this. */
 const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
 
-/** How the word at the end of an expression may go on: datapoints as they are named, functions with their bracket. */
+/**
+ * Returns completions of the word at the end of an expression: names of datapoints, and functions with their bracket.
+ */
 export function completionsOf(
   text: string,
   datapoints: readonly string[],
@@ -37,5 +39,5 @@ export function completionsOf(
   ].slice(0, MOST);
 }
 
-/** A text with the word at its end completed. */
+/** Returns a text with its last word completed. */
 export const completed = (text: string, insert: string): string => text.replace(LAST_WORD, () => insert);

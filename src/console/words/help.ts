@@ -2,8 +2,9 @@
 const MEANING = /`([^`]+)`:? ([^;]+?)(?:;|\.?$)/g;
 
 /**
- * Help of the selected choice, from a text that lists all choices: the words before the list, and its meaning.
- * @returns the help as it is where it lists nothing of the kind
+ * Returns the help of the selected choice from a text that lists all choices: the words before the list, and its
+ * meaning.
+ * @returns the unchanged help if it contains no such list
  */
 export function helpOfChoice(help: string, chosen: string | undefined): string {
   if (chosen === undefined) return help;

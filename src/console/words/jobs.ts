@@ -18,6 +18,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   replay: 'Replay',
   diff: 'Comparison of runs',
   batch: 'Batch of accounts',
+  study: 'Study of optimisations',
   account: 'Backtest of an account',
 };
 
@@ -39,7 +40,7 @@ export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'
 export const jobTitle = (job: Pick<JobStatus, 'job_id' | 'kind' | 'request'>): string =>
   `${KINDS[job.kind]} ${jobSubject(job) || jobIdent(job)}`;
 
-/** The page on which the result of a job is seen. */
+/** Returns the page on which the result of a job is seen. */
 export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
   const ident = encodeURIComponent(jobIdent(job));
   switch (job.kind) {
@@ -56,6 +57,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'sweep':
       return `/console/sweeps/${ident}`;
     case 'batch':
+    case 'study':
     case 'account':
       return '/console/jobs';
     case 'render':
@@ -79,10 +81,10 @@ export const STATUS_KINDS = {
   cancelled: 'plain',
 } as const satisfies Record<JobStatus['status'], string>;
 
-/** Least progress from which a remaining time is estimated. */
+/** Minimum progress from which a remaining time is estimated. */
 const ESTIMATED_MIN = 0.05;
 
-/** Seconds that a running job will take from now on, at its present pace; null before that can be said. */
+/** Estimates the remaining seconds of a running job at its current pace; null if that is not possible yet. */
 export function remainingSeconds(
   { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
   nowMs: number,

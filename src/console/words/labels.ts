@@ -10,8 +10,9 @@ export function labelOf(name: string): string {
 }
 
 /**
- * `Selection, top-n, Count` for `pipeline.selection[1].params.count`; a row without a name is counted from 1.
- * @param document whose rows are named; where it is not known, they are counted
+ * Formats a path: `Selection, top-n, Count` for `pipeline.selection[1].params.count`. Rows without a name are counted
+ * from 1.
+ * @param document whose rows are named; if it is unknown, they are counted
  */
 export function pathWords(path: Path, document: JsonObject | undefined): string {
   const steps = path.flatMap((step, at) => {
@@ -23,7 +24,7 @@ export function pathWords(path: Path, document: JsonObject | undefined): string 
   return steps.length === 0 ? 'All of it' : steps.join(', ');
 }
 
-/** The steps of a JSON pointer. @source RFC 6901 */
+/** Returns the steps of a JSON pointer. @source RFC 6901 */
 export const pathOfPointer = (pointer: string): Path =>
   pointer
     .split('/')

@@ -26,26 +26,26 @@ function fixed(value: number, digits: number, isSigned = false, least = digits):
 /** A number with the decimals it has, up to a limit: `1.25`. */
 export const atMost = (value: number, digits: number): string => fixed(value, digits, false, 0);
 
-/** A fraction as percent: 0.0523 is `5.23%`. */
+/** Returns a fraction as percent: 0.0523 is `5.23%`. */
 export const percent = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits)}%`;
 
-/** A percentage with its sign: `+5.23%`. */
+/** Returns a percentage with its sign: `+5.23%`. */
 export const change = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
 
-/** A fraction as basis points: 0.000523 is `5.23 bps`. */
+/** Returns a fraction as basis points: 0.000523 is `5.23 bps`. */
 export const bps = (value: Maybe): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 1e4, 2)} bps`;
 
 /** Formats trading costs, a fraction, in basis points; zero as a word, because runs without costs are common. */
 export const costText = (value: Maybe): string => (value === 0 ? 'none' : bps(value));
 
-/** A ratio, a level, a price: `1,234.50`. */
+/** Returns a ratio, a level, a price: `1,234.50`. */
 export const decimal = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : fixed(value, digits);
 
-/** A written amount with its currency, where both are known: `12.50 USD`. */
+/** Returns a written amount with its currency, where both are known: `12.50 USD`. */
 export const inMoney = (written: string, currency: string | null): string =>
   currency === null || written === NONE ? written : `${written} ${currency}`;
 
@@ -61,6 +61,12 @@ export function figure(value: Maybe): string {
   return fixed(value, size >= 1000 ? 2 : size >= 1 ? 4 : 6);
 }
 
+const COMPACT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** A large amount with three digits and its unit: `12.3bn`. */
+export const compact = (value: Maybe): string =>
+  value === null || value === undefined ? NONE : COMPACT.format(value).replace('-', MINUS);
+
 const BYTES = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
 export function bytes(value: Maybe): string {
@@ -69,7 +75,7 @@ export function bytes(value: Maybe): string {
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
-/** A limit in the unit that its name ends on. */
+/** Formats a limit in the unit at the end of its name. */
 export function limitText(name: string, value: number): string {
   if (name.endsWith('_BYTES')) return bytes(value);
   if (name.endsWith('_SECONDS')) return `${count(value)} s`;

@@ -2,9 +2,9 @@
 export type Pair = readonly [name: string, value: string];
 
 /**
- * Two columns of a table as spreadsheets copy them: a line a row, a tab, semicolon or spaces between the cells; further
- * cells are ignored, and a first line without a number is a heading.
- * @returns empty for a text that is no table, such as a single name
+ * Parses two columns of a table copied from a spreadsheet: one row per line, with a tab, semicolon or spaces between
+ * the cells. Further cells are ignored, and a first line without a number is a heading.
+ * @returns empty for a text that is not a table, such as a single name
  */
 export function pastedPairs(text: string): readonly Pair[] {
   const rows = text

@@ -37,7 +37,7 @@ export function withValue(document: Json | undefined, path: Path, value: Json | 
   }
   const { [step]: before, ...others } = isObject(document) ? document : {};
   if (rest.length === 0 && value === undefined) return others;
-  // A member stays where it is, so that the JSON of a document does not move under the eyes of who reads it.
+  // A member keeps its position, so that the displayed JSON does not jump.
   return isObject(document) && step in document
     ? Object.fromEntries(
         Object.entries(document).map(([name, own]) => [name, name === step ? withValue(before, rest, value) : own]),
@@ -45,7 +45,7 @@ export function withValue(document: Json | undefined, path: Path, value: Json | 
     : { ...others, [step]: withValue(before, rest, value) };
 }
 
-/** A list with an item at another place. */
+/** Returns a list with an item at another place. */
 export function moved<T>(list: readonly T[], from: number, to: number): readonly T[] {
   const item = list[from];
   if (item === undefined || to < 0 || to >= list.length) return list;
@@ -59,11 +59,13 @@ export interface Difference {
   readonly after: Json | undefined;
 }
 
-/** True if two items of lists are the same row, regardless of its parameters. */
+/** Returns true if two items of lists are the same row, regardless of its parameters. */
 const isSameRow = (before: Json | undefined, after: Json | undefined): boolean =>
   !isObject(before) || !isObject(after) || (before['type'] === after['type'] && before['id'] === after['id']);
 
-/** Where two documents differ; lists of other lengths or of other rows differ as a whole. */
+/**
+ * Returns the paths at which two documents differ. Lists of different length or with different rows differ as a whole.
+ */
 export function differences(before: Json | undefined, after: Json | undefined, path: Path = []): readonly Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (isObject(before) && isObject(after)) {

@@ -3,7 +3,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 /** Location of a data finding, from its path. */
 export interface Place {
   readonly table: string;
-  /** File or sheet of the table, where several bring it; empty otherwise. */
+  /** File or sheet of the table, if several contain it; empty otherwise. */
   readonly file: string;
   /** Row of a file, or name and date of a bar. */
   readonly row: string;
@@ -12,7 +12,10 @@ export interface Place {
 
 const ENDINGS: ReadonlySet<string> = new Set(['csv', 'gz', 'parquet', 'txt', 'xlsx']);
 
-/** `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE`, `market/XYZ.csv.CLOSE` or `market[XYZ 2024-03-15].CLOSE` taken apart; of another form it is the table. */
+/**
+ * Splits a location such as `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE`, `market/XYZ.csv.CLOSE` or `market[XYZ
+ * 2024-03-15].CLOSE`. Text of another form is the table.
+ */
 export function placeOf(path: string): Place {
   const open = path.indexOf('[');
   const close = path.indexOf(']', open);
@@ -26,7 +29,7 @@ export function placeOf(path: string): Place {
   return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: after.slice(1) };
 }
 
-/** A place without a row: a table, a file of it, a column. */
+/** Returns a place without a row: a table, a file of it, a column. */
 function headOf(path: string): Omit<Place, 'row'> {
   const [table, rest] = partsAt(path, path.indexOf('/'));
   if (rest === '') {
@@ -37,17 +40,17 @@ function headOf(path: string): Omit<Place, 'row'> {
   return ENDINGS.has(last.toLowerCase()) ? { table, file: rest, column: '' } : { table, file, column: last };
 }
 
-/** A text before and after a mark at a position; the whole before it where there is none. */
+/** Splits a text at a position; the whole text is before it if there is no mark. */
 const partsAt = (text: string, at: number): readonly [string, string] =>
   at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 
-/** A file that was chosen, and the table it is taken for; null where it holds every table. */
+/** Chosen file with its table; null if it contains all tables. */
 interface Chosen {
   readonly name: string;
   readonly table: string | null;
 }
 
-/** The one of the files that a finding is about: by its name, else by its table; undefined where that is no single one. */
+/** Returns the file of a finding: by its name, otherwise by its table; undefined if that is not unique. */
 export function fileOf<F extends Chosen>(
   { path, file }: Pick<Finding, 'path' | 'file'>,
   files: readonly F[],

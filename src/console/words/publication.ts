@@ -5,7 +5,7 @@ export interface Publishable {
   /** First and last date of the run. */
   readonly start: string;
   readonly end: string;
-  /** Last published date; null where nothing is. */
+  /** Last published date; null if there is none. */
   readonly last: string | null;
   /** True if published closes are published again. */
   readonly isRestated: boolean;

@@ -1,11 +1,11 @@
 import { atMost, figure } from './numbers.js';
 
-/** Numbers as people type them: `5%` of a fraction, `5m` of money, `5k` of anything that counts. */
+/** Numbers as people type them: `5%` for a fraction, `5m` for money, `5k` for counts. */
 
 /** Powers of ten of the letters behind a number. */
 const LETTERS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 
-/** True if a unit is a fraction, which may be typed as a percentage. */
+/** Returns true if a unit is a fraction, which may be typed as a percentage. */
 export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
 
 /** Units of which a hundredth makes sense: a fraction, or none that is named. */
@@ -13,8 +13,8 @@ const takesPercent = (unit: string | null | undefined): boolean =>
   unit === null || unit === undefined || isFraction(unit);
 
 /**
- * A number with what may stand behind it, moved by powers of ten in decimals: `0.7%` is 0.007 and no sum of rounding.
- * @returns undefined for what is no number, and for a suffix that the unit does not allow
+ * Parses a number with a suffix, applied by moving the decimal point: `0.7%` is exactly 0.007.
+ * @returns undefined for an invalid number, and for a suffix that the unit does not allow
  */
 export function parseQuantity(typed: string, unit: string | null | undefined): number | undefined {
   const text = typed.trim();
@@ -22,7 +22,7 @@ export function parseQuantity(typed: string, unit: string | null | undefined): n
   if (text !== '' && Number.isFinite(plain)) return plain;
   const [, digits, suffix = ''] = /^([+-]?[\d.,]+)\s*(%|k|m|bn)?$/i.exec(text.replace('\u2212', '-')) ?? [];
   if (digits === undefined) return undefined;
-  // Commas group by thousands, and are read nowhere else: 0,05 is no number.
+  // Commas are accepted only between thousands: 0,05 is invalid.
   if (digits.includes(',') && !/^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(digits)) return undefined;
   if (suffix === '%' ? !takesPercent(unit) : suffix !== '' && isFraction(unit)) return undefined;
   const power = suffix === '%' ? -2 : (LETTERS[suffix.toLowerCase()] ?? 0);
@@ -35,7 +35,7 @@ const PERCENT_DIGITS = 4;
 /** Decimals of other numbers. */
 const DIGITS = 6;
 
-/** A number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
+/** Returns a number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
 export function quantityText(value: number, unit: string | null | undefined): string {
   if (isFraction(unit)) return `${atMost(value * 100, PERCENT_DIGITS)}%`;
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;

@@ -12,6 +12,6 @@ const RETURNS: Readonly<Record<Variant, string>> = {
 /** `price return`: what is reinvested of the dividends in a series. */
 export const returnText = (variant: Variant): string => RETURNS[variant];
 
-/** `EQ, price return`; the name alone where the return is not known. */
+/** Formats `EQ, price return`; only the name if the return is unknown. */
 export const withReturn = (name: string, variant: Variant | null | undefined): string =>
   variant === null || variant === undefined ? name : `${name}, ${returnText(variant)}`;

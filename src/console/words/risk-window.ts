@@ -7,9 +7,9 @@ type Described = Readonly<
 >;
 
 /**
- * States which returns the risk of solved weights is estimated from.
+ * Describes the returns from which the risk of solved weights is estimated.
  * @param model the id of a stored model, settings, or nothing
- * @returns null while the contract is not known
+ * @returns null while the contract is unknown
  */
 export function riskWindow(model: Json | undefined, schemas: Described | undefined): string | null {
   if (typeof model === 'string') return `Risk of the stored model ${model}.`;

@@ -1,19 +1,22 @@
 import type { Json } from './paths.js';
 import { parseQuantity } from './quantities.js';
 
-/** Values of one line: a number, yes or no, or a text. */
+/** Single-line values: a number, true or false, or a text. */
 
-/** A value as it is typed; an object as JSON. */
+/** Returns a value as it is typed; an object as JSON. */
 export function plainText(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** A scalar as text; a string that would be read as another type is quoted: `"10"`. */
+/** Returns a scalar as text; a string that would be read as another type is quoted: `"10"`. */
 export const scalarText = (value: Json | undefined): string =>
   typeof value === 'string' && scalarOf(value) !== value ? JSON.stringify(value) : plainText(value);
 
-/** Numbers as people type them, `true` and `false`; anything else is a text, in quotes where it looks like one of them. */
+/**
+ * Parses numbers as people type them, and `true` and `false`. Anything else is a text, in quotes if it looks like one
+ * of these.
+ */
 export function scalarOf(typed: string): Json {
   const text = typed.trim();
   if (text === 'true' || text === 'false') return text === 'true';

@@ -1,6 +1,6 @@
 /** An item with its own address in the console, or an action. */
 export interface Target {
-  /** Where it leads; of an action its name. */
+  /** Address of the item; for an action, its name. */
   readonly address: string;
   readonly text: string;
   /** Kind of the item. */
@@ -10,8 +10,8 @@ export interface Target {
 }
 
 /**
- * Targets that match every word that was typed, in any order, in their text or kind: as a part, or letter by letter with others between.
- * Texts that begin with the typed text come first.
+ * Returns targets whose text or kind matches every typed word, in any order: as a substring, or letter by letter with
+ * others between. Texts that begin with the typed text come first.
  */
 export function found(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
@@ -34,7 +34,7 @@ const NONE = 9;
 /** Fewer letters are in most texts. */
 const LETTERS_MIN = 3;
 
-/** True if one word of the text begins with the first letter and has the others in their order. */
+/** Returns true if a word of the text begins with the first letter and contains the others in order. */
 function hasLetters(text: string, letters: string): boolean {
   if (letters.length < LETTERS_MIN) return false;
   return text.split(/[\s_-]+/).some((word) => {

@@ -1,5 +1,5 @@
 /**
- * Characters by which a spreadsheet takes a text for a formula, full-width forms included.
+ * Characters at which a spreadsheet starts a formula, including full-width forms.
  * @source OWASP ASVS 1.2.10
  */
 const FORMULA_STARTS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\uff0b', '\uff0d', '\uff1d', '\uff20']);

@@ -3,7 +3,7 @@ import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
-/** An optional field with its default, unless a strategy has its own. */
+/** Returns an optional field with its default, unless a strategy has its own. */
 const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
 const terms = BacktestFields.shape;
 

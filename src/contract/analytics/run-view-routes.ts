@@ -38,7 +38,7 @@ const FIELDS_MAX = 10;
 
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
-/** The tables of a file, a line each. */
+/** Returns the tables of a file, a line each. */
 function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
   return Object.entries(tables)
     .map(

@@ -18,6 +18,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   run_id: 'The optimisation run.',
   sweep_id: 'The sweep.',
   rerun_id: 'The rerun.',
+  study_id: 'The study of optimisations.',
   strategy_id: 'The strategy.',
   template_id: 'The template.',
   watchlist_id: 'The watchlist.',

@@ -21,7 +21,7 @@ export interface TrackingForecast {
   readonly forecast: number;
   /** Annualised. */
   readonly realised: number;
-  /** Standard deviation of active returns, each over its forecast; null where a forecast is 0. */
+  /** Standard deviation of active returns, each over its forecast; null if a forecast is 0. */
   readonly bias: number | null;
   /** Interval that contains the bias in 95 of 100 cases if forecasts are right and returns normal. */
   readonly biasBand: readonly [low: number, high: number];

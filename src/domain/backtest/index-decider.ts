@@ -12,7 +12,7 @@ import { indexWeightsFor } from '../books/index-weights.js';
  * @param sharing Data that decisions share.
  */
 export function indexDeciders(engine: Engine, sharing?: DecisionSharing): DeciderFactory {
-  /** @throws Refusal VALIDATION_FAILED when the market lacks a datapoint of the rules */
+  /** @throws Refusal VALIDATION_FAILED if the market lacks a datapoint of the rules */
   return (document, composer) => {
     if (isDerivedDocument(document)) return createDerivedDecider({ document, composer, engine });
     if (!isRuleDocument(document)) throw new Error(`the index ${document.id} has neither a pipeline nor a derivation`);

@@ -194,7 +194,7 @@ function traded(name: NameAt, { rebalanced }: BookEvent, weight: number): Consti
   return change(name, { event: 'order', weight, orderedOn: order === undefined ? null : dayAt(book, order.at) });
 }
 
-/** The change between reviews by which a security entered or left at a close; otherwise the rebalance. */
+/** Returns the change between reviews by which a security entered or left at a close; otherwise the rebalance. */
 function swapOf({ book, list, column, at }: NameAt): Pick<ConstituentChange, 'event'> & { readonly related?: string } {
   const composition = list.find(({ session }) => session === book.from + at);
   const swap = composition?.swaps?.find(({ entered, left }) => entered === column || left === column);

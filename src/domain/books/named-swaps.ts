@@ -20,7 +20,7 @@ export interface NamedSwap {
   readonly leftRank: number | null;
 }
 
-/** The swaps of a composition. */
+/** Returns the swaps of a composition. */
 export function swapsOf(
   { session, swaps = [] }: Pick<Composition, 'session' | 'swaps'>,
   { identifiers, sessions }: Pick<SessionMarket, 'identifiers' | 'sessions'>,

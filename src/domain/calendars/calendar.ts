@@ -33,7 +33,7 @@ export interface Calendar extends CalendarOption {
 
 /** Calendars of the service. Expands a calendar at its first use and caches it. */
 export interface Calendars {
-  /** Every accepted code, in code order. */
+  /** Returns every accepted code, in code order. */
   list(): readonly CalendarOption[];
   get(code: string): Calendar | undefined;
 }

@@ -38,9 +38,6 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
     if (session === 'closed') earlyCloses.delete(day);
     else if (closes !== undefined) earlyCloses.set(day, closes);
   }
-  /** Hours by the rules; for an added session, the hours of the previous session. */
-  const usualHours = (day: Day): TradingHours | undefined =>
-    calendar.hoursOn(day) ?? calendar.hoursOn(calendar.sessions[lastAtMost(calendar.sessions, day)] ?? day);
   return {
     ...calendar,
     recorded,
@@ -48,12 +45,18 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
     earlyCloses,
     isSession,
     hoursOn(day) {
-      const hours = isSession(day) ? usualHours(day) : undefined;
+      const hours = isSession(day) ? usualHoursOn(calendar, day) : undefined;
       const change = byDay.get(day);
       return hours && change ? changedHours(hours, change) : hours;
     },
   };
 }
+
+/** Returns the hours by the rules; for a day without a session, the hours of the previous session. */
+export const usualHoursOn = (
+  { hoursOn, sessions }: Pick<ExchangeCalendar, 'hoursOn' | 'sessions'>,
+  day: Day,
+): TradingHours | undefined => hoursOn(day) ?? hoursOn(sessions[lastAtMost(sessions, day)] ?? day);
 
 function changedHours(usual: TradingHours, { opens, closes }: SessionChange): TradingHours {
   const hours = closes === undefined ? usual : closingAt(usual, closes);

@@ -52,7 +52,9 @@ export function fillPlugins(
   return { document: whole, findings };
 }
 
-/** A definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars. */
+/**
+ * Returns a definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars.
+ */
 export function withoutComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;

@@ -21,7 +21,7 @@ export const pluginFindings = (plugin: PluginDocument): readonly Finding[] => [
   ...parameterFindings(plugin),
 ];
 
-/** An error in the source. @param fault the message of the sandbox */
+/** Returns an error in the source. @param fault the message of the sandbox */
 export const sourceFinding = (fault: string): Finding => ({
   severity: 'error',
   code: 'PLUGIN_FAULT',
@@ -29,7 +29,7 @@ export const sourceFinding = (fault: string): Finding => ({
   message: `The source ${fault}.`,
 });
 
-/** A plug-in with its defaults. */
+/** Returns a plug-in with its defaults. */
 export function statedPlugin({ inputs, parameters, ...rest }: PluginDraft): PluginDocument {
   return {
     ...rest,

@@ -22,7 +22,7 @@ export interface ReferencePortfolio {
 /** Values needed by a row. */
 export interface MissingValues {
   readonly field: string;
-  /** NaN where missing, [N]. */
+  /** NaN if missing, [N]. */
   readonly values: Float64Array;
   /** Treatment of securities without a value, as a clause. */
   readonly effect: string;
@@ -36,11 +36,11 @@ export interface RowContext {
   readonly index: Float64Array;
   /** `previous` returns the index if no portfolio has been solved yet, and null if there are no holdings yet. */
   reference(reference: Reference): ReferencePortfolio | null;
-  /** Returns a numeric datapoint, or an expression, as of the rebalance date, NaN where missing, [N]. */
+  /** Returns a numeric datapoint, or an expression, as of the rebalance date, NaN if missing, [N]. */
   numbers(field: string | DatapointExpression): Float64Array;
-  /** Returns a category as of the rebalance date, null where missing, [N]. */
+  /** Returns a category as of the rebalance date, null if missing, [N]. */
   categories(field: string): readonly (string | null)[];
-  /** Returns the median of VALUE_TRADED over the trailing sessions, NaN where missing, [N]. */
+  /** Returns the median of VALUE_TRADED over the trailing sessions, NaN if missing, [N]. */
   medianValueTraded(window: number): Float64Array;
   /** Returns covariance times the index weights, [N]. */
   covarianceTimesIndex(): Float64Array;
@@ -55,7 +55,7 @@ export interface RowContext {
 /** Portfolio with the datapoints of its securities. */
 export interface MeasuredPortfolio {
   readonly weights: Float64Array;
-  /** NaN where missing. */
+  /** NaN if missing. */
   numbers(field: string | DatapointExpression): Float64Array;
 }
 

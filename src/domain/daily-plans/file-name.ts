@@ -55,7 +55,7 @@ export interface FileNameTerms {
   readonly day: Day;
 }
 
-/** The path of a file at a target by its pattern. */
+/** Returns the path of a file at a target by its pattern. */
 export function pathFrom(
   pattern: string,
   { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },

@@ -13,7 +13,7 @@ interface Call {
 /**
  * Computes the values of a plug-in at a decision. It receives data known at that time, and no data of other calls.
  * @param inputs one for each input of its program
- * @returns [count], NaN where missing
+ * @returns [count], NaN if missing
  * @throws Refusal PLUGIN_FAILED
  */
 export function callPlugin(

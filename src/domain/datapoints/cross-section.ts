@@ -43,7 +43,7 @@ export interface CrossSection {
   readonly universe: Int32Array;
   readonly dividends: DividendHistory;
   /**
-   * Returns a numeric datapoint for some securities, NaN where missing; values of a non-numeric column are missing.
+   * Returns a numeric datapoint for some securities, NaN if missing; values of a non-numeric column are missing.
    * @param columns Selected securities, ascending, [n]: a transform is taken across them.
    * @returns [n]
    */
@@ -52,7 +52,7 @@ export interface CrossSection {
   money(field: DatapointExpression, columns: Int32Array): Float64Array;
   /** Returns FALSE, TRUE or UNKNOWN for a condition, [n]. */
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
-  /** Returns any datapoint as stored, null where missing, [n]. */
+  /** Returns any datapoint as stored, null if missing, [n]. */
   values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
   /** Returns the positions of values from best to worst in the order of `ranked`, cached by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
@@ -87,7 +87,7 @@ export interface CrossSections {
   latest(name: string): LatestValues | null;
 }
 
-/** @param columns ascending, [n] @param out [n], overwritten; NaN where missing @throws Refusal FX_MISSING */
+/** @param columns ascending, [n] @param out [n], overwritten; NaN if missing @throws Refusal FX_MISSING */
 export type LatestValues = (session: number, columns: Int32Array, out: Float64Array) => void;
 
 /** Creates cross-sections of one market; results that do not depend on the session are computed once. */
@@ -191,7 +191,7 @@ function crossSection(
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
 
-  /** The selection only shrinks, so a vector computed for an earlier selection contains all later ones. */
+  /** Returns the selection only shrinks, so a vector computed for an earlier selection contains all later ones. */
   const cacheValue = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
     const known = cache.get(key);
     const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);

@@ -3,7 +3,7 @@ import type { Transform } from './field-request.js';
 
 /**
  * Applies a cross-sectional transform to the values of the remaining securities; missing values stay missing.
- * @param values [n], NaN where missing.
+ * @param values [n], NaN if missing.
  * @returns [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 if m =
  *   1; z-score with the population deviation, 0 if that is 0.
  * @cost O(n log n) for ranks, O(n) for z-scores.

@@ -73,7 +73,7 @@ export const isEntitled = (
       (end === null || date <= end),
   );
 
-/** The documents without their secrets. */
+/** Returns the documents without their secrets. */
 export const withoutSecrets = (client: ClientBody): ClientDocument => ({
   ...client,
   targets: client.targets.map((target) => ('secret' in target ? { ...target, secret: null } : target)),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../refusals/limits.js';
+import { hasErrors } from '../refusals/findings.js';
 import { assertNoErrors } from '../refusals/refusal.js';
 import { checkShape, Id, IsoDate } from '../schema/shape.js';
 import { checkRows } from './constraint-set.js';
@@ -76,10 +77,46 @@ export function readOptimisationPreview(body: Readonly<Record<string, unknown>>)
 }
 
 /** Reads the request in a body. @throws Refusal VALIDATION_FAILED, each finding with its path */
-export function readOptimisationRequest(body: Readonly<Record<string, unknown>>): OptimisationRequest {
-  const { body: read, findings: ofTexts } = requestWithTrees(body);
-  const { value, findings } = checkShape(OptimisationRequest, read);
-  assertNoErrors('request', [...findings, ...ofTexts, ...optimisationFindings(read, '')]);
+export function readOptimisationRequest(body: Body): OptimisationRequest {
+  const { value, findings } = checkRequest(body);
+  assertNoErrors('request', findings);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+function checkRequest(body: Body) {
+  const { body: read, findings: ofTexts } = requestWithTrees(body);
+  const { value, findings } = checkShape(OptimisationRequest, read);
+  return { value, findings: [...findings, ...ofTexts, ...optimisationFindings(read, '')] };
+}
+
+/** Request of many optimisations; each run is read by itself. */
+const StudyRequest = z.strictObject({
+  study_id: Id.nullable().default(null),
+  runs: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.MAX_STUDY_RUNS),
+});
+
+export interface ReadStudy {
+  /** Null: generated. */
+  readonly studyId: string | null;
+  readonly requests: readonly OptimisationRequest[];
+}
+
+/** Maximum number of runs whose findings a refusal of a study lists. */
+const FAULTY_RUNS_MAX = 100;
+
+/** Reads the requests in the body of a study. @throws Refusal VALIDATION_FAILED, each finding with its path */
+export function readStudyRequest(body: Body): ReadStudy {
+  const { value, findings } = checkShape(StudyRequest, body);
+  assertNoErrors('request', findings);
+  if (value === undefined) throw new Error('a request without errors has a value');
+  const checks = value.runs.map((run, i) => ({ ...checkRequest(run), path: `runs[${i}]` }));
+  const faulty = checks.filter((check) => hasErrors(check.findings)).slice(0, FAULTY_RUNS_MAX);
+  const own = faulty.flatMap(({ path, findings: all }) =>
+    all.map((finding) => ({ ...finding, path: finding.path === '' ? path : `${path}.${finding.path}` })),
+  );
+  assertNoErrors('request', own);
+  return { studyId: value.study_id, requests: checks.map((check) => check.value!) }; // none has errors
 }

@@ -19,7 +19,7 @@ export interface ReturnsContext {
    * the others.
    */
   means(): Float64Array;
-  /** A numeric datapoint as of the decision, NaN where missing, [N]. */
+  /** A numeric datapoint as of the decision, NaN if missing, [N]. */
   numbers(field: DatapointExpression): Float64Array;
   /** @param at Path of the parameter, with its dot. */
   warn(message: string, at?: string): void;

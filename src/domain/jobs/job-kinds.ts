@@ -14,6 +14,7 @@ import {
   RiskValidationPayload,
   RunDifferencePayload,
   SimulationPayload,
+  StudyPayload,
   SweepPayload,
 } from './payloads.js';
 
@@ -125,6 +126,14 @@ export const JOB_KIND_CATALOGUE = {
     subject: null,
     payload: RerunPayload,
     key: ({ rerun_id }) => rerun_id,
+    sharedMemory: null,
+    inParts: true,
+  }),
+  study: entry({
+    lane: 'heavy',
+    subject: null,
+    payload: StudyPayload,
+    key: ({ study_id }) => study_id,
     sharedMemory: null,
     inParts: true,
   }),

@@ -126,6 +126,22 @@ export const OptimisationPayload = z.object({
 });
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 
+export const StudyPayload = z.object({
+  ...onStore,
+  study_id: z.string(),
+  /** Indices of the runs, and every document that they refer to. */
+  documents,
+  /** Stored risk models that the documents and the requests use. */
+  models: accept<PlannedModels>(),
+  /** Rows of each constraint set. */
+  sets: accept<Readonly<Record<string, readonly ConstraintRow[]>>>(),
+  requests: z.array(OptimisationRequest).readonly(),
+  /** Content of the data on which all of them are computed. */
+  content_hash: z.string(),
+  engine_version: z.string(),
+});
+export type StudyPayload = Readonly<z.infer<typeof StudyPayload>>;
+
 export const BatchPayload = z.object({
   batch_id: z.string(),
   terms: accept<Omit<BatchTerms, 'batch_id'>>(),

@@ -17,7 +17,7 @@ export interface GoalContext {
   readonly algebra: DenseAlgebra;
   /** 1 for securities that may be held, [N]. */
   readonly eligible: Uint8Array;
-  /** Returns a category as of the rebalance date, null where missing, [N]. */
+  /** Returns a category as of the rebalance date, null if missing, [N]. */
   categories(field: string): readonly (string | null)[];
   /** Returns annualised expected returns, [N]; called only by objectives that need them. */
   expectedReturns(): Float64Array;

@@ -135,7 +135,7 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   return undefined;
 }
 
-/** The row itself, not a copy: its identity attributes multipliers to it. */
+/** Returns the row itself, not a copy: its identity attributes multipliers to it. */
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
 /** Returns rows of the program whose tails exceed their limits. */

@@ -8,7 +8,7 @@ export interface SaleLot {
   readonly lot: number;
   readonly shares: number;
   readonly isLong: boolean;
-  /** Gain per share that is taxed; 0 where a loss is disallowed. */
+  /** Gain per share that is taxed; 0 if a loss is disallowed. */
   readonly gain: number;
   /** Loss per share that is disallowed and added to the basis of the replacement. */
   readonly disallowed: number;

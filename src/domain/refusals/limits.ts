@@ -81,6 +81,10 @@ export const LIMIT_SPECS = {
     value: 10_000,
     help: 'Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction.',
   },
+  MAX_STUDY_RUNS: {
+    value: 10_000,
+    help: 'Optimisations of `POST /optimise/studies`, whose results are stored in one transaction.',
+  },
   MAX_COMPARE_IDS: { value: 32, help: 'Runs of `GET /analytics/compare`.' },
   MAX_ATTEMPTS: { value: 3, help: 'Starts of one job before it is considered poison.' },
   MAX_QUEUED_JOBS: { value: 10_000, help: 'Jobs waiting for a worker.' },

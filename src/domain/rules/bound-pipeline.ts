@@ -111,7 +111,7 @@ function ofWeighting(member: string, use: FieldUse | null): PlacedUse[] {
   return use === null ? [] : [{ use, path: `pipeline.weighting.${member}`, rowId: null }];
 }
 
-/** A class that reads a fixed datapoint is referred to by its type. */
+/** Returns a class that reads a fixed datapoint is referred to by its type. */
 function join(row: string, parameter: string): string {
   return parameter === '' ? `${row}.type` : `${row}.params.${parameter}`;
 }

@@ -93,7 +93,7 @@ const weightingByType = new Map(WEIGHTING_CLASSES.map((entry) => [entry.type, en
 export const selectionClassOf = (type: string): SelectionClass | undefined => selectionByType.get(type);
 export const weightingClassOf = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
-/** The catalogue for clients. */
+/** Returns the catalogue for clients. */
 export function ruleTypes(): {
   readonly selection: readonly TypeSpec[];
   readonly weighting: readonly TypeSpec[];

@@ -16,7 +16,7 @@ export interface Fan {
   readonly variants: number;
   /** Quantiles in the order of `FAN_SHARES`, [D] each. */
   readonly quantiles: readonly Float64Array[];
-  /** The variant ranked first, [D]; null where it was not added. */
+  /** The variant ranked first, [D]; null if it was not added. */
   readonly first: Float64Array | null;
 }
 

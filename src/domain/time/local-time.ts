@@ -39,7 +39,7 @@ export function instantOf({ day, time, zone }: LocalMoment): number {
   return valid.length > 0 ? Math.min(...valid) : local - before;
 }
 
-/** The day that it is in a time zone. */
+/** Returns the day that it is in a time zone. */
 export function localDay(zone: string, instantMs: number): Day {
   return Math.floor((instantMs + offsetAt(zone, instantMs)) / MS_PER_DAY);
 }

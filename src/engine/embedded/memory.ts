@@ -1,6 +1,9 @@
 // In the bundle, in place of `kernels/memory/paged-memory.ts`: the memory of a tab has no files beneath it.
 
-/** Shared memory where the page may have it, else ordinary memory: nobody else reads it. */
+/**
+ * Allocates shared memory if the page may have it, otherwise ordinary memory, which suffices because nobody else reads
+ * it.
+ */
 function ownMemory(bytes: number): SharedArrayBuffer {
   const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);
   return memory as SharedArrayBuffer; // Arrays on either are alike.

@@ -5,7 +5,7 @@ const WORDS = 64;
 /** First 32 bits of the fractional parts of the cube roots of the first 64 primes, and of the square roots of the first 8. */
 const { K, H } = constants();
 
-/** A hash that takes its input in parts. @source FIPS 180-4 */
+/** Hash that receives its input in parts. @source FIPS 180-4 */
 export interface Sha256 {
   update(bytes: Uint8Array): void;
   /** 32 bytes; the hash is done with. */
@@ -94,7 +94,7 @@ function constants(): { readonly K: Int32Array; readonly H: Int32Array } {
   };
 }
 
-/** Largest integer whose power is at most a value. */
+/** Returns the largest integer whose power is at most a value. */
 function root(value: bigint, power: bigint): bigint {
   let low = 0n;
   let high = 1n << 40n;

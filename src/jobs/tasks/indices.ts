@@ -1,3 +1,4 @@
+import type { StudyFigures } from '#contract/studies.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
@@ -100,6 +101,13 @@ export interface OptimiseInput {
   /** Stored model that the request names, with its result; null if it names no model. */
   readonly measuredBy: MeasuringModel | null;
   readonly outputs: TaskOutputs<'result'>;
+}
+
+/** The result of an optimisation, and its main figures. */
+export interface OptimiseOutput {
+  readonly result: ArtifactRef;
+  readonly message: string;
+  readonly figures: StudyFigures;
 }
 
 export interface EstimateRiskModelInput {

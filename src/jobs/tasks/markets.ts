@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { MarketViewName } from '#domain/sql/views.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -12,8 +13,8 @@ export interface RepairMarketInput {
   /** Target folder, and the store it belongs to. */
   readonly folder: string;
   readonly datasetId: string;
-  /** Codes of the calendars of stored indices. */
-  readonly calendars: readonly string[];
+  /** Calendars of stored indices. */
+  readonly calendars: UsedCalendars;
 }
 
 export interface RepairMarketOutput {
@@ -25,8 +26,8 @@ export interface RefreshMarketInput {
   readonly held: MarketHandle;
   readonly fresh: MarketHandle;
   readonly options: Omit<RefreshOptions, 'adjustment'>;
-  /** Codes of the calendars of stored indices. */
-  readonly calendars: readonly string[];
+  /** Calendars of stored indices. */
+  readonly calendars: UsedCalendars;
 }
 
 export interface RefreshMarketOutput {

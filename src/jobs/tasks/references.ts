@@ -15,9 +15,9 @@ import type {
   BacktestInput,
   OutcomesFile,
   ReplayInput,
-  RerunFile,
+  RowsFile,
   SimulatePartInput,
-  SumRerunInput,
+  SumRowsInput,
   SumSimulationInput,
   SumSweepInput,
   SweepPartInput,
@@ -89,8 +89,8 @@ export type BatchPartOrder = OnMarket<Omit<BatchPartInput, 'models'>> & WithMode
 export type SumBatchOrder = OnMarket<Omit<SumBatchInput, 'models' | 'files'>> &
   WithModels & { readonly files: readonly (Omit<AccountsFile, 'path'> & ArtifactReference)[] };
 
-export type SumRerunOrder = WithOutputNames<Omit<SumRerunInput, 'files'>> & {
-  readonly files: readonly (Omit<RerunFile, 'path'> & ArtifactReference)[];
+export type SumRowsOrder = WithOutputNames<Omit<SumRowsInput, 'files'>> & {
+  readonly files: readonly (Omit<RowsFile, 'path'> & ArtifactReference)[];
 };
 
 export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known' | 'checkedFiles'>> &

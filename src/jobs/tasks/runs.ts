@@ -169,14 +169,19 @@ export interface SumSweepInput {
   readonly outputs: TaskOutputs<'view' | 'rows'>;
 }
 
-/** The result of a sweep or a rerun, and its rows in blocks. */
+/** The result of a job, and its rows in blocks. */
 export interface ResultInBlocks {
   readonly view: ArtifactRef;
   readonly rows: RowsInBlocks;
 }
 
+/** Item of a job whose result has rows: other members are read by the end of the job. */
+export interface RowEntry {
+  readonly row: { readonly outcome: string };
+}
+
 /** A run of a rerun, or the reason why there is none. */
-export interface RerunEntry {
+export interface RerunEntry extends RowEntry {
   readonly row: RerunRow;
   /** The run to store. */
   readonly run: RunDocument | null;
@@ -184,19 +189,22 @@ export interface RerunEntry {
   readonly previous: string | null;
 }
 
-/** Output of some parts of a rerun, as JSON: the entries of each part, in the order of the parts. */
-export type RerunOutput = readonly (readonly RerunEntry[])[];
-
-/** Entries of some parts of a rerun. */
-export interface RerunFile extends HashedFile {
+/** Entries of some parts, as JSON: those of each part, in the order of the parts. */
+export interface RowsFile extends HashedFile {
   readonly parts: readonly number[];
 }
 
-export interface SumRerunInput {
-  readonly rerunId: string;
+export interface SumRowsInput {
+  readonly kind: 'rerun' | 'study';
+  /** Id of the job within its kind. */
+  readonly id: string;
+  /** Name of the number of rows in the result. */
+  readonly total: string;
+  /** Outcomes that the result counts. */
+  readonly outcomes: readonly string[];
   readonly engineVersion: string;
   /** Entries of all parts; some parts may occur more than once. */
-  readonly files: readonly RerunFile[];
+  readonly files: readonly RowsFile[];
   readonly outputs: TaskOutputs<'view' | 'rows'>;
 }
 

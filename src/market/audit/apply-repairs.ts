@@ -58,7 +58,7 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
 }
 
 /**
- * Returns true when a repair changes the results computed from a content. A split action changes nothing if prices are
+ * Returns true if a repair changes the results computed from a content. A split action changes nothing if prices are
  * already adjusted for splits.
  */
 export function changesContent(content: MarketContent, adjustment: Adjustment, repair: Repair): boolean {

@@ -94,7 +94,7 @@ function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set
   }
 }
 
-/** True when a dividend is too large for the price move of its day. */
+/** True if a dividend is too large for the price move of its day. */
 const isDenied = ({ yield: share, move, sigma }: Payment) =>
   share > YIELD_SHOWN &&
   move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&

@@ -78,7 +78,7 @@ function structuralBars({ actions }: NameHistory): ReadonlySet<number> {
 
 /**
  * First bar at which the price, on the share basis of its day, suddenly returns to its value before bar `b`; undefined
- * when it does not return or recovers slowly.
+ * if it does not return or recovers slowly.
  */
 function barItComesBack({ returns, sigma, days }: NameHistory, b: number): number | undefined {
   let level = 1 + returns[b]!;
@@ -221,7 +221,10 @@ function recording(history: NameHistory, b: number, ratio: number): Repair {
     : { kind: 'replace_action', action: rowOf(recorded), value };
 }
 
-/** The history before a split on the basis after it; volume and shares too, where they are on the basis before it. */
+/**
+ * Returns the history before a split on the basis after it; volume and shares too, where they are on the basis before
+ * it.
+ */
 function restatement(
   history: NameHistory,
   b: number,

@@ -75,7 +75,7 @@ export interface SplitReading {
   readonly marketMove: number;
   /** Mean size of the following moves relative to the usual size; null if there are none. */
   readonly after: number | null;
-  /** Volume of the day over the median before; null where it is not known. */
+  /** Volume of the day over the median before; null if it is not known. */
   readonly volumeRatio: number | null;
   /** True if volume or shares outstanding change by the ratio on this day. */
   readonly stepsVolume: boolean;
@@ -83,9 +83,9 @@ export interface SplitReading {
 }
 
 /**
- * The split that best explains a growth, with its probability: the prior probability of the ratio, times the density of
- * the remaining move, against the density of a real move of that size. A split is not news: the days after it are as
- * quiet as the days before, and as many shares, or as much money, changes hands as before.
+ * Returns the split that best explains a growth, with its probability: the prior probability of the ratio, times the
+ * density of the remaining move, against the density of a real move of that size. A split is not news: the days after
+ * it are as quiet as the days before, and as many shares, or as much money, changes hands as before.
  * @param growth of the bar, on the share basis of its day and with the cash of recorded actions
  * @param isRecorded whether an action on the day says that there is a split of this ratio
  */

@@ -113,7 +113,7 @@ type Cells = readonly [was: number, is: number];
 const valueIn = (panel: Float64Array | undefined, cell: number): number =>
   cell < 0 ? Number.NaN : (panel?.[cell] ?? Number.NaN);
 
-/** How a bar differs; undefined where it does not. */
+/** How a bar differs; undefined if it does not. */
 function difference(fields: readonly Field[], was: number, is: number): keyof RowCounts | undefined {
   let [isOther, isHeld, isFresh] = [false, false, false];
   for (const field of fields) {
@@ -127,7 +127,7 @@ function difference(fields: readonly Field[], was: number, is: number): keyof Ro
   return isHeld && isFresh ? 'changed' : isHeld ? 'removed' : 'added';
 }
 
-/** The values that differ of a bar. */
+/** Returns the values that differ of a bar. */
 function valuesOf(
   fields: readonly Field[],
   [was, is]: Cells,

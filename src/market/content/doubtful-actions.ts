@@ -84,7 +84,7 @@ const electionDoubt = (action: CorporateAction) =>
   });
 
 interface LaterDate {
-  /** Undefined where the action has none. */
+  /** Undefined if the action has none. */
   readonly day: Day | undefined;
   readonly member: string;
   readonly words: (date: string) => string;

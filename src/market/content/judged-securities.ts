@@ -190,7 +190,7 @@ interface Versions {
   readonly lastOf: Int32Array;
 }
 
-/** The split that a security was restated for, where that explains all that differs of its history. */
+/** Returns the split that a security was restated for, where that explains all that differs of its history. */
 function restatementOf(
   identifier: string,
   { added, removed }: RowCounts,
@@ -215,7 +215,7 @@ function restatementOf(
   return isWhole ? split : undefined;
 }
 
-/** The bars of a security in both versions, on the days of its history. */
+/** Returns the bars of a security in both versions, on the days of its history. */
 function twoHistories(
   { held, fresh }: Pick<Versions, 'held' | 'fresh'>,
   [n, m]: readonly [number, number],

@@ -119,7 +119,7 @@ function wholeBlocks(rows: number): number {
   return Math.floor(rows / BLOCK_DAYS);
 }
 
-/** The first difference between two prefixes; null where they are equal. */
+/** Returns the first difference between two prefixes; null if they are equal. */
 export function prefixDiffers(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
   const isSame =

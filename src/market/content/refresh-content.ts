@@ -82,7 +82,7 @@ function nextPanels(
   return { panels, taken: newTakenCount(panels.dates.length) };
 }
 
-/** The later days of a source without the securities that are rejected. */
+/** Returns the later days of a source without the securities that are rejected. */
 function withoutSecurities(fresh: Panels, rejected: Judgement['rejected'], after: Day): Panels {
   if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
   const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));

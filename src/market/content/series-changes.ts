@@ -43,7 +43,7 @@ export function compareSeries(
   return { ...counts, history, ...restated.made() };
 }
 
-/** The attributes of a series that differ between two versions. */
+/** Returns the attributes of a series that differ between two versions. */
 function attributesOf(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,
@@ -57,7 +57,7 @@ function attributesOf(
   ).filter(([, was, is]) => was !== is);
 }
 
-/** The days on which two versions of a series have other values, ascending; NaN where one has none. */
+/** Returns the days on which two versions of a series have other values, ascending; NaN if one has none. */
 function* inStep(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,

@@ -111,7 +111,7 @@ function closeIn(
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
 }
 
-/** The common attribute of all rows of a series; the first value, with a finding, where a row differs. */
+/** Returns the common attribute of all rows of a series; the first value, with a finding, where a row differs. */
 function oneOf(
   held: string | null,
   come: string | null,

@@ -179,5 +179,5 @@ export function areRestated(
   return before.length === after.length && before.every((was, i) => isOf(was, after[i]!));
 }
 
-/** The terms of an action that a split does not change. */
+/** Returns the terms of an action that a split does not change. */
 const termsOf = (action: CorporateAction): string => canonicalJson({ ...action, value: 0, subscriptionPrice: null });

@@ -27,7 +27,7 @@ interface Column {
   readonly path: Path;
 }
 
-/** Value of the cell of a required column; undefined where it is refused or its column is missing. */
+/** Value of the cell of a required column; undefined if it is refused or its column is missing. */
 export function neededIn(cells: readonly (Cell | undefined)[], problems: Problems) {
   return <T>(
     { column, path }: Column,
@@ -35,7 +35,7 @@ export function neededIn(cells: readonly (Cell | undefined)[], problems: Problem
   ): T | undefined => (column < 0 ? undefined : read(cells[column], path, problems));
 }
 
-/** An asset identifier; undefined, with a finding, when the cell holds none. */
+/** Returns an asset identifier; undefined, with a finding, when the cell holds none. */
 export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
   const text = textIn(cell);
   if (text !== null && isAssetIdentifier(text)) return text;

@@ -83,7 +83,7 @@ export function createUniverseRows(problems: Problems): TableRows<readonly Membe
   };
 }
 
-/** The one order of memberships: universe, identifier, start. */
+/** Returns the one order of memberships: universe, identifier, start. */
 export function compareMemberships(a: Membership, b: Membership): number {
   return (
     compareText(a.universe, b.universe) ||

@@ -43,7 +43,7 @@ export function unknownCurrencies({ identifiers, reference, series }: MarketCont
   return results;
 }
 
-/** The other currency of a pair of which one is known. */
+/** Returns the other currency of a pair of which one is known. */
 function halves(name: string): string[] {
   const pair = pairIn(name);
   if (pair === undefined) return [];

@@ -178,7 +178,7 @@ function universeGroup({ universes }: MarketContent): RowGroup {
   };
 }
 
-/** A row group a series. */
+/** Returns a row group a series. */
 function* seriesGroups(series: SeriesTable): Generator<RowGroup> {
   for (const { identifier, currency, name, days, closes } of series.values()) {
     const repeat = (text: string | null): (string | null)[] => Array.from(days, () => text);

@@ -6,13 +6,13 @@ export const SINGLE_PRECISION = 1.3e-7;
 /** Maximum number of decimals of vendor prices that are tried. Prices with more are as exact as doubles. */
 const DECIMALS_MAX = 9;
 
-/** Unit of the last digit that prices are written with; 0 where they are as exact as a double. */
+/** Unit of the last digit that prices are written with; 0 if they are as exact as a double. */
 export function unitOf(prices: readonly number[]): number {
   const decimals = decimalsOf(prices);
   return decimals === undefined ? 0 : powerOf(10, -decimals);
 }
 
-/** Decimals that prices are written with; undefined where they are as exact as a double. */
+/** Decimals that prices are written with; undefined if they are as exact as a double. */
 export function decimalsOf(prices: readonly number[]): number | undefined {
   let decimals = 0;
   for (const price of prices) {

@@ -47,8 +47,8 @@ export function prepareDuckDb(): void {
 }
 
 /**
- * A separate DuckDB in memory that can read only the given files or the attached database: no network, no other file,
- * no extension, and no statement that could change that.
+ * Creates a separate DuckDB in memory that can read only the given files or the attached database: no network, no other
+ * file, no extension, and no statement that could change that.
  */
 export async function openDuckDb(readable: Readable): Promise<DuckDb> {
   const coming = prepared ?? DuckDBInstance.create(':memory:');
@@ -107,9 +107,9 @@ export function settingsFor({ files = [], attach, settings = '' }: Readable): st
     SET lock_configuration = true`;
 }
 
-/** A text as a SQL literal. */
+/** Returns a text as a SQL literal. */
 export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
-/** A name as a SQL identifier. */
+/** Returns a name as a SQL identifier. */
 export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** Types with a bounded size of values. */

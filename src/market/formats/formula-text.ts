@@ -21,7 +21,7 @@ export function protectedText(text: string): string {
   return STARTERS.has(text[0] ?? '') ? `'${text}` : text;
 }
 
-/** The text that `protectedText` was given. */
+/** Returns the text that `protectedText` was given. */
 export function unprotectedText(text: string): string {
   return text[0] === "'" && STARTERS.has(text[1] ?? '') ? text.slice(1) : text;
 }

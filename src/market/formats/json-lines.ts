@@ -58,7 +58,7 @@ export async function readJsonLines(
 
   const cellsOf = (row: Record<string, unknown> | null) => row && columns.map((name) => row[name] as Cell | undefined); // checked by `objectOf`
 
-  /** The row of a line; null, with a finding, when it is none. */
+  /** Returns the row of a line; null, with a finding, when it is none. */
   function rowOf(bytes: Uint8Array): Record<string, unknown> | null | undefined {
     try {
       const text = decode(bytes);

@@ -3,9 +3,9 @@ import type { ENCODINGS } from '#domain/documents/mapping.js';
 export type TextEncoding = (typeof ENCODINGS)[number];
 
 /**
- * The bytes of a text as UTF-8. A byte order mark overrides the given encoding; without either, the bytes are passed on
- * unchanged.
- * @cost none where they are UTF-8
+ * Returns the bytes of a text as UTF-8. A byte order mark overrides the given encoding; without either, the bytes are
+ * passed on unchanged.
+ * @cost none if they are UTF-8
  */
 export async function* asUtf8(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -52,7 +52,7 @@ function decoder(encoding: TextEncoding): Decode {
 /** Characters of windows-1252 from 0x80, where Latin-1 has control characters; unassigned codes are unchanged. */
 const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 
-/** The text of bytes in windows-1252. Decoders of some versions of Node take it for Latin-1. */
+/** Returns the text of bytes in windows-1252. Decoders of some versions of Node take it for Latin-1. */
 const westernText = (bytes: Uint8Array) =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     .toString('latin1')

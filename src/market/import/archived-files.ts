@@ -20,7 +20,7 @@ const WORKBOOK_MARK = '[Content_Types].xml';
 /** The first bytes of an archive, including an empty one. */
 const ZIP_MARK = 'PK';
 
-/** The files of an archive; of CSV that is none, one file that is the market. @throws ZipFault */
+/** Returns the files of an archive; of CSV that is none, one file that is the market. @throws ZipFault */
 export async function archivedFiles(
   bytes: Uint8Array,
   format: 'csv' | 'csv.zip',
@@ -44,18 +44,18 @@ const plainFile = (bytes: Uint8Array): ZipMember => ({
   },
 });
 
-/** The name of a member without its folders. */
+/** Returns the name of a member without its folders. */
 export const baseOf = (name: string): string => name.split('/').at(-1)!;
 
 /** Returns true if an operating system added a member to the archive: its name begins with a dot or two underscores. */
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
-/** The dataset that a table is called like; with a mapping, others are of the market. */
+/** Returns the dataset that a table is called like; with a mapping, others are of the market. */
 export function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
   return tableNamed(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
-/** The dataset of a file of text. */
+/** Returns the dataset of a file of text. */
 export function tableKindOfFile(base: string, mapping: Mapping | null): TableKind | undefined {
   if (!/\.csv$/i.test(base))
     return mapping !== null && /\.(txt|tsv)$/i.test(base) ? tableKindOf(base, mapping) : undefined;
@@ -66,7 +66,7 @@ const WORKBOOK = /\.xlsx$/i;
 
 export const isWorkbook = (name: string): boolean => WORKBOOK.test(name);
 
-/** The dataset of a workbook among others. */
+/** Returns the dataset of a workbook among others. */
 export function tableKindOfWorkbook(base: string, mapping: Mapping | null): TableKind | undefined {
   return isWorkbook(base) ? (tableKindOf(base.replace(WORKBOOK, '')) ?? tableKindOf(base, mapping)) : undefined;
 }

@@ -80,7 +80,7 @@ function addFrameRow(row: readonly unknown[], number: number, { name, columns, a
   addRow(Array.from({ length: columns }, (_, i) => cellFrom(row[i])));
 }
 
-/** A JSON value as a cell; an array or object becomes its text, which the column then reports. */
+/** Returns a JSON value as a cell; an array or object becomes its text, which the column then reports. */
 function cellFrom(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;

@@ -45,7 +45,7 @@ const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
   series: ['EXMPL-INDEX', '2024-01-02', 4742.83, 'USD', 'Example index'],
 };
 
-/** The blank template of an import, with one example row a sheet: a workbook, or a zip of CSV files. */
+/** Returns the blank template of an import, with one example row a sheet: a workbook, or a zip of CSV files. */
 export function importTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
   const sheets: Sheet[] = TABLE_KINDS.map((name) => ({ name, rows: [KNOWN_COLUMNS[name], EXAMPLES[name]] }));
   return format === 'xlsx'

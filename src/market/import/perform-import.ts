@@ -67,7 +67,7 @@ export async function performImport(
   return merged && { ...read, ...withRowsRead(merged, read.rows), adjustment, folder, isServed };
 }
 
-/** The content of a store after an append. */
+/** Returns the content of a store after an append. */
 export const withRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
   content,
   rows: rowsOf(content),

@@ -13,7 +13,7 @@ const YEARS = { from: -56_000, to: 36_500 } as const;
 
 const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
-/** The format of a column of days; undefined where none fits them all. */
+/** Returns the format of a column of days; undefined if none fits them all. */
 export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
   const held = cells.filter((cell) => textIn(cell) !== null);
   if (held.length === 0) return undefined;

@@ -312,7 +312,9 @@ const basis = (adjustment: Adjustment, reason: string): Basis => ({
   others: otherBases(adjustment),
 });
 
-/** The price basis, where adjusted closes show it: without a split between them, closes are adjusted for splits. */
+/**
+ * Returns the price basis, where adjusted closes show it: without a split between them, closes are adjusted for splits.
+ */
 function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return basis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;
@@ -330,7 +332,7 @@ function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Que
   return basis(taken, reason);
 }
 
-/** The first bars of the first name. */
+/** Returns the first bars of the first name. */
 function previewOf(content: MarketContent | undefined): Inspection['preview'] {
   if (content === undefined) return { index: [], columns: [], data: [] };
   const { identifiers, dates, fields } = content;

@@ -96,7 +96,7 @@ function mendRepeated(
 /** Maximum number of securities with conflicts that a question names. */
 const CONFLICTS_NAMED_MAX = 50;
 
-/** The conflicting values of each security, in words. */
+/** Returns the conflicting values of each security, in words. */
 function conflictsIn(conflicts: readonly RowConflict[]): string {
   if (conflicts.length === 0) return '';
   const named = conflicts.slice(0, CONFLICTS_NAMED_MAX).map(({ identifier, rows, date, column, first, other }) => {
@@ -193,7 +193,7 @@ function placeOf({ file, path, value }: Finding): string {
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
 }
 
-/** The way out where some files of many are damaged. */
+/** Returns the way out where some files of many are damaged. */
 function withoutFiles({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
   const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';

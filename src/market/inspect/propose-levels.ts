@@ -16,7 +16,7 @@ import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf, rolesOf } from './roles.js';
 import type { Sample } from './sample.js';
 
-/** A table of two levels: two header rows, or columns that are pairs. */
+/** Returns a table of two levels: two header rows, or columns that are pairs. */
 export function proposeLevels(draft: Draft, sample: Sample): boolean {
   const pairs = fieldLevelsOf(textsOf(sample.rows[0]!));
   if (pairs !== undefined) {

@@ -19,7 +19,7 @@ import { isWorded, proposeIdentifier } from './propose-identifier.js';
 import { nearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
-/** A row a name and date. */
+/** Returns a row a name and date. */
 export function proposeLong(draft: Draft, sample: Sample, samples: readonly Sample[], namedBy: NamedBy): boolean {
   if (draft.answers.layout === 'wide') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {

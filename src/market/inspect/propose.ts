@@ -54,7 +54,7 @@ interface Tables {
   readonly namedBy: NamedBy;
 }
 
-/** A proposal from one table for all. */
+/** Returns a proposal from one table for all. */
 function proposalFrom(
   sample: Sample,
   { read: samples, filled, dated, namedBy }: Tables,
@@ -118,5 +118,5 @@ function adjustmentOf({ answers, adjustment, reason }: Draft): Pick<Proposal, 'a
   return answers.adjustment === undefined ? { adjustment, reason } : statedAdjustment(answers.adjustment);
 }
 
-/** The adjustment that the client states. */
+/** Returns the adjustment that the client states. */
 export const statedAdjustment = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });

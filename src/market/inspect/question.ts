@@ -39,7 +39,7 @@ const MEANINGS: Readonly<Record<Adjustment, string>> = {
 
 export const ADJUSTMENTS = Object.keys(MEANINGS) as readonly Adjustment[]; // its own keys
 
-/** The other price bases. */
+/** Returns the other price bases. */
 export const otherBases = (adjustment: Adjustment): Basis['others'] =>
   ADJUSTMENTS.filter((other) => other !== adjustment).map((other) => ({
     adjustment: other,

@@ -191,7 +191,7 @@ export function roleOf(name: string): Role | undefined {
   return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // its own keys
 }
 
-/** The column of each role that a header has. */
+/** Returns the column of each role that a header has. */
 export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
   const result: Partial<Record<Role, string>> = {};
   for (const role of Object.keys(NAMES) as Role[]) {
@@ -201,7 +201,7 @@ export function rolesOf(header: readonly string[]): Partial<Record<Role, string>
   return result;
 }
 
-/** A column that is called nearly like one of a role. */
+/** Returns a column that is called nearly like one of a role. */
 export function nearRole(role: Role, header: readonly string[]): string | undefined {
   const free = header.filter((column) => plain(column).length > 2 && roleOf(column) === undefined);
   for (const name of NAMES[role].slice(0, 2)) {

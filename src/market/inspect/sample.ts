@@ -124,7 +124,7 @@ async function encodedRows(file: SourceFile, problems: Problems, { encoding, ign
   return { rows, delimiter };
 }
 
-/** The delimiter between the first two cells of a record; undefined for a single cell. */
+/** Returns the delimiter between the first two cells of a record; undefined for a single cell. */
 function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefined {
   if (cells < 2) return undefined;
   return /[,;\t|]/.exec(String.fromCharCode(...bytes.subarray(ends[0], starts[1])))?.[0];
@@ -178,7 +178,10 @@ export interface ContentSample {
   readonly samples: readonly Sample[];
 }
 
-/** The first rows of the market's tables of an import. Problems of a workbook among others are reported. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
+/**
+ * Returns the first rows of the market's tables of an import. Problems of a workbook among others are reported. @throws
+ * ZipFault, XmlFault, WorkbookFault, CsvFault
+ */
 export async function sampleContent(
   format: 'xlsx' | 'csv' | 'csv.zip',
   bytes: Uint8Array,
@@ -226,7 +229,7 @@ async function sampleArchive(
   return { names: chosen.map(({ name }) => baseOf(name)), samples };
 }
 
-/** The first rows of the only sheet of a workbook; undefined, with a finding, where it cannot be read. */
+/** Returns the first rows of the only sheet of a workbook; undefined, with a finding, where it cannot be read. */
 async function workbookRows(
   { name }: ZipMember,
   problems: Problems,

@@ -11,7 +11,7 @@ export interface Vendor {
   readonly file?: RegExp;
   /** The part of the mapping that column headings do not imply. */
   readonly mapping: Partial<Mapping>;
-  /** Price basis of its closes; null where the vendor has several. */
+  /** Price basis of its closes; null if the vendor has several. */
   readonly adjustment: MarketData['adjustment'] | null;
   /** Questions that only the user can answer. */
   readonly questions: readonly Question[];
@@ -217,7 +217,7 @@ export const VENDORS: readonly Vendor[] = [
   },
 ];
 
-/** The vendor of a table. @param names of its columns, or of the fields that two header rows name */
+/** Returns the vendor of a table. @param names of its columns, or of the fields that two header rows name */
 export function vendorOf(names: readonly string[], file: string): Vendor | undefined {
   const held = new Set(names.map((name) => name.trim().toLowerCase()));
   return VENDORS.filter(

@@ -272,13 +272,16 @@ const quotient = (above: Range, below: Range): Range => ({ low: above.low / belo
 
 const scale = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
-/** The intersection of two adjacent ranges, a single number where rounding separates them. */
+/** Returns the intersection of two adjacent ranges, a single number where rounding separates them. */
 function common(one: Range, other: Range): Range {
   const low = Math.max(one.low, other.low);
   return { low, high: Math.max(low, Math.min(one.high, other.high)) };
 }
 
-/** The middle of a range, rounded to the fewest decimals, from `decimals` on, that are within the vendor's rounding error. */
+/**
+ * Returns the middle of a range, rounded to the fewest decimals, from `decimals` on, that are within the vendor's
+ * rounding error.
+ */
 function roundedIn(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
   const exact = middle(range);
   for (let digits = decimals; digits <= CASH_DECIMALS_MAX; digits++) {

@@ -163,7 +163,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     rows.setNumber(columns.file, i, number);
   }
 
-  /** A number of a price as the mapping reads it: NaN where it is none. */
+  /** Returns a number of a price as the mapping reads it: NaN if it is none. */
   function priceOf(isPrice: boolean, value: number): number {
     if (!isPrice || value > 0) return value;
     if (value === 0) return mapping.zero_prices === 'missing' ? Number.NaN : value;

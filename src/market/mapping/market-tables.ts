@@ -27,7 +27,7 @@ export function identifierOfTable(from: string, name: string, heading: Heading):
   return valueBeside(from.slice('heading:'.length), heading);
 }
 
-/** The value next to a label above the prices: `Security | AAPL US Equity`. */
+/** Returns the value next to a label above the prices: `Security | AAPL US Equity`. */
 export function valueBeside(label: string, heading: Heading): string | undefined {
   for (const row of heading) {
     const at = row.findIndex((text) => labelText(text) === labelText(label));

@@ -3,7 +3,7 @@ import type { Problems } from '../tables/problems.js';
 
 const DIVIDENDS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
 
-/** A vendor's column of cash dividends: Dividends, divCash. */
+/** Returns a vendor's column of cash dividends: Dividends, divCash. */
 export const dividendColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => DIVIDENDS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
 

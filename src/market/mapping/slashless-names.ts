@@ -1,6 +1,6 @@
 import type { Problems } from '../tables/problems.js';
 
-/** An identifier as vendors write it, which has no slash here: BRK/B US Equity is BRK.B US Equity. */
+/** Returns an identifier as vendors write it, which has no slash here: BRK/B US Equity is BRK.B US Equity. */
 export const withoutSlash = (identifier: string) => identifier.replaceAll('/', '.');
 
 /** Names columns without a slash, and reports each once that had one. */

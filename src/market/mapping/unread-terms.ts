@@ -9,7 +9,7 @@ const CURRENCY = /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|mo
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
 
-/** A column of the currency of prices. */
+/** Returns a column of the currency of prices. */
 export const currencyColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => CURRENCY.test(plain(name)));
 

@@ -26,7 +26,7 @@ const NAMELESS_INDEX = /^(__index_level_0__|Unnamed: 0)?$/;
 /** A column of two levels as Parquet files of pandas name it: ('Close', 'AAPL'). */
 const TWO_LEVELS = /^\(\s*(['"])(.*)\1\s*,\s*(['"])(.*)\3\s*\)$/;
 
-/** The column of days of a wide table: the one that is mapped, the one called date, or the first. */
+/** Returns the column of days of a wide table: the one that is mapped, the one called date, or the first. */
 function dateColumn({ columns }: Mapping, written: readonly string[]): number {
   const named = positionOf(written, columns['date'] ?? 'date');
   return named >= 0 ? named : 0;
@@ -60,7 +60,9 @@ function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'dat
   return { date, days: isDay.map((is, i) => (is ? (last = i) : last)) };
 }
 
-/** The columns of a table with names in two levels, written as pandas writes tuples; undefined where no column is. */
+/**
+ * Returns the columns of a table with names in two levels, written as pandas writes tuples; undefined if no column is.
+ */
 export function columnsOfTuples(mapping: Mapping, written: readonly string[]): WideColumns | undefined {
   const levels = written.map(levelsOf);
   const tuples = fieldLevelsOf(written);
@@ -79,19 +81,19 @@ export function columnsOfTuples(mapping: Mapping, written: readonly string[]): W
   };
 }
 
-/** The two levels of a column that is called by both. */
+/** Returns the two levels of a column that is called by both. */
 function levelsOf(column: string): readonly [string, string] | undefined {
   const match = TWO_LEVELS.exec(column.trim());
   return match === null ? undefined : [match[2]!, match[4]!];
 }
 
-/** The levels of the columns that have two; undefined where none has. */
+/** Returns the levels of the columns that have two; undefined if none has. */
 export function fieldLevelsOf(written: readonly string[]): readonly (readonly [string, string])[] | undefined {
   const levels = written.map(levelsOf).filter((each) => each !== undefined);
   return levels.length === 0 ? undefined : levels;
 }
 
-/** The columns of a table with a header of two rows: fields and names, in either order. */
+/** Returns the columns of a table with a header of two rows: fields and names, in either order. */
 export function columnsOfTwoRows(
   mapping: Mapping,
   first: readonly string[],
@@ -136,7 +138,7 @@ function areFields(mapping: Mapping, first: readonly string[], second: readonly 
 const isField = (mapping: Mapping, name: string) =>
   fieldOf(mapping, name) !== name.trim() || isKnownColumn('market', name);
 
-/** The datapoint that a table calls so. */
+/** Returns the datapoint that a table calls so. */
 export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
   const like = (name: string | null) => name !== null && positionOf([written], name) === 0;
   if (like(adjusted)) return ADJUSTED_CLOSE;

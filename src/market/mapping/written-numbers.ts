@@ -40,7 +40,7 @@ export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDIN
 
 type ReadNumber = (cell: Cell | undefined) => number | undefined;
 
-/** The number in a cell that is written with a decimal comma: as `numberIn`. */
+/** Returns the number in a cell that is written with a decimal comma: as `numberIn`. */
 export function commaNumberIn(cell: Cell | undefined): number | undefined {
   if (typeof cell !== 'string') return numberIn(cell);
   const text = cell.trim();
@@ -48,7 +48,10 @@ export function commaNumberIn(cell: Cell | undefined): number | undefined {
   return numberIn(text.replaceAll(BETWEEN_THOUSANDS, '').replace(',', '.'));
 }
 
-/** The mark between the thousands of a number with a decimal point, as in 1,234 and 1'234.5; undefined where it has none. */
+/**
+ * Returns the mark between the thousands of a number with a decimal point, as in 1,234 and 1'234.5; undefined if it has
+ * none.
+ */
 export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
@@ -63,7 +66,7 @@ const thousandsNumberIn =
     return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
-/** The number in a cell that may have any thousands mark and a decimal point: as `numberIn`. */
+/** Returns the number in a cell that may have any thousands mark and a decimal point: as `numberIn`. */
 export const anyThousandsNumberIn = (cell: Cell | undefined): number | undefined =>
   thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
 
@@ -92,7 +95,7 @@ export function unitsIn(
   return { number: sign + digits.trim(), exponent: EXPONENTS[unit.toUpperCase()] ?? '', money: before || behind };
 }
 
-/** The number in a cell that may have a sign of money and a unit: 59.83M is 59,830,000, rounded once. */
+/** Returns the number in a cell that may have a sign of money and a unit: 59.83M is 59,830,000, rounded once. */
 function withUnits(read: ReadNumber): ReadNumber {
   return (cell) => {
     const units = unitsIn(cell);

@@ -19,7 +19,7 @@ export function panelBytes(shape: {
   return shape.dates * shape.identifiers * shape.fields * Float64Array.BYTES_PER_ELEMENT;
 }
 
-/** A panel of zeros. @param fields panels of its store, which are paged together */
+/** Returns a panel of zeros. @param fields panels of its store, which are paged together */
 export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
   return new Float64Array(panelMemory(bytes, fields * bytes));
@@ -31,7 +31,7 @@ export function handedPanel(cells: number, fields: number): Float64Array<SharedA
   return new Float64Array(handedMemory(bytes, fields * bytes));
 }
 
-/** A panel without any value. @param fields panels of its store */
+/** Returns a panel without any value. @param fields panels of its store */
 export function emptyPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   return zeroPanel(cells, fields).fill(Number.NaN);
 }

@@ -53,7 +53,7 @@ const CALL_BYTES_MAX = 8 << 20;
  * Reads or writes pieces of memory that are contiguous in a file, in as many calls as necessary.
  * @param offset byte of the file at which the first piece begins
  * @param call reads or writes some pieces at an offset and returns the number of bytes done; 0 at the end of the file
- * @throws Error when the file ends early, and what `call` throws
+ * @throws Error if the file ends early, and what `call` throws
  */
 export async function transferAll(
   pieces: readonly Uint8Array[],
@@ -97,7 +97,7 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
   });
 }
 
-/** The memory of a panel before and after its file. @param bytes of the panel */
+/** Returns the memory of a panel before and after its file. @param bytes of the panel */
 export function edgesOf(memory: ArrayBufferLike, file: PagedFile, bytes: number): Uint8Array[] {
   const end = file.before + file.bytes;
   return [new Uint8Array(memory, 0, file.before), new Uint8Array(memory, end, bytes - end)];

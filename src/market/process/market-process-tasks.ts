@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { epochMs } from '#base/tracing/spans.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
@@ -127,7 +128,8 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
         });
   // A part of a market would give warnings about data that is present in the whole.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
-  const calendars = { codes: request.options.calendars, open: openCalendars };
+  const { codes, closures = {} } = request.options.calendars;
+  const calendars = { codes, open: () => correctCalendars(openCalendars(), closures) };
   const check = async () => {
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();

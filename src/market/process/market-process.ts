@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,14 +36,14 @@ const FOLDER_PREFIX = 'divisor-';
 const SHARED_MEMORY = '/dev/shm';
 
 export interface MarketTaskOptions {
-  /** Identity of the market to load into shared memory; null when only the check is wanted. */
+  /** Identity of the market to load into shared memory; null if only the check is wanted. */
   readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
   /** Bytes of a request that the process reads. */
   readonly body?: Uint8Array;
   /** Decides from its header how to handle an import. An error that it throws ends the process and the task. */
   readonly onImport?: (header: ImportHeader) => Promise<ImportAnswer>;
-  /** Codes of the calendars that stored indices are on: bars on days that are no session of any are warned of. */
-  readonly calendars?: readonly string[];
+  /** Calendars that stored indices are on: bars on days that are no session of any are warned of. */
+  readonly calendars?: UsedCalendars;
   readonly onProgress?: (fraction: number, message: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -70,7 +71,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   input: MarketTasks[K],
   options: MarketTaskOptions,
 ): Promise<MarketTaskResult> {
-  const { load, body, calendars = [], signal } = options;
+  const { load, body, calendars = { codes: [] }, signal } = options;
   signal?.throwIfAborted();
   const folders: string[] = [];
   const incoming = createIncomingMarket();
@@ -108,7 +109,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
  */
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
-  const options = { sharedFiles: null, bodyFile: null, calendars: [], memory: memoryLimit() };
+  const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
   const report = await converse(
     { task: 'inspect', input, options },
     { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
@@ -140,7 +141,7 @@ export async function answerQuery<T>(
   const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
   try {
     const input = { ...order, resultFile: join(folder, 'result') };
-    const options = { sharedFiles: null, bodyFile: null, calendars: [], memory: memoryLimit() };
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
     const report = await converse(
       { task: 'query', input, options },
       { load: null, signal, secondsMax, onNeeds },

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Timing } from '#base/tracing/spans.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -59,10 +60,10 @@ export interface TaskOptions {
    * far as it has space. Null if only the check is wanted.
    */
   readonly sharedFiles: readonly string[] | null;
-  /** File with the body of a request; null where the task has none. */
+  /** File with the body of a request; null if the task has none. */
   readonly bodyFile: string | null;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendars: readonly string[];
+  /** Calendars that stored indices are on. */
+  readonly calendars: UsedCalendars;
   /** Memory limit of the caller, which the process also observes. */
   readonly memory: MemoryLimit;
 }
@@ -71,7 +72,7 @@ export interface TaskOptions {
 export interface ContentSummary {
   readonly contentHash: string;
   readonly identifiers: number;
-  /** First and last day of the market dataset; null when no file of it was read. */
+  /** First and last day of the market dataset; null if no file of it was read. */
   readonly start: Day | null;
   readonly end: Day | null;
   readonly rows: RowsByTable;

@@ -28,7 +28,7 @@ export interface OutgoingMarket {
   finish(content: MarketContent): Promise<void>;
 }
 
-/** The files of panels, where all of them are paged. */
+/** Returns the files of panels, where all of them are paged. */
 function filesOf({ fields }: Panels): readonly PagedFile[] | undefined {
   const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
     byteOffset === 0 ? pagedFile(buffer) : undefined,

@@ -41,9 +41,9 @@ const LIMITED = 'ulimit -d "$0" && exec "$@"';
 
 const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?? ''];
 
-/** Words of the shell that hold a process to the memory the pool was started with; none where the system cannot. */
+/** Words of the shell that hold a process to the memory the pool was started with; none if the system cannot. */
 const limitWords = limitedBy(bytesMax);
-/** Control groups of the processes; undefined where none is delegated. */
+/** Control groups of the processes; undefined if none is delegated. */
 const groups = groupsIn(groupFolder);
 
 /**

@@ -24,7 +24,7 @@ export async function onMarket<T>(market: ServedMarket, work: () => T | Promise<
 /** Runs work of the service itself, on the active store. */
 export const offMarket = <T>(work: () => T): T => calls.run(undefined, work);
 
-/** The market of the present call; undefined where it reads the active store. */
+/** The market of the present call; undefined if it reads the active store. */
 export function marketOfCall(): ServedMarket | undefined {
   const context = calls.getStore();
   if (context === undefined) return undefined;

@@ -234,5 +234,5 @@ function drawOne(name: string, all: readonly number[]): number {
   }
 }
 
-/** The ISO week of a day, as the day of its Monday. */
+/** Returns the ISO week of a day, as the day of its Monday. */
 const weekOf = (day: Day) => day - weekdayOf(day);

@@ -124,7 +124,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   };
 }
 
-/** A market with what its store declares now. */
+/** Returns a market with what its store declares now. */
 export function redeclared(
   served: ServedMarket,
   { adjustment, currency = null }: Pick<MarketIdentity, 'adjustment' | 'currency'>,
@@ -146,7 +146,7 @@ function noDataSource(failed: FailedLoad | undefined): Refusal {
   return new Refusal('NO_DATA_SOURCE', failureText(failed), { store_id: datasetId, error });
 }
 
-/** The fault of an active store, and how to correct it. */
+/** Returns the fault of an active store, and how to correct it. */
 export function failureText({ datasetId, error }: FailedLoad): string {
   return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
 }

@@ -42,7 +42,7 @@ export interface ContentRows {
     table?: string,
   ): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
   rowsOf(tableKind: TableKind): number;
-  /** The tables other than the market. */
+  /** Returns the tables other than the market. */
   toTables(): ContentTables;
   /** Returns the content; undefined after an error. */
   toContent(): CompleteContent | undefined;

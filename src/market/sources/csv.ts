@@ -200,7 +200,7 @@ function afterLine(bytes: Uint8Array, from: number): number {
 
 const startOfText = ([a, b, c]: Uint8Array) => (a === 0xef && b === 0xbb && c === 0xbf ? 3 : 0);
 
-/** The delimiter of the first line that has one: the accepted one it holds most often outside quotes; 0 while that is not known. */
+/** Returns the most frequent delimiter outside quotes in the first line with one; 0 if it is unknown. */
 function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
   const counts = DELIMITERS.map(() => 0);
   let isQuoted = false;
@@ -225,7 +225,7 @@ function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
   return both;
 }
 
-/** The text of a cell, surrounding spaces removed. @throws CsvFault when it is not UTF-8. */
+/** Returns the text of a cell, surrounding spaces removed. @throws CsvFault if it is not UTF-8. */
 export function cellText(record: CsvRecord, cell: number): string {
   const text = decodedText(record.bytes, record.starts[cell]!, record.ends[cell]!);
   return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;

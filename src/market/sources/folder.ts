@@ -194,7 +194,10 @@ async function filesBelow(folder: string, isOwn: (name: string) => boolean): Pro
 
 const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
 
-/** The name of a file in its folder. @param label `market`, or `market/` and its path below the folder of the table */
+/**
+ * Returns the name of a file in its folder. @param label `market`, or `market/` and its path below the folder of the
+ * table
+ */
 export const fileName = (label: string, path: string) =>
   label.includes('/') ? label.slice(label.indexOf('/') + 1) : tableName({ label, path });
 

@@ -20,7 +20,7 @@ export interface KnownFile extends FileDigest {
 const SETTLED_AFTER_MS = 2000;
 
 /**
- * The files of a folder as they are to be recognised later.
+ * Returns the files of a folder as they are to be recognised later.
  * @param listedAt before any of them was read, ms since 1970
  */
 export function knownFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {

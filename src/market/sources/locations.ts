@@ -5,9 +5,8 @@ import type { Problem } from '../tables/problems.js';
 /** The places of this machine that stores may be read from. */
 export interface Locations {
   /**
-   * The real path of a folder or file below one of the roots.
-   * A place outside gives LOCATION_NOT_ALLOWED whether it exists or not; a place inside that is absent, or not of the
-   * wanted kind, LOCATION_NOT_FOUND.
+   * Returns the real path of a folder or file below one of the roots. A place outside gives LOCATION_NOT_ALLOWED
+   * whether it exists or not; a place inside that is absent, or not of the wanted kind, LOCATION_NOT_FOUND.
    */
   resolve(
     location: string,

@@ -92,7 +92,10 @@ function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
     : startScattering(settingsFor({ files: files.map(({ path }) => path) }));
 }
 
-/** The files of a market with the columns of their scan; undefined, with a finding, where the scan would read others. */
+/**
+ * Returns the files of a market with the columns of their scan; undefined, with a finding, where the scan would read
+ * others.
+ */
 async function soundFiles(
   connection: DuckDBConnection,
   listed: readonly SourceFile[],
@@ -106,7 +109,7 @@ async function soundFiles(
   return problems.errors > before ? undefined : result;
 }
 
-/** The problem of a file that DuckDB cannot read. */
+/** Returns the problem of a file that DuckDB cannot read. */
 export const unreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,

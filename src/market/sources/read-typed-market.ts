@@ -246,7 +246,7 @@ interface Spellings {
   readonly isSound: boolean;
 }
 
-/** Rows of each day of the date column; undefined when one is null or no day that can be written. */
+/** Rows of each day of the date column; undefined if one is null or no day that can be written. */
 async function countDays(
   connection: DuckDBConnection,
   scan: string,

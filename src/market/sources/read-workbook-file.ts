@@ -30,7 +30,7 @@ export async function readWorkbookFile(
   await readOnlySheet(await workbookBytes(file, bytes), onHeader, terms);
 }
 
-/** All bytes of a workbook. @throws WorkbookFault */
+/** Returns all bytes of a workbook. @throws WorkbookFault */
 export async function workbookBytes(
   file: Pick<SourceFile, 'bytes'>,
   bytes: AsyncIterable<Uint8Array>,

@@ -43,6 +43,6 @@ export interface Reading {
   readonly known: KnownTables;
   readonly follower: DayFollower | undefined;
   readonly terms: MarketTerms;
-  /** The reader of all its Parquet files. */
+  /** Returns the reader of all its Parquet files. */
   duck(): Promise<DuckDb>;
 }

@@ -95,7 +95,7 @@ interface Place {
   readonly start: number;
 }
 
-/** @param at bytes of UTF-8 before it; none where DuckDB knows no place */
+/** @param at bytes of UTF-8 before it; none if DuckDB knows no place */
 function placeAt(query: string, at: number | undefined): Place | undefined {
   const bytes = Buffer.from(query);
   if (at === undefined || at > bytes.length) return undefined;

@@ -152,7 +152,7 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
 
 const thousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
 
-/** The last day of the month, of the latest year in which that is not after a day. */
+/** Returns the last day of the month, of the latest year in which that is not after a day. */
 function yearEndBefore(day: Day, month: number): Day {
   const { year } = civilOf(day);
   const end = monthEnd(year, month);

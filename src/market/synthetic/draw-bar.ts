@@ -48,7 +48,7 @@ const HALF = 2 ** 26;
 const upperHalf = (uniform: number) => Math.floor(uniform * HALF) / HALF;
 const lowerHalf = (uniform: number) => uniform * HALF - Math.floor(uniform * HALF);
 
-/** The nearest price of the grid: cents from one unit of currency on, hundredths of cents below. Never zero. */
+/** Returns the nearest price of the grid: cents from one unit of currency on, hundredths of cents below. Never zero. */
 export function toTick(price: number): number {
   const grid = price >= 1 ? CENT : CENT * CENT;
   return Math.max(Math.round(price * grid), 1) / grid;

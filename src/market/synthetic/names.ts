@@ -9,7 +9,7 @@ export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.l
 /** Prime that is coprime to their number, so that successive identifiers look different and are distinct. */
 const STEP = 7919;
 
-/** The identifier of the k-th name. */
+/** Returns the identifier of the k-th name. */
 export function ticker(k: number): string {
   let code = (k * STEP + 1009) % TICKERS_MAX;
   const letter = (letters: string) => {

@@ -23,7 +23,7 @@ const SMALLEST = 2 ** -53;
 
 /** Shocks whose volatility clusters: a GARCH(1,1) process. */
 export interface Shocks {
-  /** The shock of the next session. */
+  /** Returns the shock of the next session. */
   next(): number;
   /** Standard deviation of the last shock, as known before it. */
   volatility(): number;

@@ -45,7 +45,7 @@ export function nonPositivePrice(column: string, value: number): string {
   return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;
 }
 
-/** A text of a file as a message repeats it. */
+/** Returns a text of a file as a message repeats it. */
 export function quote(text: string): string {
   return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
 }

@@ -5,7 +5,7 @@ export type TableKind = (typeof TABLE_KINDS)[number];
 /** Number of rows of each table. Series are omitted if there are none, as in most stores. */
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
-/** The dataset that a table is called like, in any case. */
+/** Returns the dataset that a table is called like, in any case. */
 export const tableNamed = (name: string): TableKind | undefined =>
   TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
 
@@ -67,7 +67,7 @@ export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
 /** Datasets that may have any columns in addition to the known ones. */
 export const OPEN_TABLES: ReadonlySet<TableKind> = new Set(['market', 'reference']);
 
-/** Columns that must be greater than zero where they have a value: a price of zero divides the next return. */
+/** Columns that must be greater than zero if they have a value: a price of zero divides the next return. */
 export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 
 /** Columns that must not be negative where they have a value. */

@@ -21,7 +21,7 @@ interface Places {
   /** First row of each run of rows of one day with contiguous cells, followed by the number of rows. */
   readonly runs: Int32Array;
   readonly runCount: number;
-  /** False when a row has no cell. */
+  /** False if a row has no cell. */
   readonly isSound: boolean;
 }
 
@@ -67,7 +67,7 @@ interface Segment {
   readonly shift: number;
 }
 
-/** Writes values to cells. @returns false when a value is below its floor or is infinite */
+/** Writes values to cells. @returns false if a value is below its floor or is infinite */
 export function put(
   values: readonly Float64Array[],
   { places: { cells, runs }, from, to, shift }: Segment,

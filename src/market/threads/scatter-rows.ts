@@ -122,7 +122,7 @@ interface Places {
   /** First row of each run of rows with contiguous cells, followed by the number of rows. */
   readonly runs: Int32Array;
   readonly runCount: number;
-  /** False when a row has no cell, or one that another has. */
+  /** False if a row has no cell, or one that another has. */
   readonly isSound: boolean;
 }
 

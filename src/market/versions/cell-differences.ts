@@ -44,7 +44,7 @@ export interface DifferenceTerms {
 }
 
 /**
- * The differences between two contents.
+ * Returns the differences between two contents.
  * @cost as `changesOfTables`
  */
 export function differenceOf(

@@ -10,8 +10,8 @@ export interface ChangeCounts extends RowCounts {
 }
 
 /**
- * The differences between two contents, table by table: every row and value that is missing from one of them, or
- * differs.
+ * Returns the differences between two contents, table by table: every row and value that is missing from one of them,
+ * or differs.
  * @cost one pass over the cells of both that do not share memory, a few microseconds a row of the tables
  */
 export function changesOfTables(before: MarketContent, after: MarketContent): Record<TableKind, RowChanges> {

@@ -4,7 +4,7 @@ import { packChange, unpackChange, type ContentChange } from './content-change.j
 /** Longest change that is read: panels of 4 GB. */
 const CHANGE_BYTES_MAX = 2 ** 32;
 
-/** A change as the bytes of a file, deflated. */
+/** Returns a change as the bytes of a file, deflated. */
 export const encodeChange = (change: ContentChange): Uint8Array => deflateRawSync(packChange(change));
 
 /** @throws Error of bytes that are not a change */

@@ -81,7 +81,7 @@ function lengthOf({ length }: Buffer): Buffer {
   return bytes;
 }
 
-/** A content from its bytes; panels are in shared memory. @throws Error of what is no content */
+/** Returns a content from its bytes; panels are in shared memory. @throws Error of what is no content */
 export function decodeContent(bytes: Uint8Array): MarketContent {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;

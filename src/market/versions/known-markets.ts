@@ -106,7 +106,7 @@ function firstTouched(change: ContentChange, before: Stage, after: Stage): numbe
   return first;
 }
 
-/** The first day that only one of two axes has. */
+/** Returns the first day that only one of two axes has. */
 function firstParted(before: readonly Day[], after: readonly Day[]): number {
   let place = 0;
   while (place < before.length && before[place] === after[place]) place++;
@@ -132,7 +132,7 @@ function partedLines(change: ListChange<string>, after: readonly string[]): read
   return [...own, ...after.filter((_, place) => isShared[place] === 0)];
 }
 
-/** The first day on which a line of a table can be seen; -Infinity where it has none. */
+/** Returns the first day on which a line of a table can be seen; -Infinity if it has none. */
 function dayOfLine(table: keyof TableTexts, line: string): number {
   if (table === 'series') {
     const [, day, value] = JSON.parse(line) as SeriesLine; // As `tableTexts` writes it.

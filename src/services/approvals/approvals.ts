@@ -24,10 +24,10 @@ export interface Requested {
   readonly action: ApprovalAction;
   /** Id of the index or schedule. */
   readonly subject: string;
-  /** Everything that is agreed to: an approval is of this content and no other. */
+  /** Complete content of the change. An approval applies to this content only. */
   readonly content: unknown;
   readonly summary: string;
-  /** Figures for those who decide. */
+  /** Figures for the persons who decide. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
@@ -35,7 +35,7 @@ export interface Requested {
 export interface Admission {
   /** Inside the transaction of the change, with which the approval is used up. */
   admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<void>;
-  /** Before work that precedes the transaction; it uses nothing up. */
+  /** Called before work that precedes the transaction; does not use up the approval. */
   foresee(reader: Pick<DocumentReader, 'get'>, requested: Requested | undefined): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export interface ApprovalGate {
   /** Rule of an action; undefined if it requires no approval. */
   ruleOf(action: ApprovalAction): ApprovalRules[ApprovalAction];
   /**
-   * Performs work whose transaction admits a change. A change without an approval is not made: its request is stored.
+   * Performs work whose transaction admits a change. Without an approval, the change is refused and its request stored.
    * @throws Refusal APPROVAL_REQUIRED with the number of the request
    */
   guarded<T>(by: Authorship | undefined, work: (admission: Admission) => Promise<T>): Promise<T>;
@@ -87,7 +87,7 @@ export interface ApprovalsDependencies {
   readonly now: () => number;
 }
 
-/** Requests that are open at once: more than the indices of every family of a service. */
+/** Maximum number of open requests, more than the indices of all families of a service. */
 const OPEN_MAX = 5000;
 const OWNER = 'approval';
 const keyOf = (approvalId: number): string => numberedId(OWNER, approvalId);
@@ -104,7 +104,7 @@ class Unapproved extends Error {
 export function createApprovals({ documents, rules, hours, now }: ApprovalsDependencies): Approvals {
   const at = (): string => formatTimestamp(now());
 
-  /** An approval as it is now: one whose time is over has expired. */
+  /** Returns an approval in its current state. After its deadline it has expired. */
   const asOfNow = (approval: Approval): Approval =>
     isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
 
@@ -120,7 +120,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     throw new Refusal('APPROVAL_NOT_FOUND', `There is no approval ${approvalId}.`, { approval_id: approvalId });
   }
 
-  /** The open approval of a content. */
+  /** Creates the open approval of a content. */
   async function openOf(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
     const found = (await openIn(reader)).find((open) => open.digest === digest);
     const approval = found && (await find(reader, found.approval_id));
@@ -136,7 +136,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     if (next.length !== open.length) await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
   }
 
-  /** Drops requests that have expired from those that are looked through. */
+  /** Removes expired requests from those that are searched. */
   async function dropExpired(tx: DocumentTransaction): Promise<number> {
     const open = await openIn(tx);
     const kept = [];
@@ -149,7 +149,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     return kept.length;
   }
 
-  /** Stores the request of a change, unless there is one. */
+  /** Stores the request for a change, unless it exists. */
   async function request(requested: Requested, by: Authorship): Promise<Approval> {
     const digest = digestOf(requested);
     const before = await openOf(documents, digest);
@@ -183,7 +183,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     );
   }
 
-  /** The approval of a change; undefined for one that needs none. @throws Unapproved */
+  /** Returns the approval of a change; undefined for one that needs none. @throws Unapproved */
   async function approvalOf(
     reader: Pick<DocumentReader, 'get'>,
     requested: Requested | undefined,
@@ -212,7 +212,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
         return await work(admissionOf(by));
       } catch (thrown) {
         if (!(thrown instanceof Unapproved)) throw thrown;
-        // The requests of others are counted, too, whatever the client may read of them.
+        // Requests of other clients count too, whether or not the client may read them.
         throw required(await runUnrestricted(() => request(thrown.requested, by)));
       }
     },
@@ -342,7 +342,7 @@ function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decid
     throw forbidden(approval, `${by.author} is no approver of ${approval.action}: ${approvers.join(', ')}.`);
 }
 
-/** A person with two keys of one name is one person. */
+/** Two keys with the same name belong to one person. */
 const isSame = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
   step.key_id === keyId || step.author === author;
 

@@ -33,7 +33,7 @@ export interface CheckSubject {
   readonly restated: ReadonlySet<string> | null;
 }
 
-/** Sessions whose published levels are compared with the run: a year. */
+/** Number of sessions whose published levels are compared with the run: a year. */
 const COMPARED_SESSIONS = 260;
 
 /** Codes of a table that a kind of index has not: an overlay has no constituents. */

@@ -1,7 +1,7 @@
 import { LOG_LINES_MAX, type DayDocument, type StoredItem, type StoredStep } from '#domain/daily-plans/day-document.js';
 import type { StoredDays } from './stored-days.js';
 
-/** A day while it is performed: changed in memory, and written as often as the disk takes it. */
+/** Day while it is performed: changed in memory, and written as often as the disk permits. */
 export interface DayKeeper {
   day(): DayDocument;
   step(position: number): StoredStep;
@@ -12,7 +12,10 @@ export interface DayKeeper {
   dropItems(position: number, indexId: string): Promise<void>;
   dropItem(position: number, key: string): Promise<void>;
   log(position: number, at: string, message: string): Promise<void>;
-  /** Writes the end of a round and gives the lease back at once: who sees the end may change the day. @throws LeaseLost */
+  /**
+   * Writes the end of a round and releases the lease in the same write, because readers of the end may change the day.
+   * @throws LeaseLost
+   */
   end(change: (day: DayDocument) => DayDocument): Promise<void>;
 }
 

@@ -27,14 +27,14 @@ import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js'
 
 /** A request to perform a day now. */
 export interface RunDayRequest {
-  /** Steps whose results are dropped first, so that they are performed again. */
+  /** Steps whose results are removed first, so that they are performed again. */
   readonly again: readonly StepType[];
   readonly reason: string | null;
 }
 
 export interface DayList {
   readonly days: ScheduleDaySummary[];
-  /** When the next day begins; null at the end of the calendar, and for a schedule that is not enabled. */
+  /** Next day to begin; null at the end of the calendar, and for a disabled schedule. */
   readonly next: { readonly date: string; readonly due_at: string } | null;
 }
 
@@ -42,15 +42,18 @@ export interface DayList {
 export interface Days {
   /** Newest first. @throws Refusal SCHEDULE_NOT_FOUND */
   list(scheduleId: string, query: { readonly limit: number; readonly before?: string | undefined }): Promise<DayList>;
-  /** The day once it has settled, or after a wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
+  /** Returns the day when it has settled, or after a maximum wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
   get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
-  /** A file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
   file(scheduleId: string, date: string, name: string): Promise<OpenedFile>;
-  /** Performs a day at once, under the schedule as it is now. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
+  /** Performs a day immediately, under the current schedule. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
   /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
   skip(scheduleId: string, date: string, reason: string, by: Authorship): Promise<ScheduleDay>;
-  /** Accepts findings of a check, and looks at the day at once. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
+  /**
+   * Accepts findings of a check, and continues the day immediately. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND,
+   * DAY_ENDED
+   */
   waive(scheduleId: string, date: string, waived: WaiverRequest, by: Authorship): Promise<ScheduleDay>;
   /** Performs the days of a range, oldest first. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED, INVALID_RANGE */
   backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
@@ -58,7 +61,7 @@ export interface Days {
   judgements(scheduleId: string, query: { readonly limit: number }): Promise<readonly Judgement[]>;
 }
 
-/** A file that a step has made. */
+/** File that a step wrote. */
 export interface OpenedFile {
   readonly bytes: number;
   readonly sha256: string;
@@ -68,7 +71,7 @@ export interface OpenedFile {
 /** Findings that are to be accepted. */
 export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
 
-/** How long a client waits for a day to settle. */
+/** Time for which a client waits for a day to settle. */
 export interface Patience {
   readonly waitSeconds: number;
   readonly signal: AbortSignal;
@@ -89,7 +92,7 @@ export interface DaysDependencies {
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
   readonly now: () => number;
-  /** Called once something is due. */
+  /** Called when something is due. */
   readonly wake: () => void;
 }
 
@@ -103,7 +106,7 @@ interface Decided {
 }
 const NO_WAIVER = { index_id: null, check: null, identifier: null };
 
-/** Sessions of one backfill: four years. */
+/** Maximum number of sessions of one backfill: four years. */
 const BACKFILL_MAX = 1040;
 
 export function createDays(dependencies: DaysDependencies): Days {
@@ -115,7 +118,7 @@ export function createDays(dependencies: DaysDependencies): Days {
     await tx.put('judgement', numberedId(judged.schedule_id, seq), judgement);
   }
 
-  /** @throws Refusal VALIDATION_FAILED for a day without a session, or to come */
+  /** @throws Refusal VALIDATION_FAILED for a day in the future or without a session */
   function assertSession({ plan }: AuthoredPlan, date: string): void {
     const calendar = calendars.get(plan.calendar);
     const isSession = calendar?.isSession(dayFrom(date)) === true;
@@ -151,7 +154,7 @@ export function createDays(dependencies: DaysDependencies): Days {
     }
   }
 
-  /** The day as it is performed next: under the schedule as it is now, begun where it was not. */
+  /** Returns the day as it is performed next: under the schedule as it is now, begun where it was not. */
   function renew(
     stored: DayDocument | undefined,
     schedule: AuthoredPlan,
@@ -314,7 +317,7 @@ function requestedWaiver(scheduleId: string, date: string, waived: WaiverRequest
   return { action: 'waive', subject: scheduleId, content: { date, ...waived }, summary, detail: { date, ...waived } };
 }
 
-/** True if no step of a day is being performed, or about to be. */
+/** Returns true if no step of a day is running or about to run. */
 const isSettled = ({ state, next_attempt_at: next }: DayDocument, nowMs: number): boolean =>
   state !== 'running' && (next === null || Date.parse(next) > nowMs);
 

@@ -4,11 +4,11 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
 
-/** Between two looks at a job: the first soon, for most are short. */
+/** Delay before the first check of a job. It is short, because most jobs are. */
 const FIRST_LOOK_MS = 20;
 const LOOK_MS_MAX = 1000;
 
-/** The status of a job once it has ended; undefined where it is not remembered. */
+/** The status of a job once it has ended; undefined if it is not remembered. */
 export async function endOf(
   jobs: Pick<Jobs, 'get'>,
   jobId: string,

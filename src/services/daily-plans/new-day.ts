@@ -4,7 +4,7 @@ import type { ScheduleDocument } from '#domain/daily-plans/schedule-document.js'
 import type { Step } from '#domain/daily-plans/step-catalogue.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
-/** A schedule with who answers for it. */
+/** Schedule with its responsible author. */
 export interface AuthoredPlan {
   readonly id: string;
   readonly plan: ScheduleDocument;
@@ -26,7 +26,7 @@ export const newStep = ({ type }: Step): StoredStep => ({
   items: [],
 });
 
-/** A day before its first round. */
+/** Returns a day before its first round. */
 export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueDay, atMs: number): DayDocument {
   const { id, plan, version, author, keyId } = schedule;
   return {
@@ -52,7 +52,7 @@ export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueD
   };
 }
 
-/** A day that is too old to be caught up. */
+/** Returns a day that is too old to be caught up. */
 export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
   const reason = `It was due more than ${schedule.plan.catch_up} sessions before the service could begin it.`;
   return {
@@ -64,7 +64,7 @@ export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): Da
   };
 }
 
-/** Steps of an open day under another plan: those that stay in their places keep what they have done. */
+/** Returns the steps of an open day under another plan. Steps at the same position keep their results. */
 export const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
   plan.steps.map((step, k) =>
     JSON.stringify(step) === JSON.stringify(before.steps[k]) && steps[k] !== undefined

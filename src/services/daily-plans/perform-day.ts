@@ -30,7 +30,7 @@ export interface RoundEnd {
 /** Reasons that a sentence names. */
 const NAMED_MAX = 3;
 
-/** Performs a round of a day: every step in its order, for the indices that nothing holds back. */
+/** Performs a round of a day: every step in order, for the indices that are not held back. */
 export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
   const { keeper, carried, order } = terms;
   const { plan, date } = keeper.day();
@@ -56,7 +56,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
     started_at: before.started_at ?? timestamp(),
     code: null,
   });
-  // The performer of a type is that of its steps; the compiler does not follow this through the union.
+  // The performer belongs to the type of the step. TypeScript does not infer this through the union.
   const perform = performers[spec.type] as Performer<never>;
   const outcome = await perform(contextOf(position, spec, terms) as never).catch((thrown: unknown) =>
     refusedStep(thrown, terms.signal),
@@ -72,7 +72,9 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
   return outcome;
 }
 
-/** The result of a step that is refused as a whole, such as without a served store. @throws any other failure */
+/**
+ * Returns the result of a step that is refused as a whole, for example without a served store. @throws any other error
+ */
 function refusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
   const isAway: boolean = isUnavailable(thrown);
   if (isAway || signal.aborted || !(thrown instanceof Refusal)) throw thrown;
@@ -82,14 +84,14 @@ function refusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
 function contextOf(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
   const { keeper, order, carried, timestamp, signal } = terms;
   const heldBefore = new Set(carried.map(({ index_id }) => index_id));
-  /** True if an earlier day or an earlier step holds an index back. */
+  /** Returns true if an earlier day or step holds an index back. */
   const isHeld = (id: string): boolean =>
     heldBefore.has(id) ||
     keeper
       .day()
       .steps.slice(0, position)
       .some(({ items }) => items.some((item) => item.index_id === id && item.state !== 'done'));
-  /** True if this step has stopped at an index, which holds back the indices made from it. */
+  /** Returns true if this step stopped at an index, which holds back the indices that depend on it. */
   const isStopped = (id: string): boolean =>
     keeper
       .step(position)
@@ -123,7 +125,7 @@ interface HeldTerms {
   readonly date: string;
 }
 
-/** The indices that items hold back, each with its first reason, and those that are made from them. */
+/** Returns the indices that items hold back, each with its first reason, and the indices that depend on them. */
 function heldBy(steps: readonly StoredStep[], { carried, order, date }: HeldTerms): readonly HeldIndex[] {
   const held = new Map(carried.map((index) => [index.index_id, index]));
   for (const { type, items } of steps)
@@ -139,11 +141,15 @@ function heldBy(steps: readonly StoredStep[], { carried, order, date }: HeldTerm
   return [...held.values()].toSorted((a, b) => (a.index_id < b.index_id ? -1 : 1));
 }
 
-/** Items that concern no index, such as a delivery, block the day too. */
+/** Returns true for an item that needs no person: it waits, or a database or object store was unavailable. */
+const waits = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boolean =>
+  state === 'waiting' || code === 'STORE_UNAVAILABLE';
+
+/** Items that belong to no index, such as a delivery, block the day too. */
 function endOf(held: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
   if (held.length === 0 && items.length === 0) return { state: 'done', reason: null, held };
-  const isWaiting = items.every(({ state }) => state === 'waiting') && items.length > 0;
+  const isWaiting = items.every(waits) && items.length > 0;
   const reasons = [
     ...new Set([
       ...held.map(({ index_id, reason }) => `${index_id}: ${reason}`),

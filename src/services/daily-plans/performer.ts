@@ -4,7 +4,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
 
-/** Result of an item: what it does not say stays null. */
+/** Result of an item. Absent members become null. */
 export interface ItemResult extends Partial<Pick<StoredItem, 'code' | 'job_id' | 'file' | 'detail' | 'artifact'>> {
   readonly state: ItemState;
   readonly message: string;
@@ -14,25 +14,25 @@ export interface ItemResult extends Partial<Pick<StoredItem, 'code' | 'job_id' |
 export interface StepContext<S> {
   readonly spec: S;
   readonly day: () => DayDocument;
-  /** Indices of the plan in waves: each depends on earlier ones only. */
+  /** Indices of the plan in waves. Each wave depends only on earlier ones. */
   readonly waves: readonly (readonly string[])[];
-  /** True if an index may be worked on: neither it nor an index that it is made from is held back or waits. */
+  /** Returns true if an index may be processed: neither it nor an index on which it depends is held back or waiting. */
   isOpen(indexId: string): boolean;
-  /** Indices of the plan that an index is made from. */
+  /** Returns the indices of the plan on which an index depends. */
   ancestorsOf(indexId: string): ReadonlySet<string>;
   item(key: string): StoredItem | undefined;
   put(key: string, indexId: string | null, result: ItemResult): Promise<void>;
-  /** Drops the items of an index in this step. */
+  /** Removes the items of an index from this step. */
   clear(indexId: string): Promise<void>;
-  /** Drops an item of this step. */
+  /** Removes an item from this step. */
   drop(key: string): Promise<void>;
   log(message: string): Promise<void>;
   /** Time of records, ISO-8601. */
   readonly timestamp: () => string;
-  /** In whose name closes are published. */
+  /** Author of the published closes. */
   readonly by: Authorship;
   readonly origin: Origin;
-  /** Aborted when the service stops, or the day is no longer its own. */
+  /** Aborted when the service stops, or another process takes over the day. */
   readonly signal: AbortSignal;
 }
 
@@ -43,15 +43,17 @@ export interface StepOutcome {
   readonly code?: string | null;
 }
 
-/** Performs a kind of step. Performed again, it does what is not done, and nothing twice. */
+/** Performs a kind of step. A repetition performs only what is not done. */
 export type Performer<T extends StepType> = (context: StepContext<StepOf<T>>) => Promise<StepOutcome>;
 
-/** Indices of one wave that are worked on at once: they share the threads of the service. */
+/**
+ * Maximum number of indices of one wave that are processed concurrently, because they share the threads of the service.
+ */
 const AT_ONCE_MAX = 8;
 
 /**
- * Performs a step for every open index, parents first. A refusal blocks its index; anything else that is thrown is a
- * defect and ends the pass.
+ * Performs a step for every open index, parents first. A refusal blocks its index; any other error is a defect and ends
+ * the pass.
  */
 export async function eachIndex<S>(
   context: StepContext<S>,
@@ -68,13 +70,13 @@ export async function eachIndex<S>(
   }
 }
 
-/** The result of an item that a refusal blocks. @throws any other failure, and every failure after an abort */
+/** Returns the result of an item that a refusal blocks. @throws any other failure, and every failure after an abort */
 export function blockedBy(thrown: unknown, signal: AbortSignal): ItemResult {
   if (!(thrown instanceof Refusal) || signal.aborted) throw thrown;
   return { state: 'blocked', code: thrown.code, message: thrown.message, detail: thrown.detail };
 }
 
-/** Runs work on every value, some at once. */
+/** Runs work on every value, with limited concurrency. */
 export async function atOnce<T>(values: readonly T[], most: number, work: (value: T) => Promise<void>): Promise<void> {
   const left = values.values();
   const worker = async (): Promise<void> => {

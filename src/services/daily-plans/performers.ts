@@ -18,7 +18,7 @@ export type PerformerDependencies = RefreshDependencies &
   RenderDependencies &
   DeliverDependencies;
 
-/** The performer of each kind of step. */
+/** Creates the performer of each kind of step. */
 export const createPerformers = (dependencies: PerformerDependencies): Performers => ({
   refresh: refreshPerformer(dependencies),
   checks: checksPerformer(dependencies),

@@ -10,7 +10,10 @@ export interface PlanMarketRooms {
   readonly stores: Pick<StoreMarkets, 'of'>;
 }
 
-/** The market of an index of a plan: of its store, else the active one. @throws Refusal as `StoreMarkets.of` */
+/**
+ * Returns the market of an index of a plan: that of its store, otherwise the active one. @throws Refusal as
+ * `StoreMarkets.of`
+ */
 export async function marketOfIndex(
   { documents, markets, stores }: PlanMarketRooms,
   indexId: string,

@@ -3,7 +3,7 @@ import { dayFrom, formatDay } from '#domain/time/days.js';
 import type { DocumentStore } from '#store/port.js';
 import { dayId, readDay, readState } from './stored-days.js';
 
-/** Days that are looked at in one transaction. */
+/** Number of days that are checked in one transaction. */
 const PRUNED_AT_ONCE = 50;
 const DATE_LENGTH = 'YYYY-MM-DD'.length;
 
@@ -16,15 +16,15 @@ export interface PruneTerms {
 }
 
 /**
- * Drops the files of days that ended too long ago; their names, sizes and hashes stay. Looks once a day.
- * @cost a read of each day that is older and may still have files
+ * Removes the files of days that ended too long ago; names, sizes and hashes remain. Runs once a day.
+ * @cost a read of each older day that may still have files
  */
 export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDays, today }: PruneTerms): Promise<void> {
   if (keepDays === null) return;
   const { files_from: from, pruned_on: on } = await readState(documents, scheduleId);
   if (on === today) return;
   const cutoff = formatDay(dayFrom(today) - keepDays);
-  /** The oldest session whose files stay. */
+  /** Oldest session whose files are kept. */
   let oldest = from !== undefined && from > cutoff ? from : cutoff;
   for (let below = dayFrom(cutoff); ;) {
     const page = await documents.numbers('schedule-day', scheduleId, { below, limit: PRUNED_AT_ONCE });

@@ -13,7 +13,7 @@ export interface ResumedDaysDependencies {
   readonly now: () => number;
 }
 
-/** Makes open days due at once. @returns true if there is one */
+/** Makes open days due immediately. @returns true if there is one */
 export async function resumeDays(
   { documents, schedules, days, now }: ResumedDaysDependencies,
   isAwaited: (day: DayDocument) => boolean,

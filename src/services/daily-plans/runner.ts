@@ -21,10 +21,13 @@ import type { Performers } from './performers.js';
 import type { ScheduleReader } from './schedules.js';
 import { LEASE_MS, LeaseLost, type StoredDays } from './stored-days.js';
 
-/** Begins days at their time and performs their steps, on one process of all that serve the same documents. */
+/**
+ * Begins days at their time and performs their steps. Only one of the processes that serve the same documents performs
+ * a day.
+ */
 export interface DayRunner {
   start(): void;
-  /** Looks at once whether something is due. */
+  /** Checks immediately whether something is due. */
   wake(): void;
   /** Performs everything that is due now. For tests, and for what cannot wait. */
   tick(): Promise<void>;
@@ -44,25 +47,25 @@ export interface DayRunnerDependencies {
   readonly log: JobLog;
 }
 
-/** Between two looks at what is due. */
+/** Interval between two checks for due days. */
 const TICK_MS = 5_000;
-/** Pause after a look that failed: the store may be away. */
+/** Interval after a failed check, because the store may be unavailable. */
 const FAILED_TICK_MS = 15_000;
-/** Schedules whose days are performed at once: each uses the threads of the service. */
+/** Maximum number of schedules whose days are performed concurrently. Each uses the threads of the service. */
 const SCHEDULES_AT_ONCE = 4;
 
 export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner {
   const { documents, schedules, days, performers, authorFault, calendars, clock, log } = dependencies;
   const holder = randomUUID();
   const closing = new AbortController();
-  /** Schedules whose days are being performed here. */
+  /** Schedules whose days this process performs. */
   const performing = new Map<string, Promise<void>>();
   let looking: Promise<void> | undefined;
   let isWoken = false;
   let callOff: (() => void) | undefined;
   const timestamp = (): string => formatTimestamp(clock.now());
 
-  /** Stores the days of a schedule that have come due. */
+  /** Stores the days of a schedule that have become due. */
   async function beginDue(scheduleId: string): Promise<void> {
     const schedule = await schedules.authored(scheduleId);
     const calendar = schedule && calendars.get(schedule.plan.calendar);
@@ -90,14 +93,14 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
       if (carried === undefined) return; // An earlier day waits for its data: this one would, too.
       const day = await days.claim(scheduleId, date, holder);
       if (day !== undefined) await perform(day, carried);
-      // While a day was performed, people may have decided about those before it.
+      // While a day was performed, people may have made decisions about earlier days.
       const changed = day === undefined ? [date] : open.slice(0, k + 1);
       const read = await Promise.all(changed.map((other) => days.get(scheduleId, other)));
       earlier = [...(day === undefined ? earlier : []), ...read.flatMap((other) => other ?? [])];
     }
   }
 
-  /** The recorded closure of the exchange on a day. */
+  /** Returns the recorded closure of the exchange on a day. */
   function closureOn({ date, plan }: Pick<DayDocument, 'date' | 'plan'>): string | undefined {
     const { recorded } = calendars.get(plan.calendar) ?? {};
     const change = recorded?.changes.find((one) => one.date === date);
@@ -135,9 +138,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
       if (thrown instanceof LeaseLost) return;
       if (!signal.aborted)
         log.error({ schedule_id: day.schedule_id, date: day.date, err: thrown }, 'a round of a day failed');
-      const reason = signal.aborted
-        ? 'The service was stopped.'
-        : 'A step failed unexpectedly; the log of the service says why.';
+      const reason = signal.aborted ? 'The service was stopped.' : failureText(thrown);
       const end: RoundEnd = { state: 'waiting', reason, held: keeper.day().held };
       await keeper.end((now) => ({
         ...ended(now, end, clock.now()),
@@ -181,7 +182,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     return looking;
   }
 
-  /** An outage of the store is logged where it is noticed, and the next turn tries again. */
+  /** Logs an outage of the store where it is detected; the next turn tries again. */
   function logFailure(thrown: unknown, context: object, message: string): void {
     if (!isUnavailable(thrown)) log.error({ ...context, err: thrown }, message);
   }
@@ -222,8 +223,11 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   };
 }
 
+const failureText = (thrown: unknown): string =>
+  isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly; the log of the service says why.';
+
 /**
- * Indices that earlier open days hold back; undefined where one of them has not come so far as to say.
+ * Returns the indices that earlier open days hold back; undefined if one of these days has not progressed far enough.
  */
 function carriedFrom(earlier: readonly DayDocument[]): readonly HeldIndex[] | undefined {
   const carried = new Map<string, HeldIndex>();
@@ -235,7 +239,7 @@ function carriedFrom(earlier: readonly DayDocument[]): readonly HeldIndex[] | un
   return [...carried.values()];
 }
 
-/** A day that ends because its exchange was closed. */
+/** Returns a day that ends because its exchange was closed. */
 const closedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
   ...day,
   state: 'skipped',
@@ -245,7 +249,7 @@ const closedDay = (day: DayDocument, reason: string, at: string): DayDocument =>
   next_attempt_at: null,
 });
 
-/** A day after a round. */
+/** Returns a day after a round. */
 function ended(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: number): DayDocument {
   const isLate = day.is_late || (day.deadline_at !== null && Date.parse(day.deadline_at) < nowMs);
   if (state === 'done')

@@ -26,7 +26,7 @@ export interface StoredSchedule {
 /** Schedules as what runs them reads them. */
 export interface ScheduleReader {
   ids(): Promise<readonly string[]>;
-  /** With its version and author; undefined for one that is gone or cannot be read. */
+  /** Returns the schedule with version and author; undefined if it was deleted or is unreadable. */
   authored(id: string): Promise<AuthoredPlan | undefined>;
 }
 
@@ -58,7 +58,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     return { schedule: { schedule_id: id, ...document, updated_at: updatedAt }, etag };
   }
 
-  /** The day on which a new schedule begins, on the clocks of its exchange. */
+  /** Returns the day on which a new schedule begins, on the clocks of its exchange. */
   function today({ calendar, time_zone: zone }: ScheduleBody): string {
     return formatDay(localDay(zone ?? calendars.get(calendar)!.tz, now())); // findingsOf
   }
@@ -120,7 +120,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     },
   };
 
-  /** The stored plan of a schedule; undefined of one that is not stored or cannot be read. */
+  /** Returns the stored plan of a schedule; undefined if it is not stored or is unreadable. */
   async function planOf(id: string): Promise<ScheduleDocument | undefined> {
     const stored = await documents.get('schedule', id);
     return parseStored(stored, ScheduleDocument);

@@ -6,7 +6,7 @@ import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/
 import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
-/** Time after which another process may go on with a day whose process was not heard of. */
+/** Time without a sign of life after which another process may take over a day. */
 export const LEASE_MS = 60_000;
 
 /** The process that performs a day has lost it: to another one, or to a person who skipped it. */
@@ -16,9 +16,9 @@ export class LeaseLost extends Error {}
 export interface StoredDays {
   get(scheduleId: string, date: string): Promise<DayDocument | undefined>;
   state(scheduleId: string): Promise<ScheduleState>;
-  /** Stores days that are not there yet. @param through last session that has a day from now on */
+  /** Stores days that do not exist yet. @param through last session that then has a day */
   begin(scheduleId: string, days: readonly DayDocument[], through?: string): Promise<void>;
-  /** Claims a due day that no process performs; undefined if there is none. */
+  /** Claims a due day that no process is performing; undefined if there is none. */
   claim(scheduleId: string, date: string, holder: string): Promise<DayDocument | undefined>;
   /** Writes a day, and keeps its lease or gives it back. @throws LeaseLost */
   save(day: DayDocument, terms: { readonly holder: string; readonly isOver: boolean }): Promise<void>;
@@ -30,13 +30,13 @@ export interface StoredDaysDependencies {
   readonly documents: DocumentStore;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** True if several processes perform days; otherwise the lease of another process is that of one that has ended. */
+  /** True if several processes perform days. Otherwise a lease of another process belongs to one that has ended. */
   readonly isShared: boolean;
 }
 
 const NO_STATE: ScheduleState = { through: null, open: [] };
 
-/** States in which nothing more happens. */
+/** Final states. */
 const ENDED: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
 export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED.has(state);
 
@@ -71,7 +71,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     await tx.put('schedule-state', day.schedule_id, { ...state, open, ...(mayHaveFiles && { files_from: day.date }) });
   }
 
-  /** A day as its process has it, with what people waived meanwhile: it is due again at once for their sake. */
+  /** Merges the day of its process with waivers that people added in the meantime, which make it due immediately. */
   function withWaivers(day: DayDocument, { waivers }: DayDocument): DayDocument {
     if (waivers.length === day.waivers.length) return day;
     return { ...day, waivers, ...(!hasEnded(day) && { next_attempt_at: formatTimestamp(now()) }) };

@@ -31,11 +31,11 @@ export interface DeskQuery {
   readonly limit: number;
 }
 
-/** Corporate actions of the served store, and what people decided about them. */
+/** Corporate actions of the served store, with the decisions that people made about them. */
 export interface ActionDesk {
-  /** By ex-date and security. @throws Refusal NO_DATA_SOURCE */
+  /** Lists actions by ex-date and security. @throws Refusal NO_DATA_SOURCE */
   list(query: DeskQuery): Promise<{ readonly actions: readonly DeskAction[]; readonly total: number }>;
-  /** With its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
+  /** Returns an action with its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
   get(actionId: string, signal: AbortSignal): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }>;
   /** @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
   decide(actionId: string, request: DeskDecisionRequest, by: Authorship): Promise<DeskAction>;
@@ -181,7 +181,7 @@ function flagTerms(action: CorporateAction, market: MarketData, calendars: Calen
   const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
   return {
     others: lookup.actionsOf(identifier),
-    // Without an exchange only weekends are known.
+    // Without an exchange, only weekends are known to be closed.
     isSession: (day: Day) => (exchange === undefined ? isWeekday(day) : exchange.isSession(day)),
     closeBefore: closeBefore(market, identifier, exDay),
     isKnown: (other: string) => lookup.holds(other),

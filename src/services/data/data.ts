@@ -33,7 +33,7 @@ export interface DataDependencies {
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
   /** Metadata of a store in use. */
   readonly datasetInUse: (datasetId: string) => Promise<ServedDataset | undefined>;
-  /** ms since 1970. */
+  /** Current time, ms since 1970. */
   readonly now: () => number;
 }
 
@@ -44,7 +44,7 @@ interface ReferenceQuery {
 
 export interface Data {
   /**
-   * The body of the answer, as JSON or as an Arrow stream.
+   * Returns the response body, as JSON or as an Arrow stream.
    * @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE, VALIDATION_FAILED, OVERLOADED
    */
   prices(
@@ -60,7 +60,7 @@ export interface Data {
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
   corporateActions(identifier: string, query: ActionsQuery): Promise<CorporateActionsResponse>;
   coverage(): Promise<CoverageResponse>;
-  /** A CoverageHistoryResponse as JSON. @throws Refusal NO_DATA_SOURCE, OVERLOADED */
+  /** Returns a CoverageHistoryResponse as JSON. @throws Refusal NO_DATA_SOURCE, OVERLOADED */
   coverageHistory(signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   source(): DataSourceStatus;
   /** @throws Refusal NO_DATA_SOURCE */
@@ -127,7 +127,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
   };
 }
 
-/** Position of the bars of a name; none for a name that only other tables have. */
+/** Returns the position of the bars of a security; none if only other tables contain it. */
 function barsOf(
   { dates, fields, identifiers }: MarketData,
   position: number | undefined,

@@ -3,7 +3,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { namesOf, referenceKind, resolve } from '#domain/datapoints/resolution.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
-/** Datapoints and categories that rules can read in the served store, and its universes. */
+/** Returns the datapoints and categories that rules can read in the served store, and its universes. */
 export function fieldsOf({ market }: ServedMarket): FieldList {
   const fields = namesOf(market).flatMap((name) => {
     const found = resolve(market, { name, dataset: null });

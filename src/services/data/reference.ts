@@ -10,7 +10,7 @@ import { LATEST, unknownIdentifier, assertKnown } from './window.js';
 const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
 type Derived = (typeof DERIVED)[number];
 
-/** Reference values and memberships of a name. @param today for memberships, where no day is asked for */
+/** Returns reference values and memberships of a security. @param today day of the memberships, if none is requested */
 export function referenceOf(
   { market, handle }: ServedMarket,
   identifier: string,
@@ -30,7 +30,7 @@ export function referenceOf(
   };
 }
 
-/** Values of many names at once, of panels, reference columns and what is derived from both. */
+/** Returns values of many securities from panels, reference columns and derived datapoints. */
 export function referenceBatchOf(
   { market }: ServedMarket,
   { identifiers, fields, as_of }: BatchQuery,
@@ -49,7 +49,8 @@ export function referenceBatchOf(
   return { entries, as_of: as_of ?? null };
 }
 
-function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
+/** Value of a panel, a reference column or a derived field on a day; null if there is none. */
+export function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
   if (market.reference.columns.includes(name)) return referenceAt(market.reference, identifier, name, day);
   const position = lookupOf(market).positionOf(identifier);
   if (position === undefined) return null;

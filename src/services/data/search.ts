@@ -3,9 +3,10 @@ import { formatDay } from '#domain/time/days.js';
 import { type MarketData, referenceAt } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
+import { fieldAt } from './reference.js';
 import { LATEST } from './window.js';
 
-/** Names of the store whose identifier or name contains a text. */
+/** Returns securities of the store whose identifier or name contains a text. */
 export function searchNames(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
   const lookup = lookupOf(market);
   const wanted = q?.toLowerCase();
@@ -23,16 +24,26 @@ export function searchNames(market: MarketData, { q, limit, after }: SearchQuery
   }
   const page = matching.slice(0, limit);
   return {
-    identifiers: page.map((identifier) => {
-      const dates = lookup.datesOf(identifier);
-      return {
-        identifier,
-        name: nameOf(market, identifier),
-        start: dates === null ? null : formatDay(dates.start),
-        end: dates === null ? null : formatDay(dates.end),
-      };
-    }),
+    identifiers: page.map((identifier) => listedSecurity(market, identifier)),
     next: matching.length > limit ? page.at(-1)! : null,
+  };
+}
+
+function listedSecurity(market: MarketData, identifier: string): IdentifierSearch['identifiers'][number] {
+  const dates = lookupOf(market).datesOf(identifier);
+  const last = (field: string): number | null => {
+    const value = dates === null ? null : fieldAt(market, identifier, field, dates.end);
+    return typeof value === 'number' ? value : null;
+  };
+  return {
+    identifier,
+    name: nameOf(market, identifier),
+    start: dates === null ? null : formatDay(dates.start),
+    end: dates === null ? null : formatDay(dates.end),
+    sector: latestText(market, identifier, 'SECTOR'),
+    currency: latestText(market, identifier, 'CURRENCY') ?? market.currency ?? null,
+    close: last('CLOSE'),
+    market_cap: last('MARKET_CAP'),
   };
 }
 
@@ -60,7 +71,9 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
   };
 }
 
-function nameOf(market: MarketData, identifier: string): string | null {
-  const name = referenceAt(market.reference, identifier, 'NAME', LATEST);
-  return name === null ? null : String(name);
+const nameOf = (market: MarketData, identifier: string): string | null => latestText(market, identifier, 'NAME');
+
+function latestText(market: MarketData, identifier: string, column: string): string | null {
+  const value = referenceAt(market.reference, identifier, column, LATEST);
+  return value === null ? null : String(value);
 }

@@ -10,7 +10,7 @@ export function unknownIdentifier(identifier: string, datasetId: string): Refusa
   return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${datasetId} does not hold ${identifier}.`);
 }
 
-/** The dates of a window. @throws Refusal INVALID_RANGE */
+/** Returns the dates of a window. @throws Refusal INVALID_RANGE */
 export function window({ start, end }: { readonly start?: string | undefined; readonly end?: string | undefined }): {
   readonly start: Day | null;
   readonly end: Day | null;

@@ -23,8 +23,8 @@ export interface Replacement extends Omit<Activation, 'activations'> {
 }
 
 /**
- * Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and
- * never if it is refused.
+ * Writes a store as the active one and deactivates every other. Its market is served once this is on disk, and never if
+ * the write is refused.
  */
 export async function activateIn(
   tx: DocumentTransaction,
@@ -41,7 +41,7 @@ export async function activateIn(
   await activations.activate(tx, served);
 }
 
-/** Writes a content of a store that stays as it is, active or not. */
+/** Writes the content of a store without changing which store is active. */
 export async function replaceIn(
   tx: DocumentTransaction,
   { document, served, activations, version }: Replacement,
@@ -61,7 +61,7 @@ async function recordIn(
   await purgeDataVersions(tx, version.datasetId);
 }
 
-/** Tests that a content contains everything in the files of its store: a refresh may leave rows out. */
+/** Returns true if a content contains everything in the files of its store. A refresh may omit rows. */
 function isWhole({ files }: DatasetDocument, served: ServedMarket): boolean {
   return files.length > 0 && files.length === served.files.length;
 }

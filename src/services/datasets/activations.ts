@@ -12,18 +12,21 @@ import { writeHashed } from '../shared/write-hashed.js';
 
 /** Makes a market the served one, in this process only or in every process that shares the documents. */
 export interface Activations {
-  /** Build of this engine, which stores remember that it read; absent where several processes serve what one of them read. */
+  /**
+   * Build of this engine, recorded in stores that it has read; absent if several processes serve data that one of them
+   * read.
+   */
   readonly readBy?: string;
-  /** Makes a market ready to be served wherever it has to be; before the transaction that activates it. */
+  /** Prepares a market everywhere it will be served, before the transaction that activates it. */
   prepare(served: ServedMarket): Promise<void>;
   /** Serves a prepared market once the transaction is durable. */
   activate(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
-  /** Writes that the active market is declared otherwise, and publishes that. */
+  /** Writes changed declarations of the active market and publishes them. */
   declare(tx: DocumentTransaction, event: CommitEvents['market-declared']): Promise<void>;
   /** Gives a prepared market to a store that is not the active one. */
   replace(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
   /**
-   * The content that the document of a store describes, where it is shared; undefined where it is read from the source.
+   * The content that the document of a store describes, where it is shared; undefined if it is read from the source.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   shared(document: DatasetDocument): Promise<ServedMarket | undefined>;
@@ -39,7 +42,7 @@ export interface Activations {
   follow(): Promise<boolean>;
 }
 
-/** Activations of a process that is alone: its memory holds the market. */
+/** Creates the activations of a single process, whose memory contains the market. */
 export function createLocalActivations(markets: ServedMarkets, readBy: string): Activations {
   return {
     readBy,
@@ -61,10 +64,10 @@ export function createLocalActivations(markets: ServedMarkets, readBy: string): 
   };
 }
 
-/** Id of the one document that says which market is served. */
+/** Id of the document that names the served market. */
 const ACTIVE = 'active';
 
-/** Id of the document that says which content of a store is shared; no store has an id with a slash. */
+/** Returns the id of the document that names the shared content of a store. Ids of stores contain no slash. */
 const sharedId = (datasetId: string): string => `store/${datasetId}`;
 
 /** Markets that become active while one is fetched. */
@@ -114,7 +117,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     return served !== undefined && marketKey(served.identity) === marketKey(market);
   };
 
-  /** Fetches and serves until the served market is the active one. */
+  /** Fetches and serves markets until the served one is the active one. */
   async function catchUp(): Promise<boolean> {
     for (let i = 0; i < FOLLOWED_MAX; i++) {
       const wanted = await active(documents);
@@ -171,7 +174,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     },
     onActivated(event) {
       if (markets.find(event.market) !== undefined) markets.activate(event);
-      // It may be an older one than is active by now.
+      // The market may no longer be the active one.
       follow().catch(onFailure);
     },
     follow,

@@ -33,15 +33,17 @@ export interface DatasetActivity {
   requireKnown(datasetId: string): Promise<StoredStore>;
   /** @throws Refusal STORE_LOADING, STORE_REFRESHING */
   assertIdle(datasetId: string): Promise<void>;
-  /** One store is loaded at a time, so that two never race for being served. @throws Refusal STORE_LOADING */
+  /**
+   * Only one store is loaded at a time, so that two loads cannot compete to be served. @throws Refusal STORE_LOADING
+   */
   assertNoneLoads(): Promise<void>;
   /**
-   * Runs `begin` unless a load is running; check and start are one step.
+   * Runs `begin` unless a load is running. Check and start are atomic.
    * @throws Refusal STORE_LOADING
    */
   admitLoad<T>(begin: () => Promise<T>): Promise<T>;
   /**
-   * Adds a store to those that are read outside a job; `isLoad` where it is to be served.
+   * Registers a store that is read outside a job; `isLoad` if it is to be served.
    * @throws Refusal STORE_LOADING
    */
   beginReading(datasetId: string, options: { readonly isLoad: boolean }): Promise<void>;
@@ -52,7 +54,7 @@ export interface DatasetActivity {
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
   /** Runs work with the first free id of a stem and a number, which is reserved meanwhile. */
   withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
-  /** Runs work on a store as the one load of the moment. */
+  /** Runs work on a store as the only current load. */
   asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;
 }
 
@@ -64,7 +66,7 @@ export interface DatasetActivityDependencies {
 
 export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
   const reading = new Set<string>();
-  /** Ids that were given out and have no document yet. */
+  /** Ids that were assigned and have no document yet. */
   const reserved = new Set<string>();
   /** The store of before a restart, while it is read again. */
   let resumed: string | undefined;
@@ -104,14 +106,8 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   async function assertNoneLoads(): Promise<void> {
-    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads())];
+    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads(jobs))];
     if (first !== undefined) throw busy(first, 'is already loading');
-  }
-
-  async function liveLoads(): Promise<string[]> {
-    const live: string[] = [];
-    for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
-    return live;
   }
 
   function inTurn<T>(admission: () => Promise<T>): Promise<T> {
@@ -185,4 +181,11 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     withFreeId,
     asReader,
   };
+}
+
+/** Returns the stores that jobs are loading. */
+async function liveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
+  const live: string[] = [];
+  for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
+  return live;
 }

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
@@ -16,18 +17,18 @@ import type { ContentSummary } from '#market/process/market-tasks.js';
 export interface DatasetAuditsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly folders: ManagedFolders;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   /**
-   * The panels of a store: the served ones, or loaded for this call.
-   * @throws Refusal VALIDATION_FAILED when it cannot be read
+   * Returns the panels of a store: the served ones, or panels loaded for this call.
+   * @throws Refusal VALIDATION_FAILED if it is unreadable
    */
   readonly panelsOf: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
-  /** Registers the store that repairs made, and serves it when asked. @returns it as the wire shows it */
+  /** Registers a repaired store, and serves it on request. @returns it as in the API */
   readonly register: (made: Repaired, by?: Authorship) => Promise<DataStore>;
 }
 
-/** A store that repairs made, before it is registered. */
+/** Repaired store before it is registered. */
 export interface Repaired {
   readonly datasetId: string;
   readonly name: string;
@@ -35,11 +36,11 @@ export interface Repaired {
   readonly currency: DatasetDocument['currency'];
   readonly folder: string;
   readonly summary: ContentSummary;
-  /** Its panels, when it is to be served. */
+  /** Panels of the store, if it is to be served. */
   readonly handle: MarketHandle | null;
 }
 
-/** Looks through stores for what is probably wrong, and writes repaired ones. */
+/** Searches stores for probable errors, and writes repaired stores. */
 export interface DatasetAudits {
   audit(document: DatasetDocument, asker: Asker): Promise<DataAudit>;
   /** @throws Refusal VALIDATION_FAILED for warnings that do not exist or have no repair */

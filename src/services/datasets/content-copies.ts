@@ -25,26 +25,31 @@ export interface ContentCopies {
    *   to a half of the panels' bytes on disk, twice that while a copy for a bucket is written; memory for one piece
    */
   of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
-  /** As `of`; null where there is no room, too: that is no reason not to serve a content. */
+  /** Copies like `of`; returns null if there is no space, because that must not prevent serving a content. */
   orNone(market: ServedMarket): Promise<DataCopy | null>;
   /** Writes the change to a later content next to a copy; null if the copy has too many changes or space is short. */
   change(copy: DataCopy | null, forth: HashedBytes | null): Promise<ArtifactRef | null>;
-  /** The content of the copy of a store; undefined where there is none, or it cannot be read. @cost of a load */
+  /**
+   * Restores the content of a store from its copy; undefined if there is no copy or it is unreadable. @cost of a load
+   */
   restored(head: DataHistoryDocument, like: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
 }
 
 /** Changes after which a new copy is due: a quarter of days. */
 const CHANGES_DUE = 64;
-/** Changes after which a copy that could not be renewed is given up: what it restores takes a change each. */
+/** Number of changes after which a copy that could not be renewed is dropped, because restoring applies each change. */
 const CHANGES_MAX = 4 * CHANGES_DUE;
 
 /** Bytes of changes, as a share of the copied content, from which a new copy is due. */
 const CHANGES_SHARE_DUE = 0.5;
 
-/** Longest wait of a piece for other work to end: a copy of 32 pieces takes eight minutes under constant load. */
+/**
+ * Maximum time for which a piece waits for other work to end: a copy of 32 pieces takes eight minutes under constant
+ * load.
+ */
 const PATIENCE_MS = 15_000;
 
-/** Of the bytes of a content, about those of a copy of it. */
+/** Approximate size of a copy relative to its content. */
 const COPY_SHARE = 0.5;
 
 /** Tests that a new copy is due. */

@@ -8,7 +8,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 export interface ServedDataset {
   readonly kind: DatasetKind;
   readonly sizeBytes: number | null;
-  /** Its files: those of a dataset are labelled by it, as `market` or `market/2024.parquet`. */
+  /** Its files, labelled by dataset, such as `market` or `market/2024.parquet`. */
   readonly files: readonly { readonly label: string; readonly bytes: number }[];
 }
 
@@ -22,7 +22,7 @@ const SOURCES: Record<DatasetKind, string> = {
   synthetic: 'synthetic',
 };
 
-/** Contents of the served store, by table. @param now ms since 1970 */
+/** Returns the contents of the served store, by table. @param now ms since 1970 */
 export function coverageOf(
   current: ServedMarket | undefined,
   about: ServedDataset | undefined,
@@ -75,7 +75,7 @@ export function coverageOf(
   };
 }
 
-/** Bytes of a dataset on disk; bytes of the whole store if its datasets are not separate files. */
+/** Returns the size of a dataset on disk, or of the whole store if its datasets are not separate files. */
 function bytesOf(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
   const own = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
   return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -2,7 +2,7 @@ import type { DataHistoryDocument } from '#domain/documents/data-version-documen
 import { Refusal } from '#domain/refusals/refusal.js';
 import { firstOf } from '../stored/data-history.js';
 
-/** Which parameter of a request asks for a version. */
+/** Parameter of a request that names a version. */
 export type VersionPath = 'as_known_on' | 'from' | 'to';
 
 interface MissingVersion {
@@ -22,7 +22,7 @@ export function versionNotFound(datasetId: string, { version, head, path }: Miss
   });
 }
 
-/** @param kept how many versions the store keeps; null where all */
+/** @param kept number of versions that the store keeps; null if all */
 export function notKept(
   datasetId: string,
   version: number,

@@ -24,30 +24,33 @@ export interface DataVersionsDependencies {
   readonly jobs: Pick<Jobs, 'query' | 'aside'>;
   readonly markets: ServedMarkets;
   readonly timestamp: () => string;
-  /** Receives why a content that is served could not be copied. */
+  /** Receives the reason why a served content could not be copied. */
   readonly onCopyFailure: (cause: unknown) => void;
 }
 
-/** Where a content comes from. */
+/** Origin of a content. */
 export interface ContentOrigin {
   readonly source: DataSource;
-  /** Files of imported and synthetic stores are the service's own: nobody else changes them, and no copy is needed. */
+  /**
+   * Kind of the store. Files of imported and synthetic stores belong to the service: nobody else changes them, and no
+   * copy is needed.
+   */
   readonly kind: DatasetDocument['kind'];
-  /** Reads the current content of the store's files when the latest content is not served. */
+  /** Reads the current content of the store's files if the latest content is not served. */
   readonly replaced?: ContentReader;
 }
 
-/** A served market by its place in the history of its store. */
+/** Served market with its position in the history of its store. */
 export interface KnownMarket {
   readonly served: ServedMarket;
-  /** Null of a store whose content was served before there were versions. */
+  /** Null for a store whose content was served before versions existed. */
   readonly version: number | null;
 }
 
-/** Reads a content from its place; undefined where that cannot be read. */
+/** Reads a content from its place; undefined if that cannot be read. */
 export type ContentReader = () => Promise<ServedMarket | undefined>;
 
-/** The contents of data stores that were served. */
+/** Contents of data stores that have been served. */
 export interface DataVersions {
   /**
    * Prepares the version that a content adds to the history of its store; null if the history ends with this content.
@@ -60,7 +63,7 @@ export interface DataVersions {
    * was served, or a copy exists.
    */
   preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
-  /** The last content of the store of a market from its copy; undefined where there is none. @cost of a load */
+  /** Returns the latest content of the store of a market from its copy; undefined if there is none. @cost of a load */
   last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
   /** Handles the event that a content is served: copies a content whose source others change. */
   onActivated: PendingCopies['onActivated'];
@@ -69,11 +72,11 @@ export interface DataVersions {
   /** Newest first. @throws Refusal STORE_NOT_FOUND */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
-   * The served store as it was known; as it is where nothing is asked for.
+   * Returns the served store as known at a time; unchanged if none is requested.
    * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
    */
   at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket>;
-  /** As `at`, for callers that do not need the version: reads nothing without a date. */
+  /** Returns the same as `at` for callers that do not need the version. Reads nothing without a date. */
   servedAt(asKnownOn: AsKnownOn | undefined): Promise<ServedMarket>;
   /**
    * Returns the available contents before one of the served store. The first content of a store counts as known from the
@@ -84,9 +87,9 @@ export interface DataVersions {
   before(version: number | null): Promise<KnownReferences>;
   /** A DataDifference as JSON. For the store of the call. @throws Refusal STORE_NOT_FOUND, and as `at` */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** The version that has a content; null where none has. */
+  /** The version that has a content; null if none has. */
   versionOf(datasetId: string, contentHash: string): Promise<number | null>;
-  /** Resolves once the copies that are due were made or given up. */
+  /** Resolves when pending copies are made or abandoned. */
   close(): Promise<void>;
 }
 
@@ -103,14 +106,14 @@ export interface DifferenceQuery {
   readonly appended: boolean;
 }
 
-/** Maximum number of earlier contents that stay in memory. */
+/** Maximum number of earlier contents kept in memory. */
 const HELD_MAX = 2;
 
 export function createDataVersions(dependencies: DataVersionsDependencies): DataVersions {
   const { documents, artifacts, jobs, markets, timestamp } = dependencies;
   const copies = createContentCopies(dependencies);
   const pending = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });
-  /** By key, the one asked for longest ago first. */
+  /** Contents by key, least recently requested first. */
   const held = new Map<string, Promise<ServedMarket>>();
 
   async function prepare(
@@ -140,7 +143,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return { ...draft, previous: head.latest, change, rows, forth: await copies.change(head.copy, forth) };
   }
 
-  /** The last content of a store: that which is served, of its copy, or of its files; undefined where it is lost. */
+  /** Returns the latest content of a store: the served one, its copy, or its files; undefined if it is lost. */
   async function lastContent(
     head: DataHistoryDocument,
     after: Pick<ServedMarket, 'identity'>,
@@ -173,7 +176,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return found;
   }
 
-  /** The newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
+  /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
     const until = momentOf(time);
     let [low, high] = [firstOf(head), head.latest];
@@ -214,7 +217,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return notKept(datasetId, version, { kept: (await requireStore(datasetId))?.versions_kept ?? null, latest });
   }
 
-  /** An earlier content, which stays in memory until others are asked for. */
+  /** Returns an earlier content, which is kept in memory until others are requested. */
   function earlier(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
     const { datasetId, adjustment, currency = null } = served.identity;
     const key = JSON.stringify([datasetId, adjustment, currency, wanted.version, wanted.content_hash]);
@@ -241,7 +244,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return market;
   }
 
-  /** @returns its document, undefined where that cannot be read */
+  /** @returns its document, undefined if that cannot be read */
   async function requireStore(datasetId: string): Promise<DatasetDocument | undefined> {
     const stored = await documents.get('store', datasetId);
     if (stored === undefined) throw datasetNotFound(datasetId);
@@ -316,17 +319,17 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   };
 }
 
-/** Day at whose end, in UTC, a content was known. */
+/** Returns the day at whose end, in UTC, a content was known. */
 function dayKnown({ known_at: knownAt }: DataVersionDocument): Day {
   return Math.floor(momentOf(knownAt) / DAY_MS);
 }
 
 const DAY_MS = 86_400_000;
 
-/** Before all history. */
+/** Day before all history. */
 const ALWAYS: Day = -(2 ** 31);
 
-/** How the payload of a job names the version that was asked for. */
+/** Returns the version that the payload of a job contains. */
 export function versionOf(
   { as_known_on: asked }: { readonly as_known_on?: AsKnownOn | undefined },
   { version }: KnownMarket,

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
@@ -49,8 +50,8 @@ export interface DatasetsDependencies {
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
@@ -62,7 +63,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
     readonly after?: string | undefined;
   }): Promise<DataStoreCollection>;
   /**
-   * @returns the store, with its document's etag while nothing is being done to it.
+   * @returns the store; with the etag of its document while no work on it is in progress.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
@@ -70,7 +71,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** How data may be read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
   inspect(request: InspectRequest, asker: Asker): Promise<InspectResult>;
-  /** The blank template of an import. */
+  /** Returns the blank template of an import. */
   template(format: ImportFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
     readonly type: string;
@@ -81,31 +82,34 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, asker: Asker): Promise<DataAudit>;
-  /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
+  /** Returns a new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /**
-   * Once the jobs have started: removes what a crash left behind and reads the store that was served before,
-   * without keeping anyone waiting.
-   * @param keepsServed serves its content as it was, without what its source has now, where there is a copy of it
+   * Called when the jobs have started: removes leftovers of a crash and reads the previously served store in the
+   * background.
+   * @param keepsServed true to serve its content from a copy, ignoring changes of its source, if there is a copy
    */
   resume(keepsServed?: boolean): Promise<void>;
-  /** Called before the first request: the store that was served before counts as loading, not as absent. */
+  /** Called before the first request, so that the previously served store counts as loading, not as absent. */
   announce(): Promise<void>;
   /** Aborts reads outside a job; resolves when the resumption has settled and the served content is copied. */
   close(): Promise<void>;
   /** Metadata of a store in use. */
   datasetInUse(datasetId: string): Promise<ServedDataset | undefined>;
-  /** The served store in the words of health. */
+  /** Returns the served store for `/health`. */
   health(): Promise<Health['store']>;
 }
 
 /**
- * Requests that read or import a store at once, each in a separate process. Waiting requests hold their bodies of up to
- * 64 MiB. One key cannot occupy all places.
+ * Concurrent requests that read or import a store, each in a separate process. Waiting requests hold bodies of up to 64
+ * MiB. One key cannot occupy all slots.
  */
 const READERS = { name: 'imports', runningMax: 3, waitingMax: 8, clientRunningMax: 2, clientWaitingMax: 5 };
 
-/** Tables that arrive at once: each may take as much of the disk as a body may have. None waits: its bytes would. */
+/**
+ * Concurrent uploads of tables, each as large as the maximum body on disk. None waits, because its body would be
+ * received first.
+ */
 const UPLOADS = { name: 'uploads', runningMax: 3, waitingMax: 0, clientRunningMax: 2, clientWaitingMax: 0 };
 
 export function createDatasets(dependencies: DatasetsDependencies): Datasets {

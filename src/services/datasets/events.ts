@@ -15,7 +15,7 @@ export interface DatasetEventsDependencies {
   readonly folders: Pick<ManagedFolders, 'remove'>;
 }
 
-/** Effects of commits on stores: another market is served and copied, a replaced folder is removed. */
+/** Handles events of commits on stores: serves and copies another market, removes a replaced folder. */
 export function followDatasetEvents(dependencies: DatasetEventsDependencies): void {
   const { documents, markets, stores, activations, versions, folders } = dependencies;
   documents.subscribe('market-activated', (event) =>

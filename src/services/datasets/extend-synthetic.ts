@@ -19,7 +19,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
   const { markets, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } =
     dependencies;
 
-  /** Makes the same market again with later sessions: its earlier bars come out the same. */
+  /** Generates the same market with later sessions. Its earlier bars are unchanged. */
   async function extendSynthetic(
     document: DatasetDocument,
     { store_id: datasetId, until, dry_run: isTrial, fail_on: failOn }: RefreshPayload,

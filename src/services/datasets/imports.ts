@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImportResult } from '#contract/stores/import.js';
@@ -46,8 +47,8 @@ export interface DatasetImportsDependencies {
   readonly uploads: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
@@ -64,11 +65,11 @@ export type ImportedBody =
       readonly bytes: AsyncIterable<Uint8Array>;
     };
 
-/** Stores whose data the service keeps itself: those that are imported, and those that repairs make. */
+/** Stores whose data belongs to the service: imported and repaired ones. */
 export interface DatasetImports {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
-  /** Registers the store that repairs made, and serves it when its panels came with it. */
+  /** Registers a repaired store, and serves it if it comes with its panels. */
   register(made: Repaired, by?: Authorship): Promise<DataStore>;
 }
 
@@ -139,7 +140,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     return readers(() => asFindings('content', runMarketTask('importBody', {}, options)), asker);
   }
 
-  /** Writes a table next to the future store and reads it from there. */
+  /** Writes a table next to the future store and reads it there. */
   async function readTable(
     { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
     onImport: OnImport,
@@ -160,7 +161,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     }, asker);
   }
 
-  /** The store that an import replaces or appends to. */
+  /** Returns the store that an import replaces or appends to. */
   async function previousOf(
     datasetId: string,
     { on_exists, adjustment, currency }: ImportHeader,
@@ -189,7 +190,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     return document;
   }
 
-  /** The files of a managed store. */
+  /** Returns the files of a managed store. */
   async function filesOf(document: DatasetDocument): Promise<TableFiles> {
     const { location } = await storeFiles.here(document);
     const problems = createProblems();
@@ -227,7 +228,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     };
   }
 
-  /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
+  /** Writes an imported store, serves it if it was loaded, and removes the folder that it replaced. */
   async function commit(
     made: DatasetDocument,
     handle: MarketHandle | null,
@@ -252,7 +253,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       else await activateIn(tx, { document, served, activations, version });
     };
     await documents.transaction(write, { by });
-    // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
+    // The new folder is now the store. If the old one cannot be removed, the next start removes it.
     if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
   }
 
@@ -307,7 +308,10 @@ interface CommitTerms {
 /** A store has no id before its header is read; its panels are loaded under the one it turns out to have. */
 const UNNAMED = { datasetId: '', adjustment: 'none' } as const;
 
-/** A table as it came, in the folder of the store it will become: a name that is never read as data, and is removed with the folder after a crash. */
+/**
+ * Name of a received table in the folder of its future store: never read as data, and removed with the folder after a
+ * crash.
+ */
 const UPLOADED = '.uploaded';
 
 /** @throws Refusal STORAGE_FULL, STORE_WRITE_FAILED; and what reading the bytes throws */
@@ -337,7 +341,7 @@ function importResult(store: DataStore, summary: ContentSummary): ImportResult {
   };
 }
 
-/** The refusal of a term that is not that of the store it is appended to. */
+/** Returns the refusal for a term that differs from the store to which data is appended. */
 function refusedTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, accepted: string | null): Refusal {
   const finding = { severity: 'error', code: 'NOT_IN_CHOICES', ...term } as const;
   return refuseWithFindings('request', [accepted === null ? finding : { ...finding, accepted: [accepted] }]);

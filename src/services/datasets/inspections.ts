@@ -19,7 +19,7 @@ export interface DatasetInspectionsDependencies {
   readonly closing: AbortSignal;
 }
 
-/** Looks at data and proposes how it is read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
+/** Inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
 export function createDatasetInspections({ locations, databases, readers, closing }: DatasetInspectionsDependencies) {
   async function inspectData(request: InspectRequest, asker: Asker): Promise<InspectResult> {
     const signal = AbortSignal.any([asker.signal, closing]);

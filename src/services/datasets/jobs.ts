@@ -19,7 +19,7 @@ export interface DatasetJobs {
   readonly load: JobKind<LoadPayload>;
   readonly generate: JobKind<GeneratePayload>;
   readonly refresh: JobKind<RefreshPayload>;
-  /** A refresh of the served store under the name of the route that asks for it. */
+  /** Refreshes the served store, named after its route. */
   readonly sync: JobKind<RefreshPayload>;
 }
 

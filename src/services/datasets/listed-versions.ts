@@ -7,7 +7,7 @@ import { firstOf } from '../stored/data-history.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** A version of a data store; why it cannot be read where that is so, undefined where there is none of the number. */
+/** Returns a version of a data store, or the reason why it is unreadable; undefined if the number does not exist. */
 export async function storedVersion(
   reader: Reader,
   datasetId: string,
@@ -24,7 +24,7 @@ interface ListedQuery {
   readonly before?: number | undefined;
 }
 
-/** Versions newest first; those that cannot be read are counted. */
+/** Returns versions, newest first; unreadable ones are counted. */
 export async function listedVersions(
   reader: Reader,
   datasetId: string,

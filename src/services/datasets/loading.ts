@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -43,7 +44,7 @@ export interface Refused {
 type Accepted = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 
 export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
-  /** Last day held: files that are new are enough while all their bars are of later ones. */
+  /** Last stored day. Reading only new files suffices if all their bars are later. */
   readonly lastDay: Day;
   /** Files that the version to be extended was read from. */
   readonly known: readonly KnownFile[];
@@ -51,7 +52,7 @@ export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
 
 /** Data of a source that is new to a version of its store. */
 export interface Addition {
-  /** Of all files, and of the rows that were read. */
+  /** Summary of all files and of the rows that were read. */
   readonly summary: ContentSummary;
   readonly handle: MarketHandle;
   /** True if all bars of the source were read, including those of stored days. */
@@ -66,15 +67,15 @@ export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   readonly files: Pick<StoreFiles, 'here'>;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
 }
 
 export interface DatasetLoading {
   /**
-   * The files of a folder that holds the same as when a store was read from it; undefined where it does not.
-   * @cost 1 ms a MiB of files of the same names and lengths
+   * Returns the files of a folder with the same content as when a store was read from it; undefined if it differs.
+   * @cost 1 ms a MiB of files of the same names and sizes
    */
   unchanged(store: Source & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
   /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
@@ -104,7 +105,7 @@ export function createDatasetLoading({
     return undefined;
   }
 
-  /** Reads some files of a folder, all of which must be there and no other when they were read. */
+  /** Reads some files of a folder, which must all exist, without others, when they are read. */
   async function readFiles(
     source: Source,
     listed: TableFiles,
@@ -124,7 +125,7 @@ export function createDatasetLoading({
     return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
   }
 
-  /** Everything that is wrong with a folder whose listing is refused: with that, and with the files that it found. */
+  /** Reports all problems of a folder whose listing is refused, including those of the files found. */
   async function refusedWhole(
     terms: MarketTerms,
     files: TableFiles | undefined,
@@ -191,7 +192,7 @@ export function createDatasetLoading({
       };
     };
     const terms = termsOf(source);
-    // Joined or derived columns of a mapping need the whole source.
+    // Joined or derived columns of a mapping require the whole source.
     const isPart =
       source.mapping === null &&
       !unread.isMarketChanged &&
@@ -201,7 +202,8 @@ export function createDatasetLoading({
       : undefined;
     if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
       return add(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
-    // Errors are reported for the whole folder: one file may have a column that another lacks, and two files the same bar.
+    // Errors are reported for the whole folder, because one file may have a column that another lacks, and two files
+    // the same bar.
     const isRefused = part?.kind === 'refused';
     const input = isRefused
       ? { files, terms }
@@ -270,7 +272,7 @@ export function createDatasetLoading({
   };
 }
 
-/** Tables derived from the market: they are as old as the market, whatever the age of their files. */
+/** Tables derived from the market are as old as the market, regardless of their files. */
 const derivedTables = ({ mapping }: Source): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
@@ -315,7 +317,7 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Datas
 export const asStored = (findings: readonly Finding[]): DatasetDocument['findings'] =>
   findings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] }));
 
-/** The failure of a job whose data was refused. @param field of the store that names the place it was read from */
+/** Returns the failure of a job whose data was refused. @param field of the store that names its location */
 export function readFailed(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
   return refuseWithFindings('data store', placedAt(field, findings), 'STORE_READ_FAILED');
 }

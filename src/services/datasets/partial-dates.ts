@@ -13,18 +13,18 @@ export function partialDateFindings({ findings }: Pick<DatasetDocument, 'finding
   return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // Written as such.
 }
 
-/** Tests that a finding reports a hole of the whole market before its date. */
+/** Returns true if a finding reports a gap of the whole market before its date. */
 export const isHole = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =>
   code === 'GAP_LONG' && DATED.test(path);
 
-/** Findings on holes of the whole market. */
+/** Returns findings about gaps of the whole market. */
 export const holeFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
   (findings as DataAudit['partial_dates']).filter(isHole); // as above
 
-/** The partial dates in the words of health; null where the document of the store cannot be read. */
+/** The partial dates in the words of health; null if the document of the store cannot be read. */
 export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['partial_dates']>;
 
-/** Reads the document of a store, and looks at it again only when it is another one. */
+/** Creates a reader that parses the document of a store again only if it changed. */
 export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): PartialDatesOf {
   let seen: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
   return async (datasetId) => {
@@ -38,7 +38,7 @@ export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): Par
   };
 }
 
-/** How many there are, and the latest of them, newest first. */
+/** Returns the number of partial dates and the latest of them, newest first. */
 export function partialDatesIn(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
   const latest: string[] = [];
   let earlier = 0;

@@ -11,27 +11,27 @@ export interface PendingCopiesDependencies {
   readonly artifacts: Pick<ArtifactStore, 'remove'>;
   readonly markets: Pick<ServedMarkets, 'served'>;
   readonly copies: Pick<ContentCopies, 'of'>;
-  /** Receives why a copy could not be made; it is due again when its content is next read or served. */
+  /** Called with the reason if a copy cannot be made. It is tried again when its content is next read or served. */
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** Copies of served contents, made behind the answers that serve them: one at a time, each in a thread. */
+/** Copies of served contents, made in the background, one at a time in a thread. */
 export interface PendingCopies {
-  /** A content that is about to be served, and whose source others change. */
+  /** Announces a content that is about to be served, and whose source others may change. */
   expect(contentHash: string): void;
-  /** An expected content is served from now on. */
+  /** Marks an expected content as served. */
   onActivated(event: CommitEvents['market-activated']): void;
-  /** A content that is served already. */
+  /** Adds a content that is already served. */
   add(market: ServedMarket): void;
   isPending(contentHash: string): boolean;
-  /** Resolves once the copies that are due were made, those that take longer than `STOP_MS` given up. */
+  /** Resolves when pending copies are made; abandons those that take longer than `STOP_MS`. */
   close(): Promise<void>;
 }
 
-/** Contents whose copies wait; of more, the oldest is left to the next time that it is served. */
+/** Maximum number of waiting copies. The oldest is dropped until its content is served again. */
 const WAITING_MAX = 4;
 
-/** Contents that are about to be served at once: loads follow each other. */
+/** Maximum number of contents that are about to be served, because loads follow each other. */
 const EXPECTED_MAX = 16;
 
 /** Longest wait of a stop for copies: half the grace period of a container. */
@@ -47,7 +47,7 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
 
   function add(market: ServedMarket): void {
     const { datasetId } = market.identity;
-    // Of a store only the last content is copied.
+    // Only the latest content of a store is copied.
     const earlier = waiting.findIndex(({ identity }) => identity.datasetId === datasetId);
     if (earlier >= 0) waiting.splice(earlier, 1);
     waiting.push(market);

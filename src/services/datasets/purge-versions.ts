@@ -8,11 +8,11 @@ import { FORGOTTEN_AT_ONCE, historyOf } from '../stored/data-history.js';
 import { readDataset } from '../stored/dataset-documents.js';
 
 /**
- * Forgets the contents of a store beyond those it is to keep: how they are made again goes, what is known of them stays.
- * From the oldest that a stored run or a published close refers to on, all stay: each is made from the one after it. The
- * oldest go first, `FORGOTTEN_AT_ONCE` of them.
- * @returns whether there are more
- * @cost of a look at every stored run and published close, where there is something to forget
+ * Drops contents of a store beyond the number to keep. The data to reconstruct them is removed; their metadata remains.
+ * All contents from the oldest one that a stored run or a published close refers to are kept, because each is
+ * reconstructed from the next. Up to `FORGOTTEN_AT_ONCE` are dropped, oldest first.
+ * @returns true if there are more
+ * @cost of a read of every stored run and published close, if there is something to drop
  */
 export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<boolean> {
   const stored = await tx.get('store', datasetId);
@@ -36,11 +36,11 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
 interface Span {
   readonly datasetId: string;
   readonly head: DataHistoryDocument;
-  /** Version from which on all stay. */
+  /** First version that is kept, with all later ones. */
   readonly before: number;
 }
 
-/** The oldest version that something refers to; that from which on all stay where nothing does. */
+/** Returns the oldest version that something refers to; if there is none, the first version to keep. */
 async function firstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = before - 1; version >= head.readable_from; version--) {
@@ -55,7 +55,7 @@ async function firstReferred(tx: DocumentTransaction, { datasetId, head, before 
     for await (const body of bodiesOf(tx, kind)) {
       const run = readRun(body);
       if (run?.store_id !== datasetId) continue;
-      // Its decisions saw every content of before.
+      // Its decisions used every earlier content.
       if ((run.request as { readonly as_known?: unknown }).as_known !== undefined) return head.readable_from;
       refer(run.store_content_hash);
     }

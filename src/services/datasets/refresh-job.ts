@@ -19,7 +19,7 @@ import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
 
-/** The job that brings a store up to date: later sessions of a source, or of a synthetic market. */
+/** Creates the job that updates a store with later sessions of a source or of a synthetic market. */
 export function createRefresh(dependencies: DatasetJobsDependencies) {
   const { documents, markets, stores, activations, loading, calendarsInUse, versions, timestamp } = dependencies;
   const extendSynthetic = createExtension(dependencies);
@@ -85,7 +85,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     };
   }
 
-  /** Scope of a refresh: the whole source, or its later days. */
+  /** Returns the data to refresh: the whole source, or its later days. */
   async function freshData(source: Source, held: ServedMarket, full: boolean, attempt: Attempt): Promise<FreshData> {
     const options = {
       onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message),
@@ -125,13 +125,13 @@ function toldReport(
   return { ...told, findings: orderFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
 }
 
-/** Warnings of partial dates and holes that a refresh brought, and of the last dates held before. */
+/** Returns warnings about partial dates and gaps that a refresh added, and about the last stored dates. */
 const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
   warnings.filter(
     (warning) => (warning.code === 'PARTIAL_DATE' || isHole(warning)) && warning.path >= `market[${formatDay(from)}]`,
   );
 
-/** A market behind whose days nothing is written, so that the next refresh finds its room free. */
+/** Returns a market without writable memory after its days, so that the next refresh can claim that memory. */
 function withoutRoom(handle: MarketHandle): MarketHandle {
   const { taken: _, ...rest } = handle;
   return rest;
@@ -139,7 +139,7 @@ function withoutRoom(handle: MarketHandle): MarketHandle {
 
 type FreshData = Omit<Addition, 'kind'>;
 
-/** Rows of each dataset after a refresh: tables that were not read again have those they had. */
+/** Returns the number of rows of each dataset after a refresh. Tables that were not read keep their number. */
 function rowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,

@@ -15,10 +15,10 @@ export const refreshedFields = ({
   content_hash: handle.contentHash,
 });
 
-/** Tests that a file belongs to a table other than the market: its bars need not be located again. */
+/** Returns true if a file belongs to a table other than the market, so that its bars need not be located again. */
 export const isNoMarket = ({ dataset: table }: KnownFile): boolean => table !== 'market';
 
-/** Files that need not be read again while they are as they are: those with rows that were not taken do. */
+/** Returns files that need not be read again while unchanged. Files with rows that were not accepted are excluded. */
 export function filesTaken(
   files: readonly KnownFile[],
   { left_out: left, rejected_total: rejected }: RefreshReport,

@@ -4,7 +4,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 /** Data that was refused, with every problem of it. */
 export const refusedData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
 
-/** Findings with those about a source as a whole at the field of the request that brings it. */
+/** Returns findings, with those about the whole source placed at the field of the request that names it. */
 export function placedAt(field: string, findings: readonly Finding[]): Finding[] {
   return findings.map((finding) =>
     finding.path === '' && finding.code !== 'MORE_FINDINGS' ? { ...finding, path: field } : finding,
@@ -12,8 +12,8 @@ export function placedAt(field: string, findings: readonly Finding[]): Finding[]
 }
 
 /**
- * A reading process that failed is a finding where the answer is not a job's.
- * @param field of the request, or of the store, that says what was read
+ * Converts the failure of a reading process to a finding, if the response is not a job.
+ * @param field of the request, or of the store, that names what was read
  */
 export async function asFindings<T>(field: string, work: Promise<T>): Promise<T> {
   try {

@@ -55,7 +55,7 @@ export interface DatasetRegistrationDependencies {
   readonly secrets: Pick<SecretBox, 'seal'>;
 }
 
-/** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
+/** List of stores. Folders and databases are added to it and changed; stores of any kind are removed from it. */
 export interface DatasetRegistration {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate, asker: Asker, by?: Authorship): Promise<DataStore>;
@@ -72,8 +72,8 @@ export interface DatasetRegistration {
   /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   remove(datasetId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /**
-   * Declares a store again as one of its versions has it; a folder or database that was deleted is read again.
-   * @throws Refusal VERSION_NOT_RESTORABLE where its data went with it; else as `update` and `create`
+   * Restores the declarations of a store from one of its versions. A deleted folder or database is read again.
+   * @throws Refusal VERSION_NOT_RESTORABLE if its data was deleted with it; otherwise as `update` and `create`
    */
   restore(
     version: VersionContent,
@@ -150,8 +150,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   }
 
   /**
-   * Where a store is, as it is remembered: the real path of a folder, the URL of a database, with the real path of its
-   * file.
+   * Returns the canonical location of a store: the real path of a folder, or the URL of a database with the real path
+   * of its file.
    */
   async function placeOf(kind: 'folder' | 'database', location: string, path: string): Promise<string> {
     const resolved =
@@ -246,7 +246,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         store_id: datasetId,
       });
     await activity.assertIdle(datasetId);
-    // A refused deletion cancels nothing.
+    // A refused deletion must not cancel anything.
     await assertPrecondition(documents, 'store', datasetId, ifMatch);
     if (by?.purges !== true) await assertNothingPublished(documents, datasetId);
     const deleted = { of: 'dataset', ids: [datasetId] } as const;
@@ -262,7 +262,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       return forgetDataVersions(tx, datasetId);
     };
     await forgetAll(documents, datasetId, await documents.transaction(forget, { by }), by);
-    // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.
+    // The store is already deleted. If its folder cannot be removed, the next start removes it.
     if (document?.managed === true && document.location !== null)
       await folders.remove(document.location, datasetId).catch(() => false);
   }
@@ -306,9 +306,11 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
 const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
   kind === 'folder' || kind === 'database';
 
-/** Tests that two stores read the same tables of a database; a table without a name has that of its dataset. */
-/** Tests that two stores of one folder name different files as their market. */
-/** Describes which store reads a folder, or a file in it, and which part of it. */
+/**
+ * Returns true if two stores read the same tables of a database. A table without a name has the name of its dataset.
+ */
+/** Returns true if two stores of one folder use different files as their market. */
+/** Describes which store reads a folder or a file in it, and which part. */
 function registeredText(
   market: string | undefined,
   { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,

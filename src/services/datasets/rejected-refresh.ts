@@ -2,10 +2,10 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Findings listed of those that reject a refresh. */
+/** Maximum number of listed findings of a rejected refresh. */
 const LISTED_MAX = 200;
 
-/** Data warnings that the document of a store does not have yet. */
+/** Returns data warnings that the document of a store lacks. */
 export function newWarnings(
   warnings: readonly Finding[],
   { findings }: Pick<DatasetDocument, 'findings'>,

@@ -4,8 +4,8 @@ import type { DocumentStore } from '#store/port.js';
 import { allDatasets } from '../stored/dataset-documents.js';
 
 /**
- * Lets managed stores lie where the folder of stores is now: a home that was moved, mounted elsewhere or restored still
- * names the old place. Called before folders that no store names are removed.
+ * Updates the location of managed stores to the current folder of stores, because the documents of a home that was
+ * moved, mounted elsewhere or restored still contain the old path. Called before unreferenced folders are removed.
  * @param folder  the home's folder of managed stores
  */
 export async function relocateDatasets(documents: DocumentStore, folder: string): Promise<void> {

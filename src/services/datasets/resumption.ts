@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -22,8 +23,8 @@ export interface DatasetResumptionDependencies {
   readonly documents: DocumentStore;
   readonly activity: DatasetActivity;
   readonly jobs: Pick<Jobs, 'isLive' | 'query'>;
-  /** Codes of the calendars that stored indices are on. */
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** Calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly markets: ServedMarkets;
   readonly activations: Activations;
   readonly loading: DatasetLoading;
@@ -39,8 +40,8 @@ export interface DatasetResumption {
   /** Announces, before the first request, that the previously served store is loading. */
   announce(): Promise<void>;
   /**
-   * Removes leftovers of a crash, and serves the store that was served before.
-   * @param keepsServed serves its content as it was, without what its source has now, where there is a copy of it
+   * Removes leftovers of a crash, and serves the previously served store.
+   * @param keepsServed true to serve its content from a copy, ignoring changes of its source, if there is a copy
    */
   resume(keepsServed: boolean): Promise<void>;
 }
@@ -64,7 +65,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
       await forgetLeftovers(documents);
       const named = await allDatasets(documents);
-      // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
+      // An unreadable document may refer to a folder that no other refers to, so nothing is removed if there is one.
       if (named.length === (await documents.ids('store')).length)
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allDatasets(documents)).find((store) => store.active);
@@ -86,7 +87,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     if (served?.identity.datasetId === datasetId) versions.copyUsed(served, kind);
   }
 
-  /** Tests that the shared active market is served. A market that cannot be fetched is read from its source. */
+  /** Returns true if the shared active market is served. A market that cannot be fetched is read from its source. */
   async function isFollowed(): Promise<boolean> {
     try {
       return await activations.follow();
@@ -96,7 +97,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Serves the copy of a store's content; false if there is none. @param files that it was read from */
+  /** Serves the copy of a store's content; returns false if there is none. @param files from which it was read */
   async function serveCopy({ kind, ...active }: DatasetDocument, files: ServedMarket['files'] = []): Promise<boolean> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
     if (isManaged(kind) || contentHash === null) return false;
@@ -106,7 +107,9 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     return true;
   }
 
-  /** Serves the content that this build read from an unchanged folder; false if the folder must be read again. */
+  /**
+   * Serves the content that this build read from an unchanged folder; returns false if the folder must be read again.
+   */
   async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
     if (active.read_by === undefined || active.read_by !== activations.readBy) return false;
     const files = await loading.unchanged(active);
@@ -114,8 +117,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   /**
-   * Serves the store that was served before; a failure is returned, reported by its status, and tried again at the next
-   * start.
+   * Serves the previously served store. A failure is returned, reported in its status, and retried at the next start.
    */
   async function readAgain(active: DatasetDocument): Promise<FailedLoad | undefined> {
     const failedBy = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
@@ -127,7 +129,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
         if (taken === undefined) await tx.put('store', active.store_id, { ...document, error });
-        // A store that was activated in the meantime is the later wish: its document took `active` from this one.
+        // A store that was activated in the meantime takes precedence: its document replaced this one as `active`.
         else if (document.active && markets.served() === undefined) {
           const { reloaded, version } = taken;
           const fields = resumedFields(document, reloaded, timestamp());

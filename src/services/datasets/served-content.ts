@@ -10,7 +10,7 @@ import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { asStored, loadedFields } from './loading.js';
 
-/** Codes of findings about a content that is another than was served before. */
+/** Codes of findings about a content that differs from the one served before. */
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
   'HISTORY_CHANGED',
   'DATES_ADDED',
@@ -18,7 +18,7 @@ const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
   'LATE_BARS',
 ]);
 
-/** Findings that are kept of starts. */
+/** Maximum number of stored findings of starts. */
 const TOLD_MAX = 20;
 
 /**
@@ -34,16 +34,17 @@ export function servedFields({ market, handle: { digests } }: ServedMarket): Pic
 interface Reloaded {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
-  /** True if it contains the earlier served content up to the last day of that. */
+  /** True if the market contains the earlier served content up to its last day. */
   readonly hasGrown: boolean;
-  /** Rows that it has otherwise than the content before; null where that is lost, or of the same hash. */
+  /** Changed rows relative to the earlier content; null if that is lost or has the same hash. */
   readonly counts: ChangeCounts | null;
   /** The rows that the rules of a refresh accepted; absent or null if all rows were accepted unchanged. */
   readonly report?: RefreshReport | null;
 }
 
 /**
- * Tests that a market contains the earlier served content unchanged, apart from later days and securities listed on them.
+ * Returns true if a market contains the earlier served content unchanged, apart from later days and securities listed
+ * on them.
  * @cost a pass over the panels if the securities differ, in turns of the event loop; otherwise that of `servedFields`
  */
 export async function hasGrown(
@@ -74,8 +75,8 @@ export function reloadedFields(
 }
 
 /**
- * As `reloadedFields`, for a start, at which nobody asked to accept changes: accepted changes are recorded for the next
- * refresh, and findings of earlier changes stay while nothing else has changed.
+ * Returns fields like `reloadedFields`, for a start, at which nobody requested changes. Accepted changes are recorded
+ * for the next refresh, and findings of earlier changes remain while nothing else has changed.
  */
 export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
   if (loaded.report != null) return settledFields(before, { ...loaded, report: loaded.report }, at);
@@ -91,7 +92,7 @@ export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: str
   };
 }
 
-/** Fields of a store of whose source a start took what a refresh takes. */
+/** Returns fields of a store after a start that accepted the changes that a refresh would accept. */
 function settledFields(
   before: DatasetDocument,
   { summary, report }: Reloaded & { readonly report: RefreshReport },
@@ -134,7 +135,7 @@ function takenWith(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStar
   };
 }
 
-/** The report of a refresh with what starts took since the one before. */
+/** Returns the report of a refresh with what starts took since the one before. */
 export function withTaken(report: RefreshReport, taken: TakenAtStart | null): RefreshReport {
   if (taken === null) return report;
   const { market } = report.datasets;
@@ -151,7 +152,10 @@ export function withTaken(report: RefreshReport, taken: TakenAtStart | null): Re
   };
 }
 
-/** A history that a start left where it was: a refresh compares it again, and reports it itself while it differs. */
+/**
+ * Returns true for a history that a start rejected. A refresh compares it again, and reports it itself while it
+ * differs.
+ */
 const isHeldBack = ({ code, path }: TakenAtStart['findings'][number]): boolean =>
   code === 'HISTORY_CHANGED' && path.startsWith('market.');
 

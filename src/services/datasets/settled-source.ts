@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { orderFindings } from '#domain/refusals/findings.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -20,13 +21,13 @@ export interface SettledSource {
 export interface SettlingDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly versions: Pick<DataVersions, 'last'>;
-  readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
 }
 
 /**
- * A source that was read again, by the rules of a refresh: securities whose history it has changed keep what was served
- * of them. Where the content that was served is lost, all of the source is taken.
+ * Applies the rules of a refresh to a source that was read again: securities with a changed history keep their served
+ * data. If the served content is lost, the whole source is accepted.
  */
 export async function settleSource(
   { kind, content_hash: hash }: Pick<DatasetDocument, 'kind' | 'content_hash'>,

@@ -3,8 +3,8 @@ import { hidesPassword, withoutPassword, type DatasetDocument } from '#domain/do
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /**
- * Places of a store with another source. One that differs in its password alone is where the store is read from, too: the
- * earlier password is kept nowhere.
+ * Returns the locations of a store after a change of its source. If only the password differs, the store is also read
+ * from the new location: the earlier password is not kept anywhere.
  */
 export function placesAfter(
   { location }: DatasetDocument,
@@ -17,11 +17,14 @@ export function placesAfter(
 /** A connection URL with user and database, and no password. */
 const addressOf = (location: string): string => withoutPassword(location).replace(/:[^:@/]*@/, '@');
 
-/** Tests that two locations are the same, ignoring passwords. */
+/** Returns true if two locations are equal, ignoring passwords. */
 export const isSamePlace = (a: string | null, b: string | null): boolean =>
   a !== null && b !== null && withoutPassword(a) === withoutPassword(b);
 
-/** The source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE where it needs a password, which no version has */
+/**
+ * Creates the source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE where it needs a password, which
+ * no version has
+ */
 export function openPlace<T extends string | null>(source: T, version: number): T {
   if (source === null || !hidesPassword(withoutPassword(source))) return source;
   const place = withoutPassword(source);
@@ -29,7 +32,7 @@ export function openPlace<T extends string | null>(source: T, version: number): 
   throw new Refusal('VERSION_NOT_RESTORABLE', message, { version, source: place });
 }
 
-/** A refused place as its finding repeats it: not at all where nobody can say which part of it is a password. */
+/** Returns a refused location for its finding; nothing if it may contain a password. */
 export function repeat(location: string): { readonly value?: string } {
   if (isAbsolute(location)) return { value: location };
   const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;

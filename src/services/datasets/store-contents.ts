@@ -15,13 +15,13 @@ export interface StoreContentsDependencies {
   readonly loading: Pick<DatasetLoading, 'read'>;
   readonly versions: Pick<DataVersions, 'prepare' | 'last' | 'copyUsed'>;
   readonly timestamp: () => string;
-  /** True if nothing is written of what is read. */
+  /** True if nothing may be written. */
   readonly isReadOnly: boolean;
 }
 
 /**
- * Reads the content that the document of a store describes: as processes share it, from its copy, or from its source.
- * A source that has changed meanwhile and was not copied is taken as it is, as an activation takes it.
+ * Reads the content that the document of a store describes: shared between processes, from its copy, or from its
+ * source. If a source changed in the meantime and was not copied, its current content is used, as for an activation.
  * @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, STORE_UNAVAILABLE
  */
 export function createStoreContents({

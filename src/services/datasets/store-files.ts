@@ -8,7 +8,7 @@ import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
 type Kept = Pick<DatasetDocument, 'kept'>;
 type Placed = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
 
-/** Where the files of managed stores are: in the one home, or where every process finds them. */
+/** Location of the files of managed stores: in a single home, or in shared artifacts. */
 export interface StoreFiles {
   /**
    * Keeps the files of a folder that is complete.
@@ -17,13 +17,13 @@ export interface StoreFiles {
    */
   keep(folder: string): Promise<Kept>;
   /**
-   * A store with its folder on this machine; its files are fetched where they are not here yet.
+   * Returns a store with its folder on this machine. Missing files are fetched.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   here<S extends Placed>(store: S): Promise<S>;
 }
 
-/** Of a process that is alone: its home has the folders. */
+/** Files of a single process, whose home contains the folders. */
 export const localStoreFiles: StoreFiles = {
   keep: async () => ({}),
   here: async (store) => store,
@@ -36,7 +36,10 @@ export interface SharedStoreFilesDependencies {
   readonly root: string;
 }
 
-/** Of several processes: each file is an artifact that the document names, and a folder of a home is a copy. */
+/**
+ * Creates the files of several processes: each file is an artifact that the document refers to, and a folder of a home
+ * is a copy.
+ */
 export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
   async function fetch(kept: NonNullable<Kept['kept']>, folder: string): Promise<void> {
     for (const { name, artifact } of kept) {

@@ -14,18 +14,18 @@ import { requireDataset } from '../stored/dataset-documents.js';
 /** The markets of all data stores: the active one, and others that are loaded at their first use. */
 export interface StoreMarkets {
   /**
-   * The market of a store as it is now.
+   * Returns the market of a store as it is now.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_UNAVAILABLE; VALIDATION_FAILED,
    *   NOT_SUPPORTED if its source cannot be read
    */
   of(datasetId: string): Promise<ServedMarket>;
-  /** Runs work on the market of a store; default: that of the present call. @throws Refusal as `of` */
+  /** Runs work on the market of a store. Default: the market of the current call. @throws Refusal as `of` */
   within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
   /** Keeps a content that a store other than the active one has from now on, if it is in this process. */
   onContent(event: CommitEvents['store-content']): void;
   /** Releases the content of a store that was removed. */
   onRemoved(event: CommitEvents['store-removed']): void;
-  /** Ids of the stores in memory besides the active one, the one used longest ago first. */
+  /** Returns the ids of stores in memory in addition to the active one, least recently used first. */
   kept(): readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface StoreMarketsDependencies {
   readonly markets: Pick<ServedMarkets, 'served' | 'awaited' | 'hold' | 'find'>;
   /** Reads the content that the document of a store describes. */
   readonly load: (document: DatasetDocument) => Promise<ServedMarket>;
-  /** Largest total of the bytes of the panels of kept stores. The one used last is kept in any case. */
+  /** Maximum total size of the panels of cached stores. The most recently used one is always kept. */
   readonly keptBytesMax: number;
 }
 
@@ -43,12 +43,12 @@ export interface StoreMarketsDependencies {
 const READS_MAX = 3;
 
 export function createStoreMarkets({ documents, markets, load, keptBytesMax }: StoreMarketsDependencies): StoreMarkets {
-  /** By store, the one used longest ago first. */
+  /** Markets by store, least recently used first. */
   const kept = new Map<string, ServedMarket>();
   /** Released contents that a call may still hold. */
   const released = new Map<string, WeakRef<ServedMarket>>();
   const coming = new Map<string, Promise<ServedMarket>>();
-  /** Stores are read one after the other: each read takes memory and processor time. */
+  /** Stores are read one at a time, because each read takes memory and processor time. */
   let last: Promise<unknown> = Promise.resolve();
 
   function release(datasetId: string): void {
@@ -80,7 +80,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
   }
 
-  /** The content that a document describes, if it is in memory. */
+  /** Returns the content that a document describes, if it is in memory. */
   function held(document: DatasetDocument): ServedMarket | undefined {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     const market = kept.get(datasetId) ?? released.get(datasetId)?.deref();

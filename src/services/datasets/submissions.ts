@@ -80,15 +80,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     await activity.assertIdle(datasetId);
-    if (!isRefreshable(document))
-      throw new Refusal('NOTHING_TO_REFRESH', `The data store ${datasetId} ${whyNothing(document)}.`);
-    if (document.kind === 'synthetic' && request.until !== null && request.until > document.end!) {
-      assertGeneratable(
-        { ...(document.synthetic!['request'] as GenerateRequest), end: request.until },
-        calendars,
-        'until',
-      ); // written by this engine, and of this generator
-    }
+    assertRefreshable(document, request, calendars);
     return jobs.submit({
       kind,
       payload: {
@@ -116,27 +108,13 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     const key = canonicalJson(request);
     const before = coming.get(key);
     if (before !== undefined) return before;
-    const submitted = (async () => (await liveGeneration(key)) ?? submitGeneration(request, origin, by))();
+    const submitted = (async () => (await liveGeneration(jobs, key)) ?? submitGeneration(request, origin, by))();
     coming.set(key, submitted);
     try {
       return await submitted;
     } finally {
       coming.delete(key);
     }
-  }
-
-  /** The job that generates the same already. */
-  async function liveGeneration(key: string): Promise<JobStatus | undefined> {
-    for (const jobId of await jobs.ids('generate')) {
-      const status = (await jobs.isLive(jobId)) ? await jobs.get(jobId) : undefined;
-      if (
-        status !== undefined &&
-        (status.status === 'pending' || status.status === 'running') &&
-        canonicalJson(status.request) === key
-      )
-        return status;
-    }
-    return undefined;
   }
 
   async function submitGeneration(
@@ -172,7 +150,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       message: 'waiting to be generated',
       origin,
     });
-    // The job may have ended already; its own outcome is then what is stored.
+    // The job may have ended already. Its own outcome is then stored.
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
         await tx.put('store', datasetId, writingDataset(payload));
@@ -187,6 +165,36 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     refresh: (datasetId, request, origin) => submitRefresh(kinds.refresh, datasetId, { request, origin }),
     sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin }),
   };
+}
+
+/** Returns the live job with the same request. */
+async function liveGeneration(
+  jobs: DatasetSubmissionsDependencies['jobs'],
+  key: string,
+): Promise<JobStatus | undefined> {
+  for (const jobId of await jobs.ids('generate')) {
+    const status = (await jobs.isLive(jobId)) ? await jobs.get(jobId) : undefined;
+    if (
+      status !== undefined &&
+      (status.status === 'pending' || status.status === 'running') &&
+      canonicalJson(status.request) === key
+    )
+      return status;
+  }
+  return undefined;
+}
+
+/** @throws Refusal NOTHING_TO_REFRESH, and as `assertGeneratable` */
+function assertRefreshable(
+  document: DatasetDocument,
+  { until }: RefreshRequest,
+  calendars: DatasetSubmissionsDependencies['calendars'],
+): void {
+  if (!isRefreshable(document))
+    throw new Refusal('NOTHING_TO_REFRESH', `The data store ${document.store_id} ${whyNothing(document)}.`);
+  if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
+  const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
+  assertGeneratable({ ...request, end: until }, calendars, 'until');
 }
 
 interface GenerationTerms {
@@ -207,14 +215,14 @@ function whyNothing({ kind, synthetic }: DatasetDocument): string {
   }
 }
 
-/** The last day of the last complete calendar year. */
+/** Returns the last day of the last complete calendar year. */
 function lastYearEnd(timestamp: string): string {
   return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
 }
 
 /**
- * @param field of the request that says where the market ends.
- * @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request
+ * @param field of the request that states where the market ends.
+ * @throws Refusal VALIDATION_FAILED, INVALID_RANGE if no market can be generated
  */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
   const refuse = (finding: Omit<Finding, 'severity'>) =>

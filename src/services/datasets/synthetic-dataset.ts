@@ -7,7 +7,7 @@ import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
-/** The document of a synthetic store before its data is there. */
+/** Returns the document of a synthetic store before its data exists. */
 export function writingDataset({ store_id, name, created_at, request }: GeneratePayload): DatasetDocument {
   return {
     store_id,

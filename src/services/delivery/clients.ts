@@ -30,23 +30,26 @@ export interface ReadClient {
   readonly id: string;
   readonly document: ClientDocument;
   readonly version: number | null;
-  /** The secret of a target; undefined if none is stored for it. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns the secret of a target; undefined if none is stored. @throws Refusal DOCUMENT_UNREADABLE */
   secretOf(target: Target): string | undefined;
 }
 
 export interface ClientReader {
   ids(): Promise<readonly string[]>;
-  /** Undefined for one that is gone or cannot be read. */
+  /** Returns undefined if the client was deleted or is unreadable. */
   find(id: string): Promise<ReadClient | undefined>;
 }
 
 /** Receivers of files, with their entitlements and targets. */
 export interface Clients extends ClientReader {
-  /** @param indexId only those that may receive files of an index on a day */
+  /** @param indexId lists only clients that may receive files of an index on a day */
   page(query: PageQuery & ClientFilter): Promise<Page<StoredClient['client']>>;
   /** @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredClient>;
-  /** A target without a secret keeps the stored one, if its address is the same. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
+  /**
+   * Writes a client. A target without a secret keeps the stored one, if its address is the same. @throws Refusal
+   * VALIDATION_FAILED, PRECONDITION_FAILED
+   */
   put(id: string, body: ClientBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredClient>;
   /** @throws Refusal CLIENT_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
@@ -78,7 +81,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
     return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: stored }, etag };
   }
 
-  /** The secrets to store with a client: those that are sent, and stored ones whose address is the same. */
+  /** Returns the secrets to store with a client: secrets in the request, and stored ones whose address is the same. */
   function nextSecrets(body: ClientBody, kept: Secrets): Secrets {
     return Object.fromEntries(
       body.targets.flatMap((target) => {
@@ -171,7 +174,9 @@ async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promi
   return parseStored(stored, ClientSecrets)?.secrets ?? {};
 }
 
-/** The stored secret of a target; one of another address stays unused, so that nobody sends it elsewhere. */
+/**
+ * Returns the stored secret of a target. A secret of another address is not used, so that it is never sent elsewhere.
+ */
 const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
   kept[target.name]?.owner === secretOwner(target) ? kept[target.name] : undefined;
 

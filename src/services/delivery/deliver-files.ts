@@ -14,7 +14,7 @@ import { mediaOf } from './media-of.js';
 import { DeliveryFault, type OutgoingFile, type SendJob, type Sender } from './sender.js';
 import type { Senders } from './senders.js';
 
-/** A file that a day has made. */
+/** File that a day wrote. */
 export interface DayFile {
   readonly name: string;
   readonly indexId: string;
@@ -31,7 +31,7 @@ export interface DeliveryTerms {
   readonly date: string;
   readonly files: readonly DayFile[];
   readonly record: RecordKeeper;
-  /** True if files that were delivered are sent again, where they are not there. */
+  /** True if delivered files are sent again when they are missing at the target. */
   readonly isAgain: boolean;
   readonly signal: AbortSignal;
   /** Time of records, ISO-8601. */
@@ -40,14 +40,14 @@ export interface DeliveryTerms {
 
 export interface DeliveryCounts {
   readonly delivered: number;
-  /** To be attempted again in the next round. */
+  /** Number of files to be attempted again in the next round. */
   readonly waiting: number;
   readonly failed: number;
   /** Why one of the others was not delivered. */
   readonly reason: string | null;
 }
 
-/** Delivers the files of a day that a client may have to one of its targets. */
+/** Delivers the files of a day that a client may receive to one of its targets. */
 export type DeliverFiles = (terms: DeliveryTerms) => Promise<DeliveryCounts>;
 
 export interface DeliverDependencies {
@@ -134,7 +134,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     try {
       const problem = places.problemOf(target);
       if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
-      // The sender of a type is that of its target; the compiler does not follow this through the union.
+      // The sender belongs to the type of the target. TypeScript does not infer this through the union.
       await (senders[target.type] as Sender<never>)({ ...job, secret: secretOf(client, target) } as never);
     } catch (thrown) {
       if (signal.aborted || !(thrown instanceof DeliveryFault)) throw thrown;
@@ -148,7 +148,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
 
 const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' || state === 'sending';
 
-/** Every fault waits for the next round: somebody may have fixed it by then. */
+/** Every fault is retried in the next round, because it may have been fixed by then. */
 const failureOf = (fault: DeliveryFault) =>
   ({ state: 'waiting', code: fault.code, message: fault.message }) satisfies Partial<DeliveredFile>;
 

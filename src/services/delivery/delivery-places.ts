@@ -26,9 +26,9 @@ export interface DeliveryPlacesOptions {
   readonly bucketService: (region: string | null) => BucketService;
 }
 
-/** Where the operator lets files go. */
+/** Destinations to which the operator permits deliveries. */
 export interface DeliveryPlaces {
-  /** Why nothing may go to a target; undefined if it may. */
+  /** Returns the reason why deliveries to a target are not permitted; undefined if they are. */
   problemOf(target: Target): string | undefined;
   /** Access to the bucket of a target. @param secret of the key of the client */
   accessOf(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
@@ -119,7 +119,7 @@ const withSlash = (url: string): string => (url.endsWith('/') ? url : `${url}/`)
 const isBelow = (path: string, roots: readonly string[]): boolean =>
   roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
 
-/** The path of a folder with links followed, as far as it exists. */
+/** Returns the path of a folder with links resolved, as far as it exists. */
 async function realFolder(path: string): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;

@@ -25,13 +25,13 @@ export interface RecordQuery {
   readonly limit: number;
 }
 
-/** A record while files are delivered: changed in memory, and written as often as the disk takes it. */
+/** Record while files are delivered: changed in memory, and written as often as the disk permits. */
 export interface RecordKeeper {
   file(target: string, path: string): DeliveredFile | undefined;
   files(target: string): readonly DeliveredFile[];
   put(file: DeliveredFile): void;
   log(at: string, target: string, path: string | null, message: string): void;
-  /** Resolves once everything so far is on disk. */
+  /** Resolves when all changes so far are on disk. */
   flush(): Promise<void>;
 }
 

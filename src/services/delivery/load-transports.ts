@@ -5,7 +5,7 @@ import { bundlePath } from '#bundle';
 
 export type Transports = typeof import('./transports.js');
 
-/** Loads the packages at the first call: a bundle of their parts, or the compiled module if the bundle is out of date. */
+/** Loads the packages at the first call: from a bundle, or from the compiled modules if the bundle is out of date. */
 export const loadTransports: () => Transports = once(() => {
   const place = bundlePath('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
   return createRequire(import.meta.url)(fileURLToPath(place)) as Transports;

@@ -5,6 +5,6 @@ const MEDIA = new Map<string, string>([
   ['pdf', 'application/pdf'],
 ]);
 
-/** Media type of a file by the end of its name. */
+/** Returns the media type of a file by its extension. */
 export const mediaOf = (name: string): string =>
   MEDIA.get(name.slice(name.lastIndexOf('.') + 1).toLowerCase()) ?? 'application/octet-stream';

@@ -9,7 +9,7 @@ export interface OutgoingFile {
   readonly media: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** True if an attempt was begun and its result is not known. */
+  /** True if an attempt was started and its result is unknown. */
   readonly isUncertain: boolean;
   content(): Promise<Uint8Array>;
 }
@@ -23,22 +23,23 @@ export interface SendJob<T> {
   readonly date: string;
   readonly files: readonly OutgoingFile[];
   readonly signal: AbortSignal;
-  /** Records that an attempt begins, before anything is sent. */
+  /** Records the start of an attempt before anything is sent. */
   begin(file: OutgoingFile): Promise<void>;
   delivered(file: OutgoingFile, message: string): Promise<void>;
   failed(file: OutgoingFile, fault: DeliveryFault): Promise<void>;
 }
 
 /**
- * Sends files to a kind of target, and reports each. A file that is there with the same content is not sent again.
+ * Sends files to a kind of target, and reports each result. A file that exists there with the same content is not sent
+ * again.
  * @throws DeliveryFault if the target cannot be used: every file without a result has failed
  */
 export type Sender<T extends TargetType> = (job: SendJob<TargetOf<T>>) => Promise<void>;
 
-/** A target, or a file at it, that failed. */
+/** Failure of a target, or of a file at a target. */
 export class DeliveryFault extends Error {
   override readonly name = 'DeliveryFault';
-  /** True if another attempt cannot succeed before somebody changes something. */
+  /** True if another attempt cannot succeed until somebody changes something. */
   readonly isFinal: boolean;
   readonly code = 'DELIVERY_FAILED' satisfies ErrorCode;
 
@@ -51,11 +52,11 @@ export class DeliveryFault extends Error {
   }
 }
 
-/** The last part of a path. */
+/** Returns the last part of a path. */
 export const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 export const folderIn = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
-/** A name under which nobody looks for a file while it is written. */
+/** Returns a name under which no reader looks for the file while it is written. */
 export const partName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
   `.${nameIn(path)}.${sha256.slice(0, 12)}.part`;
 
@@ -67,7 +68,7 @@ export const SENT = 'Delivered.';
 export const REPLACED = 'Delivered in place of another version.';
 export const PRESENT = 'The same file was there already.';
 
-/** Delivers each file in turn; a fault of one does not stop the others. */
+/** Delivers each file in turn. An error of one does not stop the others. */
 export async function eachFile<T>(
   { files, signal, delivered, failed }: SendJob<T>,
   send: (file: OutgoingFile) => Promise<string>,

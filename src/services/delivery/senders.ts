@@ -16,7 +16,7 @@ export interface SenderDependencies {
   readonly mailServer: MailServer | undefined;
 }
 
-/** The sender of each kind of target. */
+/** Creates the sender of each kind of target. */
 export const createSenders = ({ places, post, mailServer }: SenderDependencies): Senders => ({
   folder: folderSender(places),
   bucket: bucketSender(places),

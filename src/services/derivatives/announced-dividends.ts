@@ -6,7 +6,7 @@ import type { RunViews } from '../runs/run-views.js';
 import type { AnnouncedDividends } from './futures-dividends.js';
 
 /**
- * Dividends to come of an index whose level loses them, from its latest run.
+ * Returns future dividends of an index whose level excludes them, from its latest run.
  * @param terms of the view of dividend points
  */
 export function announcedDividends(
@@ -43,5 +43,5 @@ export function announcedDividends(
   };
 }
 
-/** As long as a request waits for a view at most. */
+/** Maximum time for which a request waits for a view. */
 const ANSWER_MS = 60_000;

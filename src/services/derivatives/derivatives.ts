@@ -37,7 +37,7 @@ import {
 
 /** Index levels in points of the latest stored run: of the derived book on a derived index. */
 export interface IndexLevels {
-  /** MIC of the calendar the run was made on. */
+  /** MIC of the calendar of the run. */
   readonly calendar: string;
   readonly days: ArrayLike<Day>;
   readonly levels: ArrayLike<number>;
@@ -64,19 +64,10 @@ interface Spot {
   readonly levels: IndexLevels | undefined;
 }
 
-/** Pricing of derivatives on index levels: pure arithmetic on a handful of numbers, answered at once. */
+/** Creates the pricing of derivatives on index levels: arithmetic on a few numbers, answered synchronously. */
 export function createDerivatives({ levelsOf, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
   async function spotOf(indexId: string, asOf: string | null | undefined): Promise<Spot> {
-    const levels = await levelsOf(indexId);
-    const position = asOf == null ? levels.days.length - 1 : lastAtMost(levels.days, dayFrom(asOf));
-    const first = levels.days[0];
-    if (position < 0 || first === undefined) {
-      throw new Refusal(
-        'NO_DATA_AT_DATE',
-        `as_of ${asOf} is before the first level of ${indexId}, ${first === undefined ? 'which has none' : formatDay(first)}.`,
-      );
-    }
-    return { spot: levels.levels[position]!, asOf: levels.days[position]!, levels };
+    return spotIn(await levelsOf(indexId), indexId, asOf);
   }
 
   async function spotOfRequest(request: {
@@ -127,66 +118,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     async priceTrs(request) {
       const rates = ratesOf(request);
       assertRates({ spread: request.spread });
-      const { spot, asOf, levels } = await spotOfRequest(request);
-      const start = dayFrom(request.start);
-      const maturity = dayFrom(request.maturity);
-      daysTo(maturity, asOf, 'maturity');
-      if (start > asOf)
-        throw refuseWithFindings('request', [
-          {
-            severity: 'error',
-            code: 'OUT_OF_RANGE',
-            path: 'start',
-            message: `start ${request.start} is after the valuation date ${formatDay(asOf)}.`,
-            value: request.start,
-          },
-        ]);
-      const calendar = levels && calendars.get(levels.calendar);
-      const resets = resetDates({ start, maturity, frequency: request.reset_frequency, calendar });
-      const past = resets.filter((day) => day <= asOf);
-      const periodStart = past.at(-1) ?? start;
-      const initialLevel =
-        request.initial_level ?? (levels === undefined ? spot : levelAt(levels, periodStart, request.index_id!));
-      const swap = valueSwap({
-        spot,
-        initialLevel,
-        notional: request.notional,
-        asOf,
-        periodStart,
-        periodEnds: resets.slice(past.length),
-        returnType: request.return_type,
-        rates,
-        spread: request.spread,
-      });
-      const sign = request.direction === 'receive' ? 1 : -1;
-      return assertFinite({
-        index_id: request.index_id,
-        requested_as_of: request.as_of,
-        as_of: formatDay(asOf),
-        start: request.start,
-        maturity: request.maturity,
-        direction: request.direction,
-        return_type: request.return_type,
-        spot,
-        initial_level: initialLevel,
-        notional: request.notional,
-        value: sign * swap.value,
-        equity_leg: swap.equityLeg,
-        financing_leg: swap.financingLeg,
-        accrued_equity: swap.accruedEquity,
-        accrued_financing: swap.accruedFinancing,
-        par_spread: swap.parSpread,
-        delta: sign * swap.delta,
-        rho: sign * swap.rho,
-        periods: swap.periods.map((period) => ({
-          start: formatDay(period.start),
-          end: formatDay(period.end),
-          days: period.days,
-          equity: period.equity,
-          financing: period.financing,
-          discount_factor: period.discountFactor,
-        })),
-      });
+      return priceSwap(request, { rates, ...(await spotOfRequest(request)), calendars });
     },
 
     async roll(indexId, query) {
@@ -247,6 +179,87 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
   };
 }
 
+/** Finds the level on a date, by default the last one. @throws Refusal NO_DATA_AT_DATE */
+function spotIn(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
+  const position = asOf == null ? levels.days.length - 1 : lastAtMost(levels.days, dayFrom(asOf));
+  const first = levels.days[0];
+  if (position < 0 || first === undefined) {
+    throw new Refusal(
+      'NO_DATA_AT_DATE',
+      `as_of ${asOf} is before the first level of ${indexId}, ${first === undefined ? 'which has none' : formatDay(first)}.`,
+    );
+  }
+  return { spot: levels.levels[position]!, asOf: levels.days[position]!, levels };
+}
+
+interface SwapTerms extends Spot {
+  readonly rates: ReturnType<typeof ratesOf>;
+  readonly calendars: DerivativesDependencies['calendars'];
+}
+
+/** Values a total return swap on its valuation date. @throws Refusal VALIDATION_FAILED, NO_DATA_AT_DATE */
+function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calendars }: SwapTerms): TrsPriceResponse {
+  const start = dayFrom(request.start);
+  const maturity = dayFrom(request.maturity);
+  daysTo(maturity, asOf, 'maturity');
+  if (start > asOf)
+    throw refuseWithFindings('request', [
+      {
+        severity: 'error',
+        code: 'OUT_OF_RANGE',
+        path: 'start',
+        message: `start ${request.start} is after the valuation date ${formatDay(asOf)}.`,
+        value: request.start,
+      },
+    ]);
+  const calendar = levels && calendars.get(levels.calendar);
+  const resets = resetDates({ start, maturity, frequency: request.reset_frequency, calendar });
+  const past = resets.filter((day) => day <= asOf);
+  const periodStart = past.at(-1) ?? start;
+  const initialLevel =
+    request.initial_level ?? (levels === undefined ? spot : levelAt(levels, periodStart, request.index_id!));
+  const swap = valueSwap({
+    spot,
+    initialLevel,
+    notional: request.notional,
+    asOf,
+    periodStart,
+    periodEnds: resets.slice(past.length),
+    returnType: request.return_type,
+    rates,
+    spread: request.spread,
+  });
+  const sign = request.direction === 'receive' ? 1 : -1;
+  return assertFinite({
+    index_id: request.index_id,
+    requested_as_of: request.as_of,
+    as_of: formatDay(asOf),
+    start: request.start,
+    maturity: request.maturity,
+    direction: request.direction,
+    return_type: request.return_type,
+    spot,
+    initial_level: initialLevel,
+    notional: request.notional,
+    value: sign * swap.value,
+    equity_leg: swap.equityLeg,
+    financing_leg: swap.financingLeg,
+    accrued_equity: swap.accruedEquity,
+    accrued_financing: swap.accruedFinancing,
+    par_spread: swap.parSpread,
+    delta: sign * swap.delta,
+    rho: sign * swap.rho,
+    periods: swap.periods.map((period) => ({
+      start: formatDay(period.start),
+      end: formatDay(period.end),
+      days: period.days,
+      equity: period.equity,
+      financing: period.financing,
+      discount_factor: period.discountFactor,
+    })),
+  });
+}
+
 function forwardFields(forward: Forward) {
   return {
     days: forward.days,
@@ -284,7 +297,7 @@ function sourceFindings({
   return [];
 }
 
-/** Cash dividends can be worth more than what pays them; a yield cannot. */
+/** Cash dividends may be worth more than the asset that pays them; a yield may not. */
 function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   if (!(fairValue <= 0 && delta > 0)) return;
   throw new Refusal(
@@ -293,7 +306,7 @@ function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   );
 }
 
-/** An answer whose numbers are all numbers. @throws Refusal NUMERIC_FAILURE naming the first that is not */
+/** Returns an answer without numbers that are not finite. @throws Refusal NUMERIC_FAILURE naming the first one */
 function assertFinite<T>(answer: T): T {
   const [first] = nonFiniteFindings(answer);
   if (first === undefined) return answer;

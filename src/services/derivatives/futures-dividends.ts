@@ -13,7 +13,7 @@ export interface AnnouncedDividends {
 /** The parameters of dividends in a request for futures. */
 export type DividendTerms = Pick<FuturesPriceRequest, 'index_id' | 'dividends' | 'dividend_yield' | 'dividend_source'>;
 
-/** The terms of a curve, whose dividends are words of a query. */
+/** Returns the terms of a curve, whose dividends are query parameters. */
 export function curveTerms(
   indexId: string,
   query: Pick<RollQuery, 'dividends' | 'dividend_yield' | 'dividend_source'>,
@@ -26,15 +26,15 @@ export function curveTerms(
   return { index_id: indexId, dividends, dividend_yield, dividend_source };
 }
 
-/** From valuation to the last expiry. */
+/** Life of a future, from valuation to the last expiry. */
 export interface Life {
   readonly asOf: Day;
   readonly days: number;
 }
 
 /**
- * The dividends of a request, as far as it gives them.
- * @throws Refusal VALIDATION_FAILED where they contradict each other or lie outside the life of the future
+ * Returns the dividends in a request, if any.
+ * @throws Refusal VALIDATION_FAILED if they contradict each other or are outside the life of the future
  */
 export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): PointDividend[] {
   const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: dayFrom(ex_date) - asOf, amount }));
@@ -63,7 +63,7 @@ export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): Po
   return dividends;
 }
 
-/** Tests that a request asks for announced dividends. @throws Refusal VALIDATION_FAILED if it also gives dividends */
+/** Returns true if a request uses announced dividends. @throws Refusal VALIDATION_FAILED if it also gives dividends */
 export function isAnnounced(request: DividendTerms): request is DividendTerms & { index_id: string } {
   const { index_id, dividends, dividend_yield, dividend_source } = request;
   if (dividend_source !== 'announced') return false;
@@ -83,7 +83,10 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
   return true;
 }
 
-/** Announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED of another day than theirs */
+/**
+ * Returns announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
+ * differs from theirs
+ */
 export function announcedUntil(announced: AnnouncedDividends, { asOf, days }: Life): PointDividend[] {
   if (announced.asOf !== asOf)
     throw refuseWithFindings('request', [

@@ -17,7 +17,7 @@ import type { DocumentStore } from '#store/port.js';
 export interface ClosureEffectsDependencies {
   readonly documents: DocumentStore;
   readonly calendars: Calendars;
-  /** Creates the schedules of indices on calendars. @throws Refusal for an index beneath that is gone */
+  /** Creates the schedules of indices on calendars. @throws Refusal if an underlying index was deleted */
   readonly schedulesOn: (calendars: Calendars) => (document: IndexDocument) => Promise<IndexSchedule>;
   readonly now: () => number;
 }
@@ -25,14 +25,16 @@ export interface ClosureEffectsDependencies {
 /** Indices compared in a turn of the event loop: some 10 ms. */
 const INDICES_PER_TURN = 32;
 
-/** Creates a comparison of two states of one calendar. @cost reads every index on it, and logs if past sessions change */
+/**
+ * Creates a comparison of two states of one calendar. @cost reads every index on it, and logs if past sessions change
+ */
 export function createClosureEffects({ documents, calendars, schedulesOn, now }: ClosureEffectsDependencies) {
   const withCalendar = (calendar: ExchangeCalendar): Calendars => ({
     list: () => calendars.list(),
     get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
   });
 
-  /** Effective dates with their announcements, as text; none for an index whose underlying index is gone. */
+  /** Returns effective dates with their announcements, as text; none if an underlying index was deleted. */
   async function datesOn(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
     try {
       const dates = indexDates(await scheduleOf(document));
@@ -115,7 +117,7 @@ interface ChangedSessions {
   readonly removed: readonly string[];
 }
 
-/** Dates of one set that another lacks, as text `DATE ANNOUNCEMENT`. */
+/** Returns dates of one set that the other lacks, as text `DATE ANNOUNCEMENT`. */
 const movedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
   [...one].flatMap((text) => {
     if (other.has(text)) return [];

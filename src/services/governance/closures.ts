@@ -1,8 +1,7 @@
 import type { CalendarClosures, ClosureEffect } from '#contract/closures.js';
 import { ClosuresDocument, type RecordedClosures, type SessionChange } from '#domain/calendars/closures.js';
-import { correctCalendars } from '#domain/calendars/correct-calendars.js';
+import { correctCalendars, usualHoursOn } from '#domain/calendars/correct-calendars.js';
 import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
-import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
@@ -10,12 +9,12 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { ALL_CLOSURES, followClosures, recordedClosures } from '../stored/recorded-closures.js';
+import { ALL_CLOSURES, recordedClosures, type FollowingCalendars } from '../stored/recorded-closures.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 
 export interface StoredClosures {
   readonly closures: CalendarClosures;
-  /** Null if nothing was ever recorded. */
+  /** Null if no closure was ever recorded. */
   readonly etag: string | null;
 }
 
@@ -40,10 +39,13 @@ export interface Closures {
 
 export interface ClosuresDependencies {
   readonly documents: DocumentStore;
-  readonly calendars: LiveCalendars;
+  readonly calendars: FollowingCalendars;
   /** Lists the differences between two states of one calendar. */
   readonly compare: (before: ExchangeCalendar, after: ExchangeCalendar) => Promise<ClosureEffect>;
-  /** Makes open days of schedules without a session on a calendar due at once, so that a client can wait for their end. */
+  /**
+   * Makes open days of schedules that have no session on a calendar due immediately, so that clients can wait for their
+   * end.
+   */
   readonly endClosedDays: (code: string) => Promise<void>;
 }
 
@@ -96,9 +98,11 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
   }
 
-  /** Applies what was recorded before the answer: the event of the commit, for other processes, comes later. */
+  /**
+   * Applies the recorded changes before the response, because the event of the commit reaches other processes later.
+   */
   async function follow({ code }: ExchangeCalendar): Promise<void> {
-    await followClosures(documents, calendars);
+    await calendars.follow();
     await endClosedDays(code);
   }
 
@@ -177,15 +181,11 @@ function changeFindings(
   if (session === 'closed' && hasHours) return error('session', `A closed day has neither opens nor closes.`);
   if (session === 'open' && isSession && !hasHours)
     return error('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
-  const usual = calendar.hoursOn(day);
+  const usual = usualHoursOn(calendar, day);
   const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
-  if (
-    usual?.openDay !== -1 &&
-    from !== undefined &&
-    to !== undefined &&
-    from >= to &&
-    (usual === undefined || usual.open < usual.close)
-  )
+  // A session that usually begins or ends on another date may open after it closes.
+  const isWithinDay = usual === undefined || (usual.openDay === 0 && usual.open < usual.close);
+  if (session === 'open' && isWithinDay && from !== undefined && to !== undefined && from >= to)
     return error(
       closes === undefined ? 'opens' : 'closes',
       `The session of ${date} would open at ${from} and close at ${to}.`,

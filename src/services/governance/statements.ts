@@ -44,7 +44,7 @@ export interface StatementsDependencies {
   readonly timestamp: () => string;
 }
 
-/** Entries of registers in a statement; other routes list the whole registers. */
+/** Maximum number of register entries in a statement. Other routes list the complete registers. */
 const LISTED = 50;
 const JUDGEMENTS_READ = 1000;
 const REVIEWS = 4;
@@ -76,7 +76,10 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     }
   }
 
-  /** Decisions of people about days of the schedules of an index, newest first. */
+  /**
+   * Returns the sentences that a version removed and added; none for the first version, or if the previous one was
+   * purged.
+   */
   async function judgementsOf(indexId: string): Promise<readonly Judgement[]> {
     const found: Judgement[] = [];
     for (const scheduleId of await documents.ids('schedule')) {

@@ -9,7 +9,7 @@ export interface AuditNotes {
   cancelled(jobId: string, by: Authorship): Promise<void>;
   /** A key that was refused; the first of a minute of each address. Never rejects. */
   refusedKey(refused: RefusedKey): void;
-  /** An answer that leaves the service: where reads are logged. Never rejects. */
+  /** Records a response, if reads are logged. Never rejects. */
   read(read: LoggedRead): void;
 }
 
@@ -32,24 +32,24 @@ export interface AuditNotesDependencies {
   readonly timestamp: () => string;
   /** A clock that never jumps, milliseconds. */
   readonly monotonicMs: () => number;
-  /** Operations whose answers are logged. */
+  /** Operations whose responses are logged. */
   readonly loggedReads: ReadonlySet<string>;
-  /** Called where an entry could not be written. */
+  /** Called if an entry could not be written. */
   readonly onFailure: (cause: unknown) => void;
 }
 
 const WINDOW_MS = 60_000;
-/** Addresses of a minute: somebody who has many fills no disk. */
+/** Maximum number of recorded addresses per minute, so that attackers with many addresses cannot fill the disk. */
 const REFUSALS_MAX = 30;
 const ID_LENGTH_MAX = 200;
 
-/** Operations that hand out what a run or a store holds, and those that read keys. */
+/** Operations that return data of a run or store, and those that read keys. */
 export const AUDITED_READS = {
   exports: ['exportRun', 'getRender', 'getRecord', 'getPublished', 'getPrices', 'getAssetReferences'],
   keys: ['getPrincipal', 'getPublishedKeys', 'getAudit'],
 } as const;
 
-/** Operations that are logged wherever they are answered: they release what an index was computed from. */
+/** Operations that are always logged, because they release the inputs of an index. */
 const ALWAYS_LOGGED: ReadonlySet<string> = new Set(['getPublishedBundle']);
 
 export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNotes {

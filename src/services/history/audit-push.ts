@@ -8,7 +8,7 @@ import type { DocumentStore } from '#store/port.js';
 
 /** Sends entries of the log to where they are collected, in their order, each at least once. */
 export interface AuditPush {
-  /** Begins where the last process ended, or with what comes next. */
+  /** Continues where the last process ended, or with the next entry. */
   start(): void;
   /** Stops pushing; the next process sends the remaining entries. */
   close(): Promise<void>;

@@ -26,7 +26,7 @@ export interface AuditQuery {
 /** The log of writes. */
 export interface Audit {
   /**
-   * The log, which is signed up to its end before it is read.
+   * Returns the log, which is signed up to its end before it is read.
    * @throws Refusal INVALID_RANGE, DOCUMENT_UNREADABLE
    */
   read(query: AuditQuery): Promise<AuditReading>;
@@ -35,15 +35,15 @@ export interface Audit {
 export interface AuditReading {
   /** The end of the log. */
   readonly head: AuditHead;
-  /** The entries that are asked for. */
+  /** Requested entries. */
   readonly batches: AuditBatches;
-  /** Signatures of the log after the first entry that is asked for, in its order. */
+  /** Signatures of the log after the first requested entry, in the order of the log. */
   readonly seals: readonly AuditSeal[];
   /** Keys that signed it. */
   readonly keys: readonly PublicKey[];
   /** Signatures and keys that cannot be read. */
   readonly left: Skipped;
-  /** True if the request asks for the whole log. */
+  /** True if the request covers the whole log. */
   readonly isWhole: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface AuditDependencies {
 }
 
 export function createAudit({ documents, signingKeys, timestamp }: AuditDependencies): Audit {
-  /** Signs the unsigned entries; a read-only store stays as it is. */
+  /** Signs the unsigned entries. A read-only store is unchanged. */
   async function seal(): Promise<void> {
     if (await isSealed(documents)) return;
     try {
@@ -112,7 +112,7 @@ async function* withLimit(batches: AuditBatches, query: AuditQuery, reach: Reach
   }
 }
 
-/** Kinds of entries whose ids, or the first part of them, are those of another kind. */
+/** Kinds of entries whose ids begin with ids of another kind. */
 const KEPT_UNDER: Partial<Record<AuditEntry['kind'], string>> = {
   run: 'index',
   publication: 'index',
@@ -129,7 +129,7 @@ function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boole
   if (query.start !== undefined && time < beginningOf(query.start)) return false;
   if (query.end !== undefined && time > momentOf(query.end)) return false;
   const isOther = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
-  // Finds entries under a document, too, as the closes published for an index.
+  // Also finds entries below a document, such as the closes published for an index.
   const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);
   return !isOther(query.kind, kind) && (isBelow || !isOther(query.id, id)) && !isOther(query.author, author);
 }

@@ -23,15 +23,21 @@ export interface VersionContent {
 
 /** The versions of documents with author and time. */
 export interface Versions {
-  /** Newest first. @throws Refusal the family's own for a document that never was */
+  /** Lists versions, newest first. @throws Refusal of the family for a document that never existed */
   list(subject: Subject, query: { readonly limit: number; readonly before?: number | undefined }): Promise<VersionList>;
-  /** As clients see it. @throws Refusal as `list`, and VERSION_NOT_FOUND for a deletion's version, too */
+  /**
+   * Returns a version as clients see it. @throws Refusal as `list`; VERSION_NOT_FOUND, also for the version of a
+   * deletion
+   */
   read(subject: Subject, version: number): Promise<VersionContent>;
-  /** As it was stored, to be written again. @throws Refusal as `read`, and VERSION_NOT_RESTORABLE for a deletion */
+  /**
+   * Returns a version as stored, to be written again. @throws Refusal as `read`, and VERSION_NOT_RESTORABLE for a
+   * deletion
+   */
   restorable(subject: Subject, version: number): Promise<VersionContent>;
   /** @throws Refusal as `read` */
   difference(subject: Subject, query: { readonly from: number; readonly to: number }): Promise<VersionDifference>;
-  /** Removes what stayed of a document that is deleted. @returns undefined of one that is stored, or never was */
+  /** Removes the versions of a deleted document. @returns undefined if it still exists, or never did */
   purgeDeleted(subject: Subject, by: Authorship): Promise<PurgedDocument | undefined>;
 }
 
@@ -86,7 +92,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     return { ...version, body: shown(subject, version.body) };
   }
 
-  /** The methodology of an index as the served market would have it; none of what this engine cannot read. */
+  /** Returns the methodology of an index on the served market; none if this engine cannot read it. */
   async function sentencesOf({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
     return document === undefined ? [] : methodologyOf(document, await adjustmentOf({ documents, markets }, document));
@@ -140,28 +146,28 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   };
 }
 
-/** Forgets the published runs of an index or a strategy that is deleted. @returns how many there were */
+/** Removes the published runs of a deleted index or strategy. @returns their number */
 async function forgetRunsLeft(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
   const other = OTHER_WITH_RUNS[kind];
-  // Both have runs under their ids: those of the other one stay.
+  // An index and a strategy with one id share run ids. Runs of the other one are kept.
   return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : forgetRuns(tx, id, { all: true });
 }
 
 const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
-/** The document of a version as clients see it: places of data without the password that a URL may have. */
+/** Returns the document of a version as clients see it: places of data without the password that a URL may have. */
 function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
   return kind === 'store' && typeof source === 'string' ? { ...body, source: withoutPassword(source) } : body;
 }
 
-/** A body to be stored again: what defaults said that have changed since, it says itself. */
+/** Returns a body to be stored again, with explicit values for defaults that have changed since. */
 function asStoredThen({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   if (kind === 'index') return readIndex(body) ?? body;
   return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;
 }
 
-/** Sentences of one list that are not in another, each as often as it is more often in the one. */
+/** Returns the sentences that one list contains more often than another, with their multiplicity. */
 function without(sentences: readonly string[], others: readonly string[]): string[] {
   const left = [...others];
   return sentences.filter((sentence) => {

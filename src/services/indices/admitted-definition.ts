@@ -6,12 +6,12 @@ import type { DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { Requested } from '../approvals/approvals.js';
 
-/** Changes that a request lists for those who decide. */
+/** Maximum number of changes that a request lists for the persons who decide. */
 const CHANGES_MAX = 200;
 
 /**
- * The request to change the definition of an index with published closes; undefined for any other index, and for a
- * definition that stays as it is.
+ * Returns the request to change the definition of an index with published closes; undefined for other indices, and for
+ * an unchanged definition.
  * @param after the definition to be written; null for a deletion
  */
 export async function requestedDefinition(

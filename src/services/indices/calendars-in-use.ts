@@ -1,8 +1,14 @@
 import type { DocumentStore } from '#store/port.js';
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { readIndex } from '#domain/checks/validate-index.js';
+import { recordedClosures } from '../stored/recorded-closures.js';
 
-/** Codes of the calendars that stored indices are on, in order. @cost reads every stored index */
-export async function calendarsInUse(documents: Pick<DocumentStore, 'list'>): Promise<string[]> {
+/**
+ * Calendars that stored indices are on, in order of their codes, with the recorded changes. Changes that cannot be read
+ * are not applied. @cost reads every stored index
+ */
+export async function calendarsInUse(documents: Pick<DocumentStore, 'list' | 'get'>): Promise<UsedCalendars> {
   const { documents: codes } = await documents.list('index', (body) => readIndex(body)?.calendar);
-  return [...new Set(codes)].toSorted();
+  const closures = await recordedClosures(documents).catch(() => undefined);
+  return { codes: [...new Set(codes)].toSorted(), ...(closures && { closures }) };
 }

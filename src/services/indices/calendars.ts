@@ -21,9 +21,9 @@ export interface CalendarsDependencies {
 export interface CalendarViews {
   list(): CalendarList;
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
-  /** First effective date after a day YYYY-MM-DD; null for an index that is gone, or where none is known. */
+  /** Returns the first effective date after a day YYYY-MM-DD; null for a deleted index, or if none is known. */
   nextRebalance(indexId: string, after: string): Promise<string | null>;
-  /** The next rebalance, today or later. */
+  /** Returns the next rebalance, today or later. */
   comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 
@@ -64,7 +64,7 @@ function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpe
   return lag > 0 || reference !== undefined || announcement !== undefined;
 }
 
-/** A definition that is gone or cannot be read has no schedule. */
+/** A deleted or unreadable definition has no schedule. */
 function asMissing(thrown: unknown): null {
   if (thrown instanceof Refusal) return null;
   throw thrown;
@@ -90,7 +90,7 @@ function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
   return text === undefined ? undefined : dayFrom(text);
 }
 
-/** By effective date, ascending. */
+/** Announcements by effective date, ascending. */
 function announcementsOf(dates: readonly ScheduleDate[]): Record<string, string> {
   const ascending = dates.toSorted((a, b) => a.date - b.date);
   return Object.fromEntries(ascending.map(({ date, announcement }) => [formatDay(date), formatDay(announcement)]));

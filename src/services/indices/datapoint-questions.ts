@@ -30,7 +30,7 @@ import { filledPlugins } from './filled-plugins.js';
 import { reachedBy } from './index-questions.js';
 import { storedIndices } from '../stored/stored-indices.js';
 
-/** Answers what an expression means. */
+/** Explains expressions. */
 export interface DatapointQuestions {
   /** @throws Refusal FX_MISSING, OVERLOADED and what running the index of a universe refuses */
   evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation>;
@@ -44,10 +44,10 @@ export interface DatapointQuestionsDependencies {
   readonly calendars: Calendars;
 }
 
-/** Id of the definition on whose terms an expression is evaluated. */
+/** Id of the definition under whose terms an expression is evaluated. */
 const TERMS = 'TERMS-OF-AN-EXPRESSION';
 
-/** Values of an answer. */
+/** Maximum number of values in a response. */
 const VALUES_MAX = 3;
 
 export function createDatapointQuestions({
@@ -119,7 +119,7 @@ export function createDatapointQuestions({
   return { evaluate };
 }
 
-/** Findings on the client's input, not on the rest of the definition. */
+/** Returns true if a finding concerns the client's input, not the rest of the definition. */
 const isOfRequest = ({ path }: Finding): boolean => /^(?:universe|datapoints|plugins|calendar|currency)\b/.test(path);
 
 interface Asked {
@@ -171,7 +171,7 @@ function onMarket(tree: ExpressionNode | undefined, { expects, definitions, mark
   return fieldFindings([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 
-/** Functions whose values exist only in the decisions of an index. */
+/** Returns functions whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, definitions: Definitions): Finding[] {
   const called = callsIn(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),

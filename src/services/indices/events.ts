@@ -18,26 +18,26 @@ import { requireIndex } from '../stored/stored-indices.js';
 export interface EventsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'list'>;
   readonly calendars: Calendars;
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an index beneath */
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
   readonly scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>;
   /** The current day in UTC. */
   readonly today: () => Day;
 }
 
 export interface Events {
-  /** @throws Refusal INVALID_RANGE, VALIDATION_FAILED; INDEX_NOT_FOUND, DOCUMENT_UNREADABLE of an index that is asked for */
+  /** @throws Refusal INVALID_RANGE, VALIDATION_FAILED; INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for a requested index */
   list(query: EventsQuery): Promise<EventsView>;
 }
 
 type Event = EventsView['events'][number];
 
-/** Most events of an answer: 200 indices with monthly reviews over two years; as a calendar file 3 MB. */
+/** Maximum number of events in a response: 200 indices with monthly reviews over two years; 3 MB as a calendar file. */
 const EVENTS_MAX = 10_000;
 
 /** Longest window, in days. */
 const DAYS_MAX = 3660;
 
-/** Indices whose dates are worked out in a turn of the event loop: some 10 ms. */
+/** Number of indices whose dates are computed in a turn of the event loop, about 10 ms. */
 const INDICES_PER_TURN = 32;
 
 const KINDS = Object.keys(EVENT_KINDS);

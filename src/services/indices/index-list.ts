@@ -16,19 +16,20 @@ interface Kept {
   readonly list: IndexCollection;
 }
 
-/** Rows of a list that is kept. */
+/** Maximum number of rows of a cached list. */
 const KEPT_ROWS_MAX = 10_000;
 
 /**
- * The stored indices. The list that was asked for last is kept until an index or a run is written: nobody changes it.
- * @cost otherwise a reading of every index, and of the run of each on the page
+ * Creates the list of stored indices. The last requested list is cached, and must not be modified, until an index or a
+ * run is written.
+ * @cost otherwise a read of every index, and of the run of each index on the page
  */
 export function createIndexList(
   documents: Pick<DocumentStore, 'get' | 'list' | 'revision'>,
 ): (query: PageQuery) => Promise<IndexCollection> {
   let kept: Kept | undefined;
   return async ({ limit, after }) => {
-    // Before the documents are read: what is written meanwhile makes the list another one next time.
+    // Read before the documents, so that a concurrent write invalidates the list.
     const revision = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
     if (kept !== undefined && kept.revision === revision && kept.limit === limit && kept.after === after)
       return kept.list;

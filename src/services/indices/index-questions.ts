@@ -7,7 +7,6 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
 import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -29,39 +28,44 @@ import type { ModelFiles } from '#jobs/tasks/indices.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { modelFiles } from '../stored/used-models.js';
 import { requireRun } from '../stored/run-documents.js';
-import { findIndex, requireIndex, storedIndices } from '../stored/stored-indices.js';
+import { reachDocuments, requireIndex, storedIndices } from '../stored/stored-indices.js';
 import { withHead } from '../stored/stamped-json.js';
 import { withStoredParts } from './stored-parts.js';
 import { namedIndices } from '#domain/documents/named-indices.js';
 
-/** A definition with every document it reaches and the stored risk models that they use. */
+/** Definition with every document that it refers to and the stored risk models that they use. */
 interface Definition {
   readonly document: IndexDocument;
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
-  /** Of a stored index. */
+  /** Version of a stored index. */
   readonly version: number | null;
 }
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Answers are JSON as a worker wrote it. */
+/** JSON as written by a worker. */
 type Json = Promise<Uint8Array<ArrayBuffer>>;
 
-/** Questions about definitions that are answered at once and stored nowhere. */
+/** Requests about definitions that are answered synchronously and store nothing. */
 export interface IndexQuestions {
-  /** A PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED */
+  /**
+   * Returns a PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED
+   */
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
-  /** A PreviewResponse of the document in the body. */
+  /** Returns a PreviewResponse of the document in the body. */
   previewDocument(body: Body, signal: AbortSignal): Json;
-  /** A WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
+  /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
   whatIf(body: Body, signal: AbortSignal): Json;
   /**
-   * An IndexExplanation.
+   * Returns an IndexExplanation.
    * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE, and those of a preview
    */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
-  /** A RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and those of a preview */
+  /**
+   * Returns a RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and those of a
+   * preview
+   */
   rebalancePack(indexId: string, asked: PackAsked, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
@@ -82,7 +86,7 @@ export interface ExplainQuestion {
   readonly indexId: string;
   readonly identifier: string;
   readonly asOf: string | undefined;
-  /** The run whose definition is explained; default: the stored definition. */
+  /** Run whose definition is explained; default: the stored definition. */
   readonly runId: string | undefined;
 }
 
@@ -118,7 +122,7 @@ export function createIndexQuestions({
   const onStore = <T>(definition: Body | IndexDocument, work: () => Promise<T>) =>
     onStoreOf({ documents, stores }, definition, work);
 
-  /** A document with those it reaches and the stored risk models that they use. */
+  /** Returns a document with the documents that it refers to and the stored risk models that they use. */
   async function reached(document: IndexDocument) {
     const all = await reachedBy(documents, document);
     return { documents: all, ...(await modelFiles(documents, artifacts, all)) };
@@ -135,7 +139,7 @@ export function createIndexQuestions({
     return { document: await withStoredParts(documents, document), findings };
   }
 
-  /** Data that the served market lacks for a document is an error here, reported with its other findings. */
+  /** Reports data of a document that the served market lacks as an error, together with its other findings. */
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const { findings, assumed } = await storedIndices(documents).answer((indexOf) => ({
       findings: marketFindings(document, market, { severity: 'error', indexOf }),
@@ -145,7 +149,10 @@ export function createIndexQuestions({
     return [...findings, ...assumed];
   }
 
-  /** The version that a stored index has; null where another one came meanwhile, or before there were versions. */
+  /**
+   * Returns the version of a stored index; null if another one was stored in the meantime, or versions did not exist
+   * yet.
+   */
   const versionOf = (id: string, etag: string): Promise<number | null> =>
     versionWith(documents, { kind: 'index', id }, etag);
 
@@ -154,7 +161,7 @@ export function createIndexQuestions({
     return { document, version: await versionOf(id, etag) };
   }
 
-  /** The definition that a run was made from, as it was. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the definition from which a run was made. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function definitionOfRun(subject: string, id: string): Promise<Definition> {
     const run = await requireRun(documents, { subject, id });
     const { indexId, ...reached } = (await runDefinition(artifacts, run)).definition;
@@ -284,31 +291,28 @@ export function createIndexQuestions({
   }
 }
 
-/** An answer with the version of the definition that it is of. */
+/** Returns a response with the version of the definition to which it belongs. */
 export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 
 /**
- * A document and every document it reaches through universes and derivations, by id, with the names of their watchlists.
- * @throws Refusal VALIDATION_FAILED when one of them is gone
+ * Returns a document and all documents that it refers to through universes and derivations, by id, with the securities
+ * of their watchlists.
+ * @throws Refusal VALIDATION_FAILED if one of them was deleted
  */
 export async function reachedBy(
   reader: Pick<DocumentReader, 'get'>,
   document: IndexDocument,
 ): Promise<Record<string, IndexDocument>> {
-  const reached = new Map<string, IndexDocument>();
-  const reach = async (at: IndexDocument): Promise<void> => {
-    reached.set(at.id, await withStoredParts(reader, at));
-    for (const next of referencesOf(at)) {
-      if (reached.has(next)) continue;
-      const found = await findIndex(reader, next);
-      if (found === undefined) throw refuseWithFindings('index document', [missingReference(at, next)]);
-      await reach(found);
-    }
-  };
-  await reach(document);
-  return Object.fromEntries(reached); // Makes every id a key, including __proto__.
+  const {
+    documents,
+    missing: [first],
+  } = await reachDocuments(reader, document);
+  if (first !== undefined) throw refuseWithFindings('index document', [missingReference(first.at, first.next)]);
+  const whole: (readonly [string, IndexDocument])[] = [];
+  for (const at of documents) whole.push([at.id, await withStoredParts(reader, at)]);
+  return Object.fromEntries(whole); // Makes every id a key, including __proto__.
 }
 
 function missingReference(at: IndexDocument, next: string): Finding {

@@ -13,7 +13,7 @@ export interface IndexSchedulesDependencies {
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   readonly indexOf: (indexId: string) => Promise<IndexDocument>;
-  /** The newest run of an index, undefined where there is none. */
+  /** Returns the latest run of an index; undefined if there is none. */
   readonly runOf: (indexId: string) => Promise<RunDocument | undefined>;
 }
 
@@ -23,8 +23,8 @@ export interface StoredSchedule extends IndexSchedule {
 }
 
 /**
- * Schedules of indices: of a rule or derived index its own, of an overlay those of its underlying indices, of a blend
- * both, and of each the rebalances that breaches triggered in the newest runs.
+ * Creates the schedules of indices. A rule-based or derived index has its own; an overlay has those of its underlying
+ * indices, a blend both. Each includes the rebalances that breaches triggered in the latest runs.
  */
 export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedulesDependencies) {
   const cadenceOf = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
@@ -34,7 +34,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     return { rebalance, calendar };
   };
 
-  /** The reviews of each text of an index, on the dates on which they follow it. */
+  /** Returns the reviews of each text of an index, on the dates on which they follow it. */
   function underTexts(index: IndexDocument): Cadence[] {
     const texts = textsOf(index);
     return texts.flatMap(({ document, from, amendment }, k) => {
@@ -48,14 +48,17 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     });
   }
 
-  /** The rebalance of an amendment that waits for no review. */
+  /** Returns the rebalance of an amendment that waits for no review. */
   function onDate(document: IndexDocument, date: string): Cadence {
     const { effective_lag } = document.rebalance;
     const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });
     return { ...cadenceOf(document, rebalance), isFurther: true };
   }
 
-  /** Called for by an index whose breaches do so; of one that was never run itself as the run above it has them. */
+  /**
+   * Returns the rebalances that breaches triggered, for an index whose definition allows that; for an underlying index
+   * that was never run, as in the run of the index above.
+   */
   async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
     const rule = breachRuleOf(document.pipeline?.treatment);
     if (rule === null) return [];
@@ -67,7 +70,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     }));
   }
 
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an index beneath */
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
   return async function scheduleOf(document: IndexDocument): Promise<StoredSchedule> {
     const cadences: Cadence[] = [];
     const called: CalledRebalance[] = [];

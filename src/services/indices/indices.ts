@@ -34,14 +34,14 @@ export interface SavedIndex {
 }
 
 export interface Indices {
-  /** Nobody changes it: it may answer several requests. */
+  /** The list must not be modified, because it may answer several requests. */
   list(query: PageQuery): Promise<IndexCollection>;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(indexId: string): Promise<StoredIndex>;
   /** @throws Refusal VALIDATION_FAILED */
   create(body: Body, by?: Authorship): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
-   * A new index that optimises another.
+   * Returns a new index that optimises another.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS
    */
   derive(
@@ -57,11 +57,11 @@ export interface Indices {
     by?: Authorship,
   ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
-   * The index, its optimised children and everything computed from them.
+   * Deletes the index, its optimised children and everything computed from them.
    * @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED
    */
   remove(indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion>;
-  /** @throws Refusal VALIDATION_FAILED when there is no calendar */
+  /** @throws Refusal VALIDATION_FAILED if the calendar does not exist */
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
   ruleTypes(): RuleTypes;
   overlayTypes(): OverlayTypes;
@@ -126,7 +126,7 @@ export function createIndices({
     };
   }
 
-  /** The one place where a definition is written: checked against the documents of the same transaction. */
+  /** Writes a definition, checked against the documents of the same transaction. All writes use this function. */
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
@@ -196,7 +196,7 @@ export function createIndices({
     },
     async remove(indexId, ifMatch, by) {
       await requireStored(documents, indexId);
-      // A refused request cancels nothing.
+      // A refused request must not cancel anything.
       await assertPrecondition(documents, 'index', indexId, ifMatch);
       const cancel = async (foresee: Admission['foresee']): Promise<void> => {
         const family = await familyOf(documents, indexId, null);
@@ -246,7 +246,7 @@ async function lackingInputs(
   return all.filter(({ path, message }) => !known.has(`${path} ${message}`));
 }
 
-/** A finding about the derivation of a document, at the field of the request that it comes from. */
+/** Returns a finding about the derivation of a document, at the field of the request that caused it. */
 function asRequested(finding: Finding): Finding {
   return { ...finding, path: finding.path.replace(/^derivation\./, '') };
 }
@@ -263,7 +263,7 @@ interface Member {
 
 const subjectsOf = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
 
-/** An index and everything derived from it, depth first in the order of ids. */
+/** Returns an index and all indices derived from it, depth first in the order of ids. */
 async function familyOf(
   reader: DocumentStore | DocumentTransaction,
   id: string,
@@ -279,7 +279,10 @@ async function familyOf(
   return [...family.values()];
 }
 
-/** Forgets one index: its definition and its runs, of those that were published only if all are to go. Their artifacts go with the last document that names them. */
+/**
+ * Removes one index: its definition and its runs, including published ones only if requested. Their artifacts are
+ * removed with the last document that refers to them.
+ */
 async function removeIn(
   tx: DocumentTransaction,
   { id, derivedFrom }: Member,

@@ -13,7 +13,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 
-/** Answers which published methodologies ship with the service, and whether the served store can run them. */
+/** Lists the published methodologies that the service includes, and whether the served store can run them. */
 export interface MethodologyTemplates {
   list(): TemplateCollection;
   /** @throws Refusal TEMPLATE_NOT_FOUND */
@@ -46,7 +46,7 @@ interface Lack {
   readonly findings: readonly Finding[];
 }
 
-/** Answers on a market, by template. */
+/** Results on a market, by template. */
 interface Answers {
   readonly lacks: Map<string, Lack>;
   readonly levels: Map<string, TemplateLevel>;
@@ -63,7 +63,7 @@ const USUAL: Readonly<Record<string, string>> = {
   ISSUER: 'Company that issued the security.',
 };
 
-/** Days from the beginning of a store to a base date: rules then find the history of a year. */
+/** Number of days from the beginning of a store to a base date, so that rules have a year of history. */
 const HISTORY_DAYS = 366;
 
 /** Days and points of the level that a gallery shows: three years, a point for each pixel or two. */
@@ -157,13 +157,13 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   };
 }
 
-/** A year into a market that is longer, else its first day. */
+/** Returns a day one year after the start of a market, or its first day if it is shorter. */
 function firstBaseDate({ dates }: MarketData): string {
   const [first = 0, last = 0] = [dates[0], dates.at(-1)];
   return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
 }
 
-/** @throws Error for a file whose documents are not valid, or that does not say what a column holds */
+/** @throws Error for a file whose documents are invalid, or that does not state the meaning of a column */
 function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
   const documents = parsedDocuments(template, calendars);
   const needs = needsOfDocuments(documents);
@@ -175,7 +175,7 @@ function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
   return { template, documents, needs };
 }
 
-/** The documents of a template as they are computed, from its own base date unless another is given. */
+/** Returns the documents of a template as computed, from its own base date by default. */
 function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
   for (const body of documentsOfTemplate(template, { baseDate })) {

@@ -1,5 +1,4 @@
 import { readIndex } from '#domain/checks/validate-index.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { storeFindings, storeOfDocuments } from '#domain/documents/store-of-documents.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -10,7 +9,7 @@ import { marketOfCall } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { findIndex } from '../stored/stored-indices.js';
+import { reachDocuments } from '../stored/stored-indices.js';
 
 export interface StoreRooms {
   readonly documents: Pick<DocumentReader, 'get' | 'ids'>;
@@ -40,9 +39,9 @@ export async function onStoreOf<T>(
 }
 
 /**
- * The store that a definition or an index that it refers to names; null for the active one.
- * @param asked by the request
- * @throws Refusal VALIDATION_FAILED if they name several
+ * Returns the store that a definition, or an index that it refers to, names; null for the active one.
+ * @param asked store in the request
+ * @throws Refusal VALIDATION_FAILED if several are named
  */
 export async function storeNamed(
   reader: Pick<DocumentReader, 'get'>,
@@ -77,7 +76,7 @@ function unreadStore(storeId: string, { code, message }: Refusal, accepted: read
   return { severity: 'warning', code: 'UNREADABLE_FILE', message: unchecked, ...about };
 }
 
-/** A definition with every index that it reaches; those that are not stored are reported elsewhere. */
+/** Returns a definition with every index that it refers to. Missing ones are reported elsewhere. */
 async function documentsOf(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body,
@@ -89,14 +88,6 @@ async function documentsOf(
     const named = read === undefined ? undefined : { id: String(id), store_id: read };
     return named === undefined ? {} : { [named.id]: named as IndexDocument }; // Only its store is read.
   }
-  const reached = new Map<string, IndexDocument>();
-  const reach = async (at: IndexDocument): Promise<void> => {
-    reached.set(at.id, at);
-    for (const next of referencesOf(at)) {
-      const found = reached.has(next) ? undefined : await findIndex(reader, next);
-      if (found !== undefined) await reach(found);
-    }
-  };
-  await reach(own);
-  return Object.fromEntries(reached);
+  const { documents } = await reachDocuments(reader, own);
+  return Object.fromEntries(documents.map((document) => [document.id, document]));
 }

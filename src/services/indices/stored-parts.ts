@@ -9,9 +9,9 @@ import { unknownWatchlists, withoutWatchlist, withWatchlist } from './watchlist-
 type Reader = Pick<DocumentReader, 'get'>;
 
 /**
- * A definition as it is computed: with the names of its watchlists, the code of its plug-ins and the recorded changes of
- * calendars, so that a run is stale when one of them has changed, as when its definition has.
- * @throws Refusal VALIDATION_FAILED when one of them is gone or cannot be read
+ * Returns a definition as computed: with the securities of its watchlists, the code of its plug-ins and the recorded
+ * changes of calendars, so that a change of any of them makes a run stale.
+ * @throws Refusal VALIDATION_FAILED if one of them was deleted or is unreadable
  */
 export async function withStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { document: filled, findings } = await filledPlugins(reader, document);

@@ -35,7 +35,7 @@ export interface Strategies {
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(strategyId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedStrategy>;
   /**
-   * The strategy, readable or not, and everything computed from it.
+   * Deletes the strategy, readable or not, and everything computed from it.
    * @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED
    */
   remove(strategyId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<StrategyDeletion>;
@@ -51,7 +51,7 @@ export interface StrategiesDependencies {
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
-  /** The documents that a strategy refers to. */
+  /** Returns the documents that a strategy refers to. */
   async function contextOf(reader: Reader, strategy: Body): Promise<StrategyContext> {
     const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
     const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };
@@ -71,7 +71,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     };
   }
 
-  /** The one place where a strategy is written: checked against the documents of the same transaction. */
+  /** Writes a strategy, checked against the documents of the same transaction. All writes use this function. */
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>,
@@ -134,7 +134,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     async remove(strategyId, ifMatch, by) {
       await requireStored(documents, strategyId);
-      // A refused deletion cancels nothing.
+      // A refused deletion must not cancel anything.
       await assertPrecondition(documents, 'strategy', strategyId, ofDocument(ifMatch));
       const deleted = { of: 'index', ids: [strategyId] } as const;
       await cancelJobsAbout(jobs, deleted);
@@ -170,7 +170,8 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
 const MARK = '.';
 
 /**
- * An answer has more than the document: its etag changes with either, but its beginning is that of the document.
+ * Returns a response contains more than the document. Its etag changes with either and begins with the etag of the
+ * document.
  */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
@@ -178,7 +179,7 @@ function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy)
   return `${document}${MARK}${rest.slice(0, 16)}`;
 }
 
-/** A client's precondition on the document itself, whichever answer the ETag came from. */
+/** Returns the precondition of a client on the document itself, from the ETag of any response. */
 function ofDocument(ifMatch: Precondition | undefined): Precondition | undefined {
   return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
 }

@@ -10,7 +10,7 @@ type Reader = Pick<DocumentReader, 'get'>;
 /**
  * Resolves a definition for computation: its universe contains the securities of its watchlist, so that a changed
  * watchlist makes a run stale, as a changed definition does.
- * @throws Refusal VALIDATION_FAILED when the watchlist is gone or cannot be read
+ * @throws Refusal VALIDATION_FAILED if the watchlist was deleted or is unreadable
  */
 export async function withWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { universe } = document;
@@ -20,7 +20,7 @@ export async function withWatchlist(reader: Reader, document: IndexDocument): Pr
   return { ...document, universe: filled };
 }
 
-/** A definition as it is stored: the names that a client sends back with a watchlist are not its own. */
+/** Returns a definition as stored: securities that a client sends back with a watchlist are not part of it. */
 export function withoutWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
   return watchlistsIn(universe).length === 0 ? document : { ...document, universe: empty(universe!) }; // As above.
@@ -41,7 +41,7 @@ interface Filled {
   readonly findings: readonly Finding[];
 }
 
-/** A universe with the names of its watchlists, and those that are not stored. */
+/** Returns a universe with the securities of its watchlists, and lists those that are not stored. */
 async function filledIn(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
   if (universe.kind === 'watchlist') {
     const result = await watchlistOf(reader, universe, path);

@@ -15,16 +15,16 @@ export { outside };
 export interface Client {
   readonly keyId: string | null;
   readonly name: string | null;
-  /** Set where the name says nothing of who it is. */
+  /** True if the name does not identify a person. */
   readonly isSubject?: true;
   readonly prefixes?: readonly string[];
 }
 
-/** Whose documents are, and who else may read them. */
+/** Ownership of documents, and the clients that may read them. */
 export interface Access {
-  /** The resources that a client may access; undefined if it may access all. */
+  /** Returns the resources that a client may access; undefined if it may access all. */
   reachOf(client: Client): Promise<Reach | undefined>;
-  /** @throws Refusal the family's own for a document that is not there */
+  /** @throws Refusal of the family for a document that does not exist */
   read(subject: Subject): Promise<DocumentAccess>;
   /** Grants others read access to a document of the author. @throws Refusal as `read`, FORBIDDEN_ID */
   share(subject: Subject, sharedWith: readonly string[], by: Authorship): Promise<DocumentAccess>;
@@ -60,7 +60,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     if (result === undefined) throw outside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
   }
 
-  /** Every client reads stores by id; only clients that may read the document of a store see its owner. */
+  /** Every client may read stores by id; only clients that may read the document of a store see its owner. */
   async function storeWithin(id: string) {
     const reach = currentReach();
     return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
@@ -117,7 +117,7 @@ export function assertOwnName(id: string): void {
   if (reach !== undefined && !isWithin(reach, id)) throw outside({ ...reach, isHidden: false }, '', id);
 }
 
-/** A generated id for the client of the present request: it begins with a prefix of the client. */
+/** Returns a generated id for the client of the present request: it begins with a prefix of the client. */
 export const ownName = (made: string): string => `${currentReach()?.prefixes[0] ?? ''}${made}`;
 
 /** Refuses a client that is limited to prefixes on a route that does not support them. */

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Tests that an address belongs to a set. */
+/** Returns true if an address belongs to a set. */
 export type IsAddressOf = (address: string) => boolean;
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');

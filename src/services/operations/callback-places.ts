@@ -10,9 +10,9 @@ export interface CallbackPlaceOptions {
   readonly hasSecret: boolean;
 }
 
-/** Where messages may go. */
+/** Permitted destinations of messages. */
 export interface CallbackPlaces {
-  /** Why none may go to an address; undefined when it may. */
+  /** Why none may go to an address; undefined if it may. */
   problemOf(url: string): Problem | undefined;
   /** Tests that connections to an IP address are allowed. */
   isAddressAllowed(address: string): boolean;
@@ -58,8 +58,8 @@ const privateNetworks = once(() =>
 );
 
 /**
- * Where no receiver is: unspecified, link-local (cloud metadata), multicast, reserved, and addresses of IPv6 that lead
- * to one of IPv4.
+ * Addresses without a receiver: unspecified, link-local (cloud metadata), multicast, reserved, and IPv6 addresses that
+ * map to IPv4.
  * @source the same
  */
 const nowhere = once(() =>
@@ -80,7 +80,7 @@ function rangesOf(lists: readonly string[]): BlockList {
   return ranges;
 }
 
-/** An address of IPv4 written as one of IPv6 is found in the ranges of IPv4, too. */
+/** Returns an address of IPv4 written as one of IPv6 is found in the ranges of IPv4, too. */
 const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, familyOf(address));
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {

@@ -3,7 +3,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { compareVersions, parseVersion } from '#base/text/version.js';
 
 export interface Changelog {
-  /** @param since  only releases after this version. @throws Refusal VALIDATION_FAILED when it is no version */
+  /** @param since  only releases after this version. @throws Refusal VALIDATION_FAILED if it is no version */
   read(since: string | undefined): ChangelogResponse;
 }
 
@@ -54,8 +54,7 @@ const ITEM = /^[-*] (.*)$/;
 const CONTINUED = /^\s+\S/;
 
 /**
- * Entries in the order of the file, which is newest first; sections without items or under another heading are left
- * out.
+ * Returns entries in the order of the file, newest first. Sections without items or with another heading are omitted.
  */
 export function parseChangelog(text: string): ChangelogEntryView[] {
   const entries: { version: string; date: string | null; sections: { heading: string; items: string[] }[] }[] = [];

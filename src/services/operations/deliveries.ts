@@ -11,14 +11,14 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { CallbackPlaces } from './callback-places.js';
 
 /**
- * One attempt to deliver, given up when the signal is aborted.
- * @returns undefined when the receiver accepted, else why it did not
+ * Attempts one delivery, until the signal is aborted.
+ * @returns undefined if the receiver accepted, otherwise the reason
  */
 export type Send = (delivery: Delivery, signal: AbortSignal) => Promise<Failure | undefined>;
 
 export interface Failure {
   readonly reason: string;
-  /** The receiver wants no more of it. */
+  /** True if the receiver wants no further messages. */
   readonly isFinal: boolean;
 }
 
@@ -27,11 +27,11 @@ export interface Failure {
  * attempts have failed.
  */
 export interface Deliveries {
-  /** @throws Refusal VALIDATION_FAILED where no message may go to, OVERLOADED when too many wait */
+  /** @throws Refusal VALIDATION_FAILED where no message may go to, OVERLOADED if too many wait */
   assertAccepted(url: string): void;
-  /** Resumes the deliveries that the last process left. */
+  /** Resumes deliveries that the last process left. */
   start(): Promise<void>;
-  /** Aborts running attempts; the next process delivers what is left. */
+  /** Aborts running attempts. The next process delivers the rest. */
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export interface DeliveriesDependencies {
   readonly send: Send;
   readonly clock: Clock;
   readonly log: JobLog;
-  /** True if other processes deliver the same messages: each is claimed first. */
+  /** True if other processes deliver the same messages, so that each message is claimed first. */
   readonly isShared?: boolean;
 }
 
@@ -50,14 +50,14 @@ const SENDING_MAX = 4;
 /** Pause after the first failure; it doubles with every other. */
 const FIRST_PAUSE_MS = 1000;
 const PAUSE_MS_MAX = 3_600_000;
-/** A process that dies with a message keeps it from the others for so long. */
+/** Time for which a claim keeps a message from other processes if its process dies. */
 const CLAIM_MS = 60_000;
 
 export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
   const { documents, places, send, clock, log, isShared = false } = dependencies;
   /** Deliveries that wait for their time, and how to call that off. */
   const waiting = new Map<string, () => void>();
-  /** Deliveries whose time has come, oldest first. */
+  /** Due deliveries, oldest first. */
   const due = new Set<string>();
   const sending = new Map<string, Promise<void>>();
   const closing = new AbortController();
@@ -78,7 +78,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
         id,
         attempt(id)
           .catch((thrown: unknown) => {
-            // The outcome of the attempt could not be written (a full disk): the attempt is repeated.
+            // The outcome of the attempt could not be written (a full disk), so the attempt is repeated.
             log.error({ delivery_id: id, err: thrown }, 'the delivery of a callback could not be recorded');
             retryAt(id, clock.now() + FIRST_PAUSE_MS * 60);
           })
@@ -98,7 +98,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     );
   }
 
-  /** Keeps a message from the other processes for a while. @returns false where one of them has it, or had it */
+  /** Keeps a message from the other processes for a while. @returns false if one of them has it, or had it */
   async function claim({ delivery_id: id }: Delivery): Promise<boolean> {
     const nowMs = clock.now();
     const until = formatTimestamp(nowMs + CLAIM_MS);
@@ -118,7 +118,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     const stored = await documents.get('delivery', id);
     const delivery = readStored(stored, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
-    // The operator may have taken the host from the list since.
+    // The operator may have removed the host from the list in the meantime.
     const failure = places.problemOf(delivery.url) ?? (await send(delivery, closing.signal));
     if (failure !== undefined && closing.signal.aborted) return; // its receiver had no time to answer
     const after = outcomeOf(delivery, failure, clock.now());

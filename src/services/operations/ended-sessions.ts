@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DocumentStore, FoundDocument } from '#store/port.js';
 
-/** A session of a browser, as far as its end is concerned. */
+/** Session of a browser, with the data needed to end it. */
 export interface EndingSession {
   readonly id: string;
   readonly subject: string;
@@ -10,7 +10,7 @@ export interface EndingSession {
   readonly ends: number;
 }
 
-/** Sessions that people have signed out of, which every process knows that serves the same documents. */
+/** Sessions from which people signed out, shared by all processes that serve the same documents. */
 export interface EndedSessions {
   has(session: EndingSession): boolean;
   /** @returns once it is durable. @throws Refusal STORE_UNAVAILABLE; the session has then ended in this process */
@@ -19,13 +19,13 @@ export interface EndedSessions {
 
 export interface EndedSessionsDependencies {
   readonly documents: DocumentStore;
-  /** True for a read-only store: a sign-out then takes effect in this process only. */
+  /** True for a read-only store. A sign-out then affects this process only. */
   readonly isReadOnly: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** Ended sessions of one person that are kept one by one; one more ends all that this person has begun. */
+/** Maximum number of ended sessions stored individually per person. One more ends all sessions of the person. */
 const PERSON_SESSIONS_MAX = 16;
 /** Persons that one sign-out forgets because their sessions would have ended anyway. */
 const FORGOTTEN_MAX = 64;
@@ -33,15 +33,15 @@ const FORGOTTEN_MAX = 64;
 /** Record of a person, stored until their sessions would have expired. */
 interface Person {
   readonly sessions: readonly { readonly id: string; readonly ends: number }[];
-  /** Sessions that would end by this time are all ended; 0 where there are none. */
+  /** All sessions that expire by this time are ended; 0 if there are none. */
   readonly all_until: number;
 }
 
 const NONE: Person = { sessions: [], all_until: 0 };
 
 /**
- * The sessions that were ended, by person. They are read once and kept in memory; what another process ends counts as
- * soon as its events are read.
+ * Creates the ended sessions by person. They are read once and cached; sessions ended by another process count when its
+ * events are read.
  */
 export async function createEndedSessions({
   documents,
@@ -98,5 +98,5 @@ function withEnded(person: Person, { id, ends }: EndingSession, now: number): Pe
   return { sessions: [], all_until: latest };
 }
 
-/** When nothing of a person has to be kept any more. */
+/** Returns the time from which nothing about a person needs to be stored. */
 const endOf = ({ sessions, all_until: until }: Person): number => Math.max(until, ...sessions.map(({ ends }) => ends));

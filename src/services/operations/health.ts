@@ -3,10 +3,10 @@ import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
-/** One thing to look at, registered by the room that knows it. Cheap: it runs at every request for health. */
+/** Check registered by the module that knows its subject. It must be cheap, because it runs at every health request. */
 export interface Check {
   readonly name: string;
-  /** Undefined when all is well, otherwise what is wrong in a sentence. */
+  /** Returns undefined if all is well, otherwise a sentence about the problem. */
   readonly look: () => string | undefined;
   /** Details of a healthy service. */
   readonly note?: () => string;
@@ -20,13 +20,15 @@ export interface HealthService {
   /** The running engine. */
   readonly version: string;
   /**
-   * All but the limits, which never change. Callers in the same turn of the event loop get the same answer. A finished
-   * answer is returned without a promise.
+   * Returns everything except the limits, which are constant. Callers in the same turn of the event loop get the same
+   * answer. A finished answer is returned without a promise.
    */
   health(): HealthRead | Promise<HealthRead>;
   /** Reads the state that health reports during an outage. Never rejects for an outage. */
   look(): Promise<void>;
-  /** The checks of a service that takes work. @throws Refusal DRAINING, or the code of the first failed check */
+  /**
+   * Returns the checks of a service that accepts work. @throws Refusal DRAINING, or the code of the first failed check
+   */
   readiness(): readonly HealthCheck[];
 }
 
@@ -39,7 +41,7 @@ export interface HealthDependencies {
   readonly draining: () => boolean;
   readonly store: () => Promise<Health['store']>;
   readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
-  /** Tests that the sources of `read` and `look` are reachable. */
+  /** Returns true if the sources of `read` and `look` are reachable. */
   readonly isReachable: () => boolean;
   readonly checks: readonly Check[];
 }
@@ -134,7 +136,7 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
   };
 }
 
-/** Why a service is degraded; null when it is not. */
+/** Why a service is degraded; null if it is not. */
 function reasonOf(active: string | null, checks: readonly HealthCheck[]): string | null {
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;

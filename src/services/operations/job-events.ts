@@ -21,8 +21,8 @@ export interface FollowAll {
 }
 
 /**
- * The newest of the unfinished jobs that fit a listing, then every change of any job. Changes of one job that come
- * while the reader is busy are reported as one: what waits to be reported is at most one entry a job.
+ * Yields the latest unfinished jobs of a listing, then every change of any job. Changes of one job while the reader is
+ * busy are combined, so at most one entry per job waits.
  */
 export async function followAll(
   system: Pick<JobSystem, 'find' | 'watchAll' | 'liveIds'>,
@@ -58,7 +58,7 @@ export async function followAll(
     return { done: true, value: undefined };
   }
 
-  /** The next job to be reported of; undefined where none waits. */
+  /** Returns the next job to be reported of; undefined if none waits. */
   function take(): string | undefined {
     const [jobId] = waiting;
     if (jobId !== undefined) waiting.delete(jobId);
@@ -95,10 +95,7 @@ export async function followAll(
   return events;
 }
 
-/**
- * Changes that come while the reader is busy are reported as one: an event is the status as it is, not what happened to
- * it.
- */
+/** Changes while the reader is busy are combined: an event is the current status, not its history. */
 export function followJob(
   system: Pick<JobSystem, 'find' | 'watch'>,
   {

@@ -15,14 +15,14 @@ import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-eve
 
 /** A job as it is answered. */
 export interface JobView {
-  /** `result` is null when the result is kept as bytes. */
+  /** `result` is null if the result is stored as bytes. */
   readonly status: JobStatus;
-  /** The result as JSON bytes, for a succeeded job whose result is too large to be parsed for the answer. */
+  /** Result as JSON bytes, if the job succeeded and its result is too large to be parsed for the response. */
   readonly resultBytes: ResultBytes | null;
 }
 
 export interface ResultBytes {
-  /** Bytes, null while they are not written yet. */
+  /** Number of bytes; null if they are not written yet. */
   readonly length: number | null;
   /** @throws Refusal DOCUMENT_UNREADABLE */
   open(): Promise<ReadableStream<Uint8Array>>;
@@ -30,9 +30,9 @@ export interface ResultBytes {
 
 /** How the results of a kind are written. */
 export interface ResultSource {
-  /** From the value or the reference that the job keeps; null where what it refers to was deleted. */
+  /** Returns the result from the value or reference stored with the job; null if the referenced data was deleted. */
   written(kept: unknown): Promise<ResultBytes | null>;
-  /** From bytes that an earlier version stored. Default: as they are. */
+  /** Converts bytes that an earlier version stored. Default: unchanged. */
   stored?(artifact: ArtifactRef): Promise<ResultBytes>;
 }
 
@@ -45,16 +45,16 @@ export interface JobsService {
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
-   * The status now, unless the client has seen it, and every change up to the terminal one.
-   * Given up when the iterator is returned.
+   * Yields the current status, unless the client has seen it, and every change up to the final one. Ends when the
+   * iterator is returned.
    * @param client that streams are counted for; null if clients are not distinguished
-   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen, RATE_LIMITED when the
+   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
    *   client has too many streams
    */
   follow(jobId: string, seen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
   /**
-   * The unfinished jobs, null, and for some seconds every change of any job.
-   * @throws Refusal OVERLOADED when too many clients listen, RATE_LIMITED when the client has too many streams
+   * Returns the unfinished jobs, null, and for some seconds every change of any job.
+   * @throws Refusal OVERLOADED if too many clients listen, RATE_LIMITED when the client has too many streams
    */
   followAll(seconds: number, client: string | null): Promise<AsyncIterableIterator<AnyJobEvent>>;
 }
@@ -64,7 +64,7 @@ export interface JobsServiceDependencies {
   readonly artifacts: ArtifactStore;
   /** Results that are written when they are read; by kind. */
   readonly results?: Partial<Record<JobKindName, ResultSource>> | undefined;
-  /** Called for each job that a client cancels. Default: no call. */
+  /** Called for each job that a client cancels. Default: no action. */
   readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
   /** Aborted when the service stops: long polls are answered then, and streams of events end. */
   readonly stopping: AbortSignal;
@@ -135,8 +135,8 @@ export function createJobsService({
 }
 
 /**
- * Counts the streams that are open.
- * @returns what admits one more and answers what ends it
+ * Counts open streams.
+ * @returns a function that admits one more and returns the function that ends it
  */
 function createFollowers(): (client: string | null) => () => void {
   let open = 0;
@@ -168,7 +168,7 @@ interface Wait {
   readonly signals: readonly AbortSignal[];
 }
 
-/** Resolves at the change, after the time, or when the client goes or the service stops. */
+/** Resolves at a change, after the time, or when the client disconnects or the service stops. */
 function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

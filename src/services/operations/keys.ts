@@ -11,16 +11,16 @@ export interface KeyRecord {
   /** 12 letters and digits: the public half of the key. */
   readonly id: string;
   readonly name: string;
-  /** SHA-256 of the secret's text, hex. The secret has 256 random bits, so a slow hash would add nothing. */
+  /** SHA-256 of the secret, hex. The secret has 256 random bits, so a slow hash would not improve security. */
   readonly sha256: string;
   readonly scopes: readonly Scope[];
   /** Timestamps; `created` is null for a key given by the environment, the others until they are set. */
   readonly created: string | null;
   readonly expires: string | null;
   readonly revoked: string | null;
-  /** Beginnings of the ids that the key may name; absent where it may name all. */
+  /** Beginnings of the ids that the key may name; absent if it may name all. */
   readonly prefixes?: readonly string[];
-  /** Addresses and ranges that the key is accepted from; absent where it is from all. */
+  /** Addresses and ranges that the key is accepted from; absent if it is from all. */
   readonly sources?: readonly string[];
 }
 
@@ -38,13 +38,13 @@ export interface KeyHolder {
   readonly keyId: string;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Absent where the key may name every id. */
+  /** Absent if the key may name every id. */
   readonly prefixes?: readonly string[];
 }
 
 /** A key with the last time it was used. */
 export interface ListedKey extends KeyRecord {
-  /** To the minute; null where it was not used. */
+  /** Time of last use, to the minute; null if never used. */
   readonly last_used: string | null;
 }
 
@@ -58,25 +58,25 @@ export interface Keys {
   /** Tests that a key was ever created or configured. Every request then needs a key, even if all keys are revoked. */
   areConfigured(): boolean;
   /**
-   * The holder of a key, undefined when it is malformed, unknown, revoked, expired, wrong or sent from an address that it
-   * is not accepted from: all alike.
+   * Returns the holder of a key; undefined alike if it is malformed, unknown, revoked, expired, wrong or used from an
+   * address that is not permitted.
    */
   verify(key: string, address?: string): KeyHolder | undefined;
   /**
-   * Scopes of a key that is accepted, or of the accepted one that replaced it under its name; undefined if there is
-   * neither.
+   * Returns the scopes of an accepted key, or of the accepted one that replaced it under its name; undefined if there
+   * is neither.
    */
   scopesOf(id: string, name: string): ReadonlySet<Scope> | undefined;
-  /** @throws Refusal VALIDATION_FAILED where another key that is accepted has the name */
+  /** @throws Refusal VALIDATION_FAILED if another accepted key has the name */
   create(key: NewKey): Promise<IssuedKey>;
   /**
-   * A key that takes the place of another one, which is accepted for a while longer.
-   * @throws Refusal VALIDATION_FAILED where that is none, or none that is accepted
+   * Creates a key that replaces another one, which is accepted for a while longer.
+   * @throws Refusal VALIDATION_FAILED if the other key does not exist or is not accepted
    */
   rotate(id: string, overlapMs: number): Promise<IssuedKey>;
-  /** Every key by id. */
+  /** Lists all keys by id. */
   list(): readonly ListedKey[];
-  /** Ends a key for good; one that is revoked already stays as it is. @throws Refusal VALIDATION_FAILED */
+  /** Revokes a key permanently. A revoked key is unchanged. @throws Refusal VALIDATION_FAILED */
   revoke(id: string): Promise<KeyRecord>;
 }
 
@@ -91,19 +91,19 @@ export interface KeysDependencies {
 /** How often the last use of a key is written. */
 const USE_WRITTEN_MS = 60_000;
 
-/** Compared against when no key has the id, so that an unknown key takes the time of a wrong one. */
+/** Compared if no key has the id, so that an unknown key takes as long as a wrong one. */
 const NO_DIGEST = Buffer.alloc(32);
 
 /**
- * The keys of the service. They are read once and kept in memory; what this process creates or revokes counts from the
- * next request on, what another does as soon as its events are read.
+ * Creates the keys of the service. They are read once and cached. Changes by this process apply from the next request,
+ * changes by other processes when their events are read.
  */
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
   const uses = await createKeyUses(documents, now);
   const stored = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...stored, ...environment].map((record) => [record.id, holderOf(record)]));
   const given = new Set(environment.map(({ id }) => id));
-  // A key that cannot be read still says that this service is not meant to be open.
+  // Even an unreadable key means that this service is not meant to be open.
   let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
 
   const saveAll = async (records: readonly KeyRecord[]) => {
@@ -121,7 +121,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     return record;
   };
 
-  /** A key that is stored here. @throws Refusal VALIDATION_FAILED */
+  /** Returns a key that is stored here. @throws Refusal VALIDATION_FAILED */
   function requireStored(id: string): KeyRecord {
     const record = holders.get(id)?.record;
     if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
@@ -130,7 +130,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     return record;
   }
 
-  /** Takes in what another process has written. */
+  /** Reads a key that another process has written. */
   async function readAgain(id: string): Promise<void> {
     const entry = await documents.get('key', id);
     const record = readStored(entry, readRecord);
@@ -201,7 +201,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
 
-/** A new random key: `dvs_`, 12 characters of id, 43 of secret. */
+/** Returns a new random key: `dvs_`, 12 characters of id, 43 of secret. */
 export function issueKey(
   { name, scopes, expires, prefixes, sources }: NewKey,
   nowMs: number,
@@ -247,7 +247,7 @@ function holderOf(record: KeyRecord): Holder {
   };
 }
 
-/** The limits of a key that are given. */
+/** Returns the limits of a key that are given. */
 function limitsOf(limits: {
   readonly prefixes?: readonly string[] | undefined;
   readonly sources?: readonly string[] | undefined;
@@ -255,7 +255,7 @@ function limitsOf(limits: {
   return Object.fromEntries(Object.entries(limits).filter(([, list]) => list !== undefined));
 }
 
-/** A successor is accepted as long as its predecessor was to be when it was made. */
+/** Returns the expiry of a successor: it is accepted for as long as its predecessor would have been. */
 function successorExpiry({ created, expires }: KeyRecord, nowMs: number): string | null {
   if (expires === null || created === null) return expires;
   return formatTimestamp(nowMs + (Date.parse(expires) - Date.parse(created)));
@@ -284,7 +284,10 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
   };
 }
 
-/** A key as it is stored. Release 0.2.0 knows no limits: the digest of a limited key is where it does not look for one. */
+/**
+ * Returns the stored form of a key. Release 0.2.0 ignores limits, so the digest of a limited key is stored where that
+ * release does not look.
+ */
 function storedForm({ sha256, ...record }: KeyRecord): object {
   const isLimited = record.prefixes !== undefined || record.sources !== undefined;
   return isLimited ? { ...record, limited_sha256: sha256 } : { ...record, sha256 };

@@ -9,11 +9,14 @@ import { outside } from './access.js';
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
 /** Kinds whose jobs clients name. */
-const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun']);
+const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
 /** Kinds whose jobs are named by a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
 
-/** The jobs that the client of the present request may see: those about documents within its reach. */
+/**
+ * Returns the jobs that the client of the current request may see: those about documents within its prefixes or shared
+ * with it.
+ */
 export function reachableJobs(system: FollowedJobs): FollowedJobs {
   const reach = currentReach();
   if (reach === undefined) return system;
@@ -57,11 +60,11 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
-/** True for a job that a client named, such as a sweep of an index that is shared with it. */
+/** Returns true for a job that a client named, such as a sweep of an index shared with it. */
 const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   NAMED.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
-/** The document of a job, or the name that a client gave it; undefined where it names none. */
+/** Returns the document of a job, or the name that a client gave it; undefined if it names none. */
 function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

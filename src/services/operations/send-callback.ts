@@ -27,7 +27,7 @@ export interface SignedPost {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Makes one attempt. @returns undefined if the receiver accepted, else why it did not */
+/** Makes one attempt. @returns undefined if the receiver accepted, otherwise the reason */
 export type PostSigned = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
 
 /** Sends messages of jobs. */
@@ -39,8 +39,8 @@ export const createSend =
   };
 
 /**
- * Sends POST requests signed by HMAC-SHA256. Redirects are not followed, the answer's body is not read, and
- * the connection goes to an address that was checked after it was looked up.
+ * Sends POST requests signed by HMAC-SHA256. Redirects are not followed, the response body is not read, and the
+ * connection uses an address that was checked after its look-up.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
 export function createPost({ places, secrets, now, userAgent }: SendOptions): PostSigned {
@@ -111,7 +111,7 @@ function failureOf(status: number): Failure | undefined {
   return { reason: `The receiver answered ${status}.`, isFinal: status === GONE };
 }
 
-/** Nothing of the network behind the service but that it failed, and by which code. */
+/** Returns a failure without details of the internal network, except its code. */
 function reasonOf({ name, message, ...failure }: Error & { readonly code?: string }): string {
   if (name === 'AbortError' || name === 'TimeoutError')
     return `The receiver did not answer within ${LIMITS.MAX_CALLBACK_SECONDS} seconds.`;

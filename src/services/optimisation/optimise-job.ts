@@ -4,7 +4,9 @@ import { storedModelOf } from '#domain/documents/used-models.js';
 import { sourceOfModel } from '#domain/risk/risk-model-document.js';
 import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
+import type { PortableTaskName } from '#jobs/tasks.js';
+import type { OptimiseOutput } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { optimisedModels, requireModel } from '../stored/used-models.js';
@@ -16,39 +18,40 @@ export interface OptimisationJobDependencies {
 }
 
 /** The kind of job that optimises: its result is stored in the transaction that ends it. */
-export function createOptimisationJob({
-  documents: stored,
-  artifacts,
-  markets,
-}: OptimisationJobDependencies): JobKind<OptimisationPayload> {
-  return jobKind('optimise', async ({ run_id, documents, models, constraints, request }, attempt) => {
-    await markets.settled(); // An optimisation of the previous process waits until the data is loaded.
-    const { identity } = markets.require();
-    const { result: artifact, message } = await attempt.compute('optimise', {
-      market: identity,
-      runId: run_id,
-      documents,
-      ...(await optimisedModels(stored, artifacts, models)),
-      constraints,
-      request,
-      measuredBy: await measuringModel(stored, request),
-      outputs: attempt.outputs(['result']),
-    });
-    const document: OptimisationDocument = {
-      run_id,
-      index_id: request.index_id,
-      constraint_set_id: request.constraint_set_id,
-      store_content_hash: identity.contentHash,
-      artifact,
-    };
+export function createOptimisationJob(dependencies: OptimisationJobDependencies): JobKind<OptimisationPayload> {
+  return jobKind('optimise', async (payload, attempt) => {
+    await dependencies.markets.settled(); // An optimisation of the previous process waits until the data is loaded.
+    const { document, message } = await optimiseOnce(dependencies, attempt, payload);
     return {
-      result: { artifact },
+      result: { artifact: document.artifact },
       message,
       async effect(tx) {
-        await tx.put('optimisation-run', run_id, document);
+        await tx.put('optimisation-run', payload.run_id, document);
       },
     };
   });
+}
+
+/** Optimises on the served market. @returns the document to store, and figures of the result */
+export async function optimiseOnce(
+  { documents: stored, artifacts, markets }: OptimisationJobDependencies,
+  attempt: Pick<Attempt<PortableTaskName>, 'compute' | 'outputs'>,
+  { run_id, documents, models, constraints, request }: OptimisationPayload,
+): Promise<Omit<OptimiseOutput, 'result'> & { readonly document: OptimisationDocument }> {
+  const { identity } = markets.require();
+  const { result: artifact, ...about } = await attempt.compute('optimise', {
+    market: identity,
+    runId: run_id,
+    documents,
+    ...(await optimisedModels(stored, artifacts, models)),
+    constraints,
+    request,
+    measuredBy: await measuringModel(stored, request),
+    outputs: attempt.outputs(['result']),
+  });
+  const { index_id, constraint_set_id } = request;
+  const document = { run_id, index_id, constraint_set_id, store_content_hash: identity.contentHash, artifact };
+  return { ...about, document };
 }
 
 /** The stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */

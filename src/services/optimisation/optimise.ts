@@ -1,46 +1,43 @@
-import { randomBytes } from 'node:crypto';
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
-import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
-import { heldBytes } from '#base/memory/kept-memory.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
-import { dayFrom } from '#domain/time/days.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
   readOptimisationPreview,
   readOptimisationRequest,
   type OptimisationRequest,
 } from '#domain/documents/optimisation-request.js';
-import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { unknownRowNames } from '#domain/checks/names-on-market.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { Markets } from '#market/serving/markets.js';
 import { versionWith } from '#store/history/history.js';
-import type { ArtifactStore, DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
-import { parseStored, readStored } from '#store/read-stored.js';
+import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { reachedBy, versioned } from '../indices/index-questions.js';
+import { versioned } from '../indices/index-questions.js';
 import { onStoreOf } from '../indices/on-store.js';
-import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
+import { storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { assertDecides } from '#domain/checks/validate-overlay.js';
-import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
-import { modelFiles, namedModelFile, plannedModels, requireModel } from '../stored/used-models.js';
+import type { StoredIndex } from '../stored/stored-indices.js';
+import { modelFiles, namedModelFile } from '../stored/used-models.js';
+import {
+  createOptimisationPlans,
+  estimatedBytes,
+  newOptimisationId,
+  requireSet,
+  requireTarget,
+  setNotFound,
+  type OptimisationPlansDependencies,
+} from './optimisation-plans.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -71,8 +68,8 @@ export interface Optimise {
    */
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /**
-   * The weights that a run of the same request would come to, as a PreviewResponse.
-   * @throws Refusal what `start` refuses at once, and what its job would fail with
+   * Returns the weights that a run of the same request would find, as a PreviewResponse.
+   * @throws Refusal immediate refusals of `start`, and failures of its job
    */
   preview(body: Body, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -81,19 +78,18 @@ export interface Optimise {
   ): Promise<{ readonly length: number; readonly etag: string; open(): Promise<ReadableStream<Uint8Array>> }>;
 }
 
-export interface OptimiseDependencies {
+export interface OptimiseDependencies extends OptimisationPlansDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly jobs: Pick<Jobs, 'submit' | 'query'>;
   readonly kind: JobKind<OptimisationPayload>;
-  readonly markets: Markets;
   readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly calendars: Calendars;
   readonly now: () => number;
 }
 
 export function createOptimise(dependencies: OptimiseDependencies): Optimise {
-  const { documents, artifacts, jobs, kind, markets, stores, calendars, now } = dependencies;
+  const { documents, artifacts, jobs, kind, markets, stores, now } = dependencies;
+  const plans = createOptimisationPlans(dependencies);
   const catalogue: ConstraintTypes = {
     types: Object.fromEntries(
       constraintSpecs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)]),
@@ -120,7 +116,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     return documents.transaction(write, { by });
   }
 
-  /** Data that the served market lacks is a warning when a set is saved: another store may have it. */
+  /** Data that the served market lacks gives a warning when a set is saved, because another store may have it. */
   function marketWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
     return set === undefined || market === undefined
@@ -131,79 +127,8 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
         ];
   }
 
-  async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
-    const stored = await documents.get('constraint-set', setId);
-    if (stored === undefined) throw setNotFound(setId);
-    const set = readStored(stored, readConstraintSet);
-    if (set === undefined)
-      throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
-    return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
-  }
-
-  /** Invalid rows of a stored set, and rows that need data that the market lacks, are errors before any work begins. */
-  function assertRows(set: ConstraintSet, market: MarketData): void {
-    assertNoErrors(`constraint set ${set.id}`, [
-      ...checkConstraintSet(set).findings,
-      ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' }),
-    ]);
-  }
-
-  /** Data that the served market lacks for an index is an error before any work begins. */
-  function assertComputable(
-    reached: Readonly<Record<string, IndexDocument>>,
-    { market, request }: { readonly market: MarketData; readonly request: OptimisationSpec },
-  ): void {
-    for (const document of Object.values(reached))
-      assertNoErrors(
-        `index document ${document.id}`,
-        marketFindings(document, market, { severity: 'error', indexOf: (id) => reached[id] }),
-      );
-    assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
-  }
-
-  /** The stored risk models of a run. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED */
-  async function modelsOf(
-    request: OptimisationRequest,
-    reached: Readonly<Record<string, IndexDocument>>,
-  ): Promise<Pick<OptimisationPayload, 'models'>> {
-    const own = storedModelOf(request);
-    const used = await plannedModels(documents, reached);
-    if (own === undefined) return used;
-    return { models: { ...used.models, [own]: plannedModel((await requireModel(documents, own)).document) } };
-  }
-
-  /** @throws Refusal NO_DATA_AT_DATE when no rebalance can be on or before the day */
-  function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
-    if (asOf === null) return;
-    const calendar = calendars.get(document.calendar);
-    const from = Math.max(dayFrom(document.base_date), market.dates[0] ?? 0);
-    const first = calendar?.sessions[firstAtLeast(calendar.sessions, from)];
-    if (first !== undefined && first <= dayFrom(asOf)) return;
-    throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
-      as_of: asOf,
-    });
-  }
-
-  /** The index of a request with all that it reaches, on data that has what they read. */
-  async function prepare({ document }: StoredIndex, request: ComputedRequest) {
-    assertOrder(request);
-    const { handle, market } = markets.require();
-    assertHeld(market, request);
-    const reached = await reachedBy(documents, document);
-    assertComputable(reached, { market, request });
-    assertReached(document, request.as_of, market);
-    return { handle, market, reached };
-  }
-
-  /** An index that weights can be optimised of. */
-  async function targetOf(indexId: string): Promise<StoredIndex> {
-    const stored = await requireIndex(documents, indexId);
-    assertDecides(stored.document);
-    return stored;
-  }
-
   return {
-    getSet,
+    getSet: (setId) => requireSet(documents, setId),
     async listSets({ limit, after }) {
       const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readConstraintSet);
       const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
@@ -258,13 +183,13 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     objectiveTypes: () => objectives,
     async start(body, origin) {
       const request = readOptimisationRequest(body);
-      const target = await targetOf(request.index_id);
-      const { set } = await getSet(request.constraint_set_id);
+      const target = await requireTarget(documents, request.index_id);
+      const { set } = await requireSet(documents, request.constraint_set_id);
       return onStoreOf({ documents, stores }, target.document, () => startOn(target, { set, request }, origin));
     },
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
-      const target = await targetOf(request.index_id);
+      const target = await requireTarget(documents, request.index_id);
       return onStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
     },
     result: (runId) => resultOf({ documents, artifacts }, runId),
@@ -275,10 +200,10 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     { set, request }: { readonly set: ConstraintSet; readonly request: OptimisationRequest },
     origin: Origin | null,
   ): Promise<JobStatus> {
-    const { market, reached } = await prepare(target, request);
-    assertRows(set, market);
-    const models = await modelsOf(request, reached);
-    const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
+    const { market, reached } = await plans.prepare(target, request);
+    plans.assertRows(set, market);
+    const models = await plans.modelsOf([request], reached);
+    const runId = newOptimisationId(now());
     return jobs.submit({
       kind,
       payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
@@ -294,7 +219,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     request: ReturnType<typeof readOptimisationPreview>,
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const { handle, market, reached } = await prepare(target, request);
+    const { handle, market, reached } = await plans.prepare(target, request);
     const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
     assertNoErrors('request', lacking);
     const used = await modelFiles(documents, artifacts, reached);
@@ -323,23 +248,4 @@ async function resultOf(
   if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
   const { artifact } = document;
   return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
-}
-
-function setNotFound(setId: string): Refusal {
-  return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, {
-    constraint_set_id: setId,
-  });
-}
-
-type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;
-
-/** `yyyymmddThhmmss`, UTC. */
-function stamp(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().slice(0, 19).replaceAll('-', '').replaceAll(':', '');
-}
-
-/** Growth factors and their reading, and a few matrices of the names of a large index. */
-function estimatedBytes({ dates, identifiers }: MarketData): number {
-  const names = Math.min(identifiers.length, 3000);
-  return 128 * 2 ** 20 + 2 * heldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
 }

@@ -13,7 +13,7 @@ import { optimisedModels, plannedModels, requireModel } from '../stored/used-mod
 import type { BatchJobDependencies } from './batch-job.js';
 import { newBatchId, type BatchesDependencies } from './batches.js';
 
-/** The kind of job that runs one account over the history of an index. */
+/** Creates the kind of job that runs one account over the history of an index. */
 export function createAccountBacktestJob({
   documents: stored,
   artifacts,

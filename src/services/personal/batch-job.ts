@@ -19,7 +19,7 @@ export interface BatchJobDependencies {
 /** Share of the work after the accounts are solved. */
 const SUMMING = 0.05;
 
-/** The kind of job that solves accounts in parts; other nodes compute some of them, with the same bits. */
+/** Creates the kind of job that solves accounts in parts; other nodes compute some of them, with the same bits. */
 export function createBatchJob(dependencies: BatchJobDependencies): JobKind<BatchPayload> {
   const { documents: stored, artifacts, markets, dataVersions, workers } = dependencies;
 

@@ -42,9 +42,9 @@ export interface Batches {
   start(request: BatchRequest, origin: Origin | null): Promise<JobStatus>;
   /** Reads a batch as lines of JSON: the terms, then an account a line. @throws Refusal VALIDATION_FAILED */
   requestFrom(lines: Uint8Array): BatchRequest;
-  /** A block of the results as JSON. @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE */
+  /** Returns a block of the results as JSON. @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE */
   accounts(batchId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** The common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
 }
 

@@ -14,8 +14,8 @@ interface Compared {
 }
 
 /**
- * Refuses what disagrees, unless it is restated; a session that the run lacks, and closes between which and the others of
- * the log there would be a jump that no index had, in any case.
+ * Refuses differences unless they are restated. Always refuses a session that the run lacks, and closes that would
+ * cause a jump in the log that no index had.
  * @throws Refusal RESTATEMENT
  */
 export function assertAllowed(
@@ -43,8 +43,8 @@ function assertStanding(
 }
 
 /**
- * Refuses a run that begins after the first published close, unless it says the same where both are: between the closes
- * before it and its own the log would have a jump that no index had.
+ * Refuses a run that begins after the first published close, unless both agree where they overlap: otherwise the log
+ * would have a jump that no index had.
  */
 function assertContinues(disagreements: readonly Disagreement[], compared: Compared): void {
   const { closes, standing } = compared;
@@ -57,7 +57,7 @@ function assertContinues(disagreements: readonly Disagreement[], compared: Compa
 }
 
 /**
- * Refuses closes that end before the last published one and say otherwise at their end: those behind them are of another
+ * Refuses closes that end before the last published one and differ at their end: the later closes come from another
  * run, and the log would have a jump that no index had.
  */
 function assertContinued(disagreements: readonly Disagreement[], compared: Compared): void {

@@ -56,14 +56,14 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   const { documents, artifacts, jobs, dataVersions, stores, states, publications, signingKeys, timestamp, archive } =
     dependencies;
 
-  /** The newest run whose closes were published. */
+  /** Returns the latest run whose closes were published. */
   async function publishedRun(indexId: string): Promise<RunDocument> {
     const [id] = (await runListOf(documents, indexId)).published;
     if (id !== undefined) return requireRun(documents, { subject: indexId, id });
     throw new Refusal('RUN_NOT_FOUND', `The published runs of ${indexId} were purged.`, { index_id: indexId });
   }
 
-  /** The content that a run was made on. */
+  /** Returns the content on which a run was made. */
   async function marketOf(run: RunDocument): Promise<KnownMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;

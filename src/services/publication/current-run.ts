@@ -12,7 +12,7 @@ interface CurrentRunTerms {
 }
 
 /**
- * The newest run of an index that a run of its request would give again, and that was not made on what was known earlier.
+ * Returns the latest run of an index that is not stale and was not made on an earlier content.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_CURRENT_RUN
  */
 export async function currentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {

@@ -1,6 +1,6 @@
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
-/** Closes of an index according to a run: arrays of one length, by date, in index points. */
+/** Closes of an index in a run: arrays of equal length, by date, in index points. */
 export interface Closes {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
@@ -9,7 +9,7 @@ export interface Closes {
   readonly net: readonly (number | null)[];
   readonly divisor: readonly (number | null)[];
   readonly composition_hash: readonly string[];
-  /** Names held at each close, and those of them without a bar on the date. */
+  /** Number of securities held at each close, and of those without a bar on the date. */
   readonly held: readonly number[];
   readonly without_bar: readonly number[];
 }
@@ -17,14 +17,14 @@ export interface Closes {
 /** A date on which a run differs from the published entry in force. */
 export interface Disagreement {
   readonly date: string;
-  /** Position of the date in the run; null where the run has no such session. */
+  /** Position of the date in the run; null if the run lacks the session. */
   readonly position: number | null;
 }
 
 /** Levels of an entry. */
 const LEVELS = ['price', 'total', 'net'] as const;
 
-/** The change of one level of one close. */
+/** Change of one level of one close. */
 export interface LevelChange {
   readonly date: string;
   readonly variant: (typeof LEVELS)[number];
@@ -42,17 +42,17 @@ export interface LevelChange {
 export interface DisagreementSizes {
   /** Dates on which any level differs; on other dates only the divisor or the composition differs. */
   readonly levels_changed: number;
-  /** Largest relative change of a level; null where no level that both have differs. */
+  /**
+   * Returns dates, ascending, on which a run and the published entries in force differ in any bit, within the range
+   * that both cover.
+   * @param standing entries by date
+   */
   readonly largest: LevelChange | null;
 }
 
 const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
-/**
- * Dates, ascending, on which a run and the published entries in force differ in any bit, within the range that both
- * cover: from the later of the two first dates to the earlier of the two last ones.
- * @param standing entries by date
- */
+/** Returns changes of the levels of one close. @param position of the date in the closes */
 export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, PublicationEntry>): Disagreement[] {
   const published = [...standing.keys()].toSorted();
   const [first, last] = [closes.dates[0], closes.dates.at(-1)];
@@ -74,7 +74,7 @@ export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, Pu
     });
 }
 
-/** @param disagreements of these closes and entries */
+/** Compares only levels that both have. */
 export function sizesOf(
   disagreements: readonly Disagreement[],
   closes: Closes,

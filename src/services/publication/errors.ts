@@ -52,7 +52,9 @@ export function treatErrors(
   return { decided: { ...decided, decision: 'announced', reason }, restated };
 }
 
-/** The request of a publication as a policy decides it: closes within the window are restated for its reason. */
+/**
+ * Returns the request of a publication as a policy decides it: closes within the window are restated for its reason.
+ */
 export function treatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
   if (treatment === undefined) return request;
   const { decision, reason } = treatment.decided;
@@ -77,12 +79,12 @@ interface RegisterTerms {
   readonly by: Authorship;
 }
 
-/** The entry of the register for a publication; null if the run agrees with what is published. */
+/** Returns the entry of the register for a publication; null if the run agrees with what is published. */
 export function newError({ found, treatment, request, ...pair }: Treated, terms: RegisterTerms): NewError | null {
   if (found.length === 0) return null;
   const differing = { ...pair, disagreements: found };
   const { indexId, runId, restated, at, by } = terms;
-  // Without a policy, only a person who restates comes so far.
+  // Without a policy, only restatements by a person reach this point.
   const decision = treatment?.decided.decision ?? 'restated';
   const reason = treatment?.decided.reason ?? request.reason!;
   const [first, last] = [found[0]!.date, found.at(-1)!.date];
@@ -109,7 +111,7 @@ export function newError({ found, treatment, request, ...pair }: Treated, terms:
 /** Members of a session that was not published. */
 const ABSENT = { price: null, total: null, net: null, composition_hash: null };
 
-/** Of the figures that differ, whatever run gives them and however many closes came after. */
+/** Returns a digest of the differing figures, regardless of the run that gives them and of later closes. */
 function digestOf({ disagreements, closes, standing }: Differing): string {
   const pairs = disagreements.map(({ date, position }) => {
     const { price, total, net, composition_hash } = standing.get(date) ?? ABSENT;
@@ -141,7 +143,7 @@ function noticeOf({
 
 const KIND = 'publication-error';
 
-/** Reason of the first close after a difference that stands as published; null if it is registered already. */
+/** Returns the reason of the first close after a difference that is not restated; null if it is registered already. */
 export async function correctionOf(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   error: NewError | null,
@@ -150,7 +152,9 @@ export async function correctionOf(
   return error.notice;
 }
 
-/** Returns true if the last registered error of an index is of the same figures and decision. A restatement is new. */
+/**
+ * Returns true if the last registered error of an index has the same figures and decision. A restatement is always new.
+ */
 async function isRegistered(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   { index_id: indexId, digest, decision }: Pick<NewError, 'index_id' | 'digest' | 'decision'>,
@@ -161,14 +165,14 @@ async function isRegistered(
   return error?.digest === digest && error.decision === decision;
 }
 
-/** Adds an error to the register of its index, unless its last one is of the same figures. */
+/** Adds an error to the register of its index, unless its last one has the same figures. */
 export async function registerError(tx: DocumentTransaction, error: NewError): Promise<void> {
   if (await isRegistered(tx, error)) return;
   const seq = (await tx.lastNumber(KIND, error.index_id)) + 1;
   await tx.put(KIND, numberedId(error.index_id, seq), { seq, ...error } satisfies PublishedError);
 }
 
-/** The register of an index, newest first. */
+/** Returns the register of an index, newest first. */
 export async function registeredErrors(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   indexId: string,

@@ -5,7 +5,7 @@ import type { Closes } from './disagreements.js';
 /** A close on which names that the index holds have no bar: its level carries their earlier prices. */
 export interface PartialClose {
   readonly date: string;
-  /** Names held, and those of them without a bar. */
+  /** Number of securities held, and of those without a bar. */
   readonly held: number;
   readonly without_bar: number;
 }
@@ -15,8 +15,9 @@ const LISTED_MAX = 100;
 const NAMED_MAX = 5;
 
 /**
- * Partial closes of a run, by date. On its last session one name without a bar is enough, for the bar may still come;
- * before it, what makes a date of a store partial: a single name is a halt.
+ * Returns partial closes of a run, by date. On its last session a single security without a bar suffices, because the
+ * bar may arrive later. On earlier dates the rule of partial dates of a store applies, because a single security may be
+ * halted.
  */
 export function partialCloses({
   dates,
@@ -32,7 +33,7 @@ export function partialCloses({
   return results;
 }
 
-/** @throws Refusal PARTIAL_CLOSES for dates to be published that are partial, unless these are allowed */
+/** @throws Refusal PARTIAL_CLOSES if dates to be published are partial and that is not permitted */
 export function assertWhole(
   statements: readonly { readonly date: string }[],
   partial: ReadonlyMap<string, PartialClose>,
@@ -49,7 +50,7 @@ export function assertWhole(
   );
 }
 
-/** The reason of an entry whose close is partial. @param given that of the request */
+/** Returns the reason of an entry whose close is partial. @param given reason in the request */
 export function partialReason(close: PartialClose, given: string | undefined): string {
   const message = `Published with ${countOf(close)} of that date.`;
   return given === undefined || given.trim() === '' ? message : `${given} (${message})`;

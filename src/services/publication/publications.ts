@@ -54,14 +54,14 @@ export interface PublishedWindow {
 /** Closes that were published: they are signed, and never change. */
 export interface Publications {
   /**
-   * Appends the closes of the stored run that are not published yet.
+   * Appends the unpublished closes of the stored run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
-   * PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
+   *   PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
-  /** The register of errors, newest first. */
+  /** Returns the register of errors, newest first. */
   errors(indexId: string, limit: number): Promise<readonly PublishedError[]>;
   /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
   keys(indexId: string): Promise<PublicKeys>;
@@ -93,7 +93,7 @@ const SIGNED_PER_TURN = 64;
 export function createPublications(dependencies: PublicationsDependencies): Publications {
   const { documents, jobs, maker, signingKeys, states, calendars, approvals, timestamp } = dependencies;
 
-  /** Where a log ends, and what stands of each date. */
+  /** Returns the end of a log and the entry in force for each date. */
   async function readLog(indexId: string): Promise<Log> {
     const head = await logHead(documents, indexId);
     const standing = new Map<string, PublicationEntry>();
@@ -126,7 +126,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     };
   }
 
-  /** Chains and signs what is to be said, after the last entry. */
+  /** Chains and signs new entries, after the last entry. */
   async function withSign(
     statements: readonly Statement[],
     { head }: Log,
@@ -145,7 +145,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     return entries;
   }
 
-  /** @returns false where another publication, or another key, came first */
+  /** @returns false if another publication or key was written first */
   async function isAppended(
     run: RunDocument,
     { log, entries, requested, error }: Appended,
@@ -160,7 +160,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         await admit(tx, requested);
         if (error !== null) await registerError(tx, error);
         await appendEntries(tx, indexId, { entries, after: head });
-        // Neither was dropped meanwhile.
+        // Neither was deleted in the meantime.
         await requireIndex(tx, indexId);
         await requireRun(tx, { subject: indexId, id: runIdOf(run) });
         await markPublished(tx, run);
@@ -195,7 +195,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
-        // A key signs nothing from before its making, nor a log before its last entry, whatever the clock does.
+        // Entries are never dated before the key was created or before the last entry, regardless of the clock.
         const at = latestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;

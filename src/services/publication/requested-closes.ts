@@ -17,7 +17,10 @@ interface ClosesTerms {
   readonly closes: Closes;
 }
 
-/** The request of a publication: it is agreed to figures after the present end of the log, whatever run gives them. */
+/**
+ * Returns the request of a publication. The approval applies to figures after the current end of the log, regardless of
+ * the run that gives them.
+ */
 export function requestedCloses(
   statements: readonly Stated[],
   gate: Pick<ApprovalGate, 'ruleOf'>,

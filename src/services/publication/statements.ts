@@ -32,7 +32,7 @@ interface StatementTerms {
   readonly at: string;
 }
 
-/** Restatements of what stands, then the closes after the last published date. */
+/** Returns restatements of published closes, then the closes after the last published date. */
 export function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
   const { run, log, disagreements, request, correction, by, at } = terms;
   const last = lastDate(log);
@@ -64,7 +64,7 @@ export function statementsOf(closes: PublishableCloses, terms: StatementTerms): 
   return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
 }
 
-/** The latest published date; null where there is none. */
+/** Returns the latest published date; null if there is none. */
 export function lastDate(
   { standing }: Pick<Log, 'standing'>,
   entries: readonly PublicationEntry[] = [],

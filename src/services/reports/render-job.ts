@@ -24,17 +24,17 @@ export interface RenderJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Pick<Markets, 'settled'>;
-  /** Finds the markets that risk is estimated from. */
+  /** Finds the markets from which risk is estimated. */
   readonly states: Pick<RunStates, 'staleOf' | 'findMarket'>;
   readonly timestamp: () => string;
   /** Program and version, for the metadata of files. */
   readonly creator: string;
 }
 
-/** Times a run may be replaced by a newer one between its look-up and its reading. */
+/** Maximum number of times that a run may be replaced between look-up and reading. */
 const READS_MAX = 3;
 
-/** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
+/** Creates the kind of job that renders reports. It uses the runs that are the latest when an attempt starts. */
 export function createRenderJob({
   documents,
   artifacts,
@@ -90,7 +90,7 @@ export function createRenderJob({
     return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
   }
 
-  /** The index that a run is of, as it was then; of a strategy's run as it is. */
+  /** Returns the index that a run is of, as it was then; of a strategy's run as it is. */
   async function definitionOf({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
     const version =
       id === indexId && typeof number === 'number'

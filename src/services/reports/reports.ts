@@ -49,11 +49,11 @@ export interface RenderQuery {
   readonly index_id?: string | undefined;
   readonly template_id?: string | undefined;
   readonly limit: number;
-  /** Only renders older than this one. */
+  /** Lists only renders older than this one. */
   readonly before?: string | undefined;
 }
 
-/** Report templates and what is rendered from them. */
+/** Report templates and rendered reports. */
 export interface Reports {
   /**
    * Queues a rendering after every check that needs no drawing.
@@ -116,7 +116,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     return { template, etag: stored.etag };
   }
 
-  /** The template of a request with every block bound as far as it has to be, and the index that blocks took. */
+  /** Returns the template of a request with an index for every block that needs one, and the index used. */
   async function boundTemplate(request: RenderRequest): Promise<BoundTemplate> {
     const { template_id: templateId } = request;
     const { template } = await requireTemplate(templateId);
@@ -249,7 +249,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         return tx.put('template', templateId, document);
       };
       const etag = await documents.transaction(write, { by });
-      // Findings are read-only lists on the one side, plain ones on the other.
+      // Findings are read-only lists in one type and mutable in the other.
       return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
     },
 

@@ -34,7 +34,7 @@ export type ImportedModelBody =
 
 export interface RiskModelImports {
   /**
-   * Stores a model from outside in place of one of the same id.
+   * Stores an imported model, replacing one with the same id.
    * @throws Refusal VALIDATION_FAILED, MALFORMED_REQUEST, BODY_TOO_LARGE, OVERLOADED, RATE_LIMITED, STORAGE_FULL
    */
   importModel(modelId: string, body: ImportedModelBody, asked: ImportedBy): Promise<RiskModelImportResult>;
@@ -45,7 +45,7 @@ export interface ImportedBy {
   readonly by: Authorship;
 }
 
-/** Imports that are read at once: each has its body and its matrices in memory. */
+/** Maximum number of concurrent imports, because each has its body and matrices in memory. */
 const IMPORTS = {
   name: 'imports of risk models',
   runningMax: 2,
@@ -150,7 +150,7 @@ function resultOf({ model_id, asset_ids, imported, findings, factor_model: told,
 /** Securities that a finding lists. */
 const LISTED_MAX = 10;
 
-/** Securities that the served store has no prices of; an error where it has none of them. */
+/** Reports securities without prices in the served store; an error if it has none of them. */
 function coverageFindings(assetIds: readonly string[], market: Parameters<typeof lookupOf>[0] | undefined): Finding[] {
   if (market === undefined) return [];
   const lookup = lookupOf(market);

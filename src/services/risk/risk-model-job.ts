@@ -17,7 +17,7 @@ export interface RiskModelJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'at'>;
 }
 
-/** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
+/** Creates the kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
 export function createRiskModelJob({
   documents,
   artifacts,
@@ -64,7 +64,7 @@ export function createRiskModelJob({
   });
 }
 
-/** The summary of a finished estimate. */
+/** Returns the summary of a finished estimate. */
 function messageOf(
   { request }: RiskModelPayload,
   { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument,

@@ -8,12 +8,12 @@ import { partOn, partsByDate } from '#domain/risk/imported/model-dates.js';
 import { sourceOfModel, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 
-/** A model of one date as a response. */
+/** Model of one date as a response. */
 export interface ServedModel {
   readonly date: string;
   /** Securities in the order of its matrix. */
   readonly assetIds: readonly string[];
-  /** First number of its matrix in the file; absent where the file has one matrix. */
+  /** First number of its matrix in the file; absent if the file has one matrix. */
   readonly at?: number;
   /** First number of its factors in their file. */
   readonly factorsAt: number;
@@ -33,7 +33,7 @@ export function servedModels({
   }));
 }
 
-/** The model in force on a date, the newest by default. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
+/** Returns the model in force on a date, the newest by default. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
 export function servedOn(document: RiskModelDocument, date?: string): ServedModel {
   const { model_id: modelId, imported } = document;
   const models = servedModels(document);
@@ -51,14 +51,14 @@ export function servedOn(document: RiskModelDocument, date?: string): ServedMode
   throw new Refusal('NO_DATA_AT_DATE', message, { model_id: modelId, first_date: models[0]!.date });
 }
 
-/** Terms of an export: numbers are those of a year. */
+/** Returns the terms of an export, whose numbers are annual. */
 export const exportTerms = ({ imported }: RiskModelDocument) => ({
   units: 'annual',
   annualisation: imported?.annualisation ?? LIMITS.PERIODS_PER_YEAR,
   repair: false,
 });
 
-/** Pieces of a text as they are asked for. */
+/** Streams the pieces of a text as they are requested. */
 export function streamOf(pieces: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -83,10 +83,10 @@ export function summaryOf(document: RiskModelDocument): RiskModelCollection['ris
 /** Members of the view that are written piece by piece. */
 type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 
-/** Findings are those of the domain, which the wire shows as they are. */
+/** Findings of the domain, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
-/** The other members of the view. */
+/** Returns the other members of the view. */
 export function smallFields(
   {
     model_id,
@@ -120,7 +120,7 @@ export function smallFields(
   };
 }
 
-/** The view as pieces of JSON text: head, rows of both frames, tail. */
+/** Yields the view as pieces of JSON text: head, rows of both frames, tail. */
 export async function* piecesOf(
   document: RiskModelDocument,
   served: ServedModel,

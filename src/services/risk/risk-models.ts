@@ -51,9 +51,9 @@ export interface RiskModelsDependencies {
 /** A stored model as a response. */
 export interface RiskModelReading {
   readonly etag: string;
-  /** RiskModelView as JSON, made as it is read. */
+  /** Returns RiskModelView as JSON, generated while it is read. */
   json(signal?: AbortSignal): ReadableStream<Uint8Array>;
-  /** The covariance as an Arrow stream. */
+  /** Returns the covariance as an Arrow stream. */
   arrow(signal?: AbortSignal): Promise<AnswerBytes>;
 }
 
@@ -63,11 +63,11 @@ export interface RiskModels {
     readonly after?: string | undefined;
   }): Promise<RiskModelCollection>;
   /**
-   * @param date of an imported model: the one in force on it, the newest by default
+   * @param date of an imported model: the model in force on it; default: the latest
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_AT_DATE, VALIDATION_FAILED
    */
   get(modelId: string, date?: string): Promise<RiskModelReading>;
-  /** A model as an import reads it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a model as an import reads it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
   exported(
     modelId: string,
     signal?: AbortSignal,
@@ -86,7 +86,7 @@ export interface RiskModels {
   validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  /** The result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns the result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
   result(value: unknown): Promise<ReadableStream<Uint8Array>>;
 }
 
@@ -117,7 +117,7 @@ export function createRiskModels({
     return streamOf(piecesOf(document, served, write));
   }
 
-  /** A model as an import reads it, date by date. */
+  /** Returns a model as an import reads it, date by date. */
   async function* importPieces(
     document: RiskModelDocument,
     signal?: AbortSignal,
@@ -142,7 +142,7 @@ export function createRiskModels({
     return undefined;
   }
 
-  /** A new request without names repeats the stored one, unless it differs otherwise. */
+  /** Returns a new request without securities repeats the stored one, unless it differs otherwise. */
   async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;
@@ -157,12 +157,12 @@ export function createRiskModels({
   }
 
   async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {
-    if (request.identifiers.length > 0) {
+    const runId = indexOf(request);
+    if (runId === null) {
       const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
       assertKnown(market, request.identifiers);
       return { model_id: modelId, request, identifiers, run: null };
     }
-    const runId = request.index_id!; // settled: one of the two is given
     return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await termsOf(runId)) } };
   }
 
@@ -187,7 +187,7 @@ export function createRiskModels({
     return document;
   }
 
-  /** A derived index is treated as the one it comes from. */
+  /** A derived index has the treatment of its source. */
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
     const [parentId] = referencesOf(document);
@@ -230,16 +230,14 @@ export function createRiskModels({
     },
     async estimate(modelId, asked, origin) {
       const request = await settle(modelId, asked);
-      const indexId = request.identifiers.length > 0 ? null : request.index_id; // Identifiers take precedence.
-      return stores.within(await storeOfRun(indexId), () => estimateOn(modelId, { asked, request }, origin));
+      return stores.within(await storeOfRun(indexOf(request)), () => estimateOn(modelId, { asked, request }, origin));
     },
     async validate(modelId, request, origin) {
       const { start, end } = request;
       assertOrder({ start, end });
       const { document } = await load(modelId);
       const settings = estimatedBy(document);
-      const { identifiers, index_id: ownIndex } = settings;
-      const estimatedOn = identifiers.length > 0 ? null : ownIndex;
+      const estimatedOn = indexOf(settings);
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
         const known = await dataVersions.at(settings.as_known_on);
@@ -275,7 +273,10 @@ export function createRiskModels({
     },
   };
 
-  /** The store of the run of an index, on which its names are estimated; undefined for that of the call. */
+  /**
+   * Returns the store of the run of an index, on which its securities are estimated; undefined for the store of the
+   * call.
+   */
   async function storeOfRun(indexId: string | null): Promise<string | undefined> {
     if (indexId === null) return undefined;
     await indexOfRun(indexId);
@@ -301,6 +302,11 @@ export function createRiskModels({
       origin,
     });
   }
+}
+
+/** The index whose names a model has; null if the request lists them, which takes precedence. */
+function indexOf({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
+  return identifiers.length > 0 ? null : indexId;
 }
 
 /** Settings that an estimated model can be estimated by again. @throws Refusal VALIDATION_FAILED of an imported one */

@@ -13,7 +13,7 @@ export interface RiskValidationJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
 }
 
-/** The kind of job that says how well a risk model forecast over history. It stores nothing but its result. */
+/** Creates the kind of job that measures how well a risk model forecast over history. It stores only its result. */
 export function createRiskValidationJob({
   documents,
   artifacts,

@@ -5,7 +5,7 @@ import type { RunViewTerms } from '#domain/run-views/terms.js';
 import type { DocumentReader } from '#store/port.js';
 import type { RunViews } from './run-views.js';
 
-/** Runs that are read at once: each needs a thread. */
+/** Maximum number of runs that are read concurrently, because each needs a thread. */
 const RUNS_AT_ONCE = 4;
 
 /**

@@ -39,7 +39,7 @@ export interface AnalyticsDependencies {
   readonly engineVersion: string;
 }
 
-/** Backtests and the views over their stored runs. Views are made by workers from stored columns. */
+/** Backtests and the views of their stored runs. Workers compute views from stored columns. */
 export interface Analytics {
   /** @throws Refusal INDEX_NOT_FOUND */
   assertSubject(runId: string): Promise<void>;
@@ -49,15 +49,18 @@ export interface Analytics {
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   start(runId: string, asked: AskedBacktest, origin: Origin | null): Promise<JobStatus>;
-  /** A request with the terms of the stored run where it says none. */
+  /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** The stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
+  /**
+   * Returns the stored run if it is current for the request. @throws Refusal as `start` does before it queues anything
+   */
   currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
-  /** The result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
   resultOf(run: RunDocument): Promise<StoredBytes>;
   list: RunList;
   /**
-   * Every view begins with the state of its run. Those that need prices are refused while another store is served than that of the run.
+   * Every view begins with the state of its run. Views that need prices are refused while the store of the run is not
+   * served.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
    */
   record(name: RunName): Promise<RunRecordReader>;
@@ -75,7 +78,7 @@ export interface Analytics {
     },
     signal: AbortSignal,
   ): Promise<AnswerBytes>;
-  /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
+  /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
   /** Index points of the latest run, for services that price on them. */
   levelsOf(runId: string): Promise<RunLevels>;

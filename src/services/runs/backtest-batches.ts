@@ -10,10 +10,10 @@ import type { Analytics } from './analytics.js';
 /** Backtests of many indices by one request. */
 export interface BacktestBatches {
   /**
-   * Queues a backtest of each index, or of each index with a stale run. The default terms are those of the stored run. The
-   * entry of an index contains its refusal.
+   * Queues a backtest of each index, or of each index with a stale run. The default terms are those of the stored run.
+   * The entry of an index contains its refusal.
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which hold for all of them; what was
-   *   queued before stays
+   *   queued before remains queued
    */
   start(order: BatchOrder, origin: Origin | null): Promise<BacktestBatch>;
 }
@@ -67,7 +67,7 @@ const enqueue = (indexId: string, job: JobStatus): Entry => ({
   error: null,
 });
 
-/** Tests that a refusal applies to every index. A full queue does not: a current stored run needs no place. */
+/** Returns true if a refusal applies to every index. A full queue does not: a current stored run needs no job. */
 export function isOfService({ code }: Refusal): boolean {
   return ERRORS[code].status === 503 && code !== 'OVERLOADED';
 }

@@ -11,7 +11,7 @@ export interface BacktestJobDependencies {
   readonly runsKept: number;
 }
 
-/** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
+/** Creates the kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
 export function createBacktestJob({ runMaker, runsKept }: BacktestJobDependencies): JobKind<BacktestPayload> {
   return jobKind('backtest', async (payload, attempt) => {
     const run = await runMaker.make(payload, attempt);

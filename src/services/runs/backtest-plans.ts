@@ -26,7 +26,10 @@ export interface PlannedRun {
 export interface BacktestPlans {
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND */
   planOf(runId: string, given: BacktestRequest): Promise<PlannedRun>;
-  /** A benchmark index with every document it reaches. @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /**
+   * Returns a benchmark index with every document that it refers to. @throws Refusal BENCHMARK_NOT_FOUND,
+   * DOCUMENT_UNREADABLE
+   */
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
   /**
    * Finds the benchmark of a view by its name: an index, or an identifier of the market, which is loaded only in this case.
@@ -68,7 +71,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     return { plan, storeId: storeOfDocuments(reached, request.store_id) };
   }
 
-  /** @throws Refusal VALIDATION_FAILED when the constraint set is gone or cannot be read */
+  /** @throws Refusal VALIDATION_FAILED if the constraint set was deleted or is unreadable */
   async function termsOf({
     rebalance,
     drift_tolerance,
@@ -90,7 +93,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     ]);
   }
 
-  /** @throws Refusal VALIDATION_FAILED when the index is gone or cannot be read */
+  /** @throws Refusal VALIDATION_FAILED if the index was deleted or is unreadable */
   async function followedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
     const document = await indexOf(id);
     if (document !== undefined) return document;
@@ -124,7 +127,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${what} of the served store.`, { benchmark: id });
   }
 
-  /** The benchmark that a request names by a text, in its parts. */
+  /** Returns the benchmark that a request names by a text, in its parts. */
   async function benchmarkOf(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
     if (typeof given !== 'string') return given;
     const { kind, id } = benchmarkNamed(given);

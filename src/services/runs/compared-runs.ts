@@ -11,13 +11,13 @@ export function assertComparable(runIds: readonly string[], benchmark: string | 
   throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'ids' }]);
 }
 
-/** The run that an id names: the newest, or one by ID@RUN. */
+/** Returns the run that an id names: the newest, or one by ID@RUN. */
 export function comparedRun(name: string): AskedRun {
   const [subject = '', id] = name.split('@');
   return { subject, id };
 }
 
-/** Runs of several contents compare what was held on other prices too. */
+/** Runs on several contents also differ in prices. */
 export function contentFindings(runs: readonly RunDocument[]): Finding[] {
   const [first, ...others] = runs;
   const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);

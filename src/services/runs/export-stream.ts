@@ -1,13 +1,13 @@
 import type { ExportPosition } from '#domain/exports/formats.js';
 import type { ExportPart } from '#jobs/tasks/outputs.js';
 
-/** Memory for a part: twice what one is meant to have. */
+/** Memory for a part: twice its intended size. */
 const ROOM_BYTES = 2 ** 21;
 
-/** Rooms that are kept for later exports: of two that are read at once. */
+/** Maximum number of buffers kept for later exports, enough for two concurrent ones. */
 const ROOMS_KEPT = 4;
 
-/** Size of a buffer for readers that bring none. */
+/** Size of a buffer for readers that provide none. */
 const CHUNK_BYTES = 256 * 1024;
 
 /** Maximum size of an export that is cached for later requests. */
@@ -30,7 +30,7 @@ export function createRooms(): Rooms {
   };
 }
 
-/** A part in the room that it was written to. */
+/** Part with the buffer to which it was written. */
 export interface MadePart extends ExportPart {
   readonly room: SharedArrayBuffer;
 }
@@ -38,13 +38,15 @@ export interface MadePart extends ExportPart {
 interface PartSource {
   part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
   readonly rooms: Rooms;
-  /** Takes all bytes when the last of them was read, null where they were many; nobody does where they are known to be. */
+  /**
+   * Receives all bytes when the last one was read, null if they were too many; null if they are known to be too many.
+   */
   readonly whole: ((bytes: Uint8Array<ArrayBuffer> | null) => void) | null;
   /** Called once, when the stream has ended or was cancelled. */
   close(): Promise<void>;
 }
 
-/** Parts as a stream: the next part is made while one is sent, and no further one before it is read. */
+/** Streams parts. The next part is produced while one is sent, and no further one before it is read. */
 export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSource): ReadableStream<Uint8Array> {
   const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
     const result = next && part(next, room);
@@ -110,7 +112,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
   });
 }
 
-/** The bytes of a part in a separate buffer. */
+/** Returns the bytes of a part in a separate buffer. */
 export function bytesOf({ room, length, rest }: MadePart): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length + rest.length);
   bytes.set(new Uint8Array(room, 0, length));
@@ -118,7 +120,7 @@ export function bytesOf({ room, length, rest }: MadePart): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** Copies parts as long as they are few. */
+/** Collects parts while they are few. */
 function createCollector(most: number) {
   let pieces: Uint8Array[] | null = [];
   let length = 0;
@@ -128,7 +130,7 @@ function createCollector(most: number) {
       if (length > most) pieces = null;
       pieces?.push(bytesOf(part));
     },
-    /** All of them; null where they were too many. */
+    /** Returns all of them; null if they were too many. */
     all(): Uint8Array<ArrayBuffer> | null {
       return pieces && new Uint8Array(Buffer.concat(pieces));
     },

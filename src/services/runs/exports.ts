@@ -46,7 +46,10 @@ export interface ExportRequest {
 export interface RunExport {
   readonly etag: string;
   readonly stale: StaleState | null;
-  /** Its bytes where they are held or few, else a stream. @throws Refusal as the table does of its first rows, OVERLOADED */
+  /**
+   * Returns the bytes if they are cached or few, otherwise a stream. @throws Refusal of the table's first rows,
+   * OVERLOADED
+   */
   open(signal: AbortSignal): Promise<ExportBody>;
 }
 
@@ -72,13 +75,13 @@ export interface ExportsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
-/** Changes with the content of an export of the same run. */
+/** Version of the content of exports. Raise it if an export of the same run changes. */
 const EXPORT_VERSION = 3;
 
-/** Exports that are known to be too large to be held: bytes of them are not collected again. */
+/** Maximum number of exports known to be too large to cache, whose bytes are not collected again. */
 const LARGE_KNOWN = 1000;
 
-/** Times the files of a run may be gone because a newer run took its place. */
+/** Maximum number of times that the files of a run may have been removed by a newer run. */
 const OPENS_MAX = 3;
 
 type Asked = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room' | 'definition'>;
@@ -121,28 +124,6 @@ export function createExports({
     return known ?? (await states.findMarket(run)) ?? null;
   }
 
-  /** Opens the files of a run, or of the one that took its place meanwhile. */
-  async function openRun(name: RunName): Promise<OpenedRun> {
-    for (let attempt = 1; ; attempt++) {
-      const run = await requireRun(documents, name);
-      try {
-        await assertUndamaged(artifacts, run);
-        return { run, ...(await openFiles(run, artifacts)) };
-      } catch (cause) {
-        if (!isUnreadable(cause)) throw cause;
-        if (attempt === OPENS_MAX)
-          throw new Refusal(
-            'DOCUMENT_UNREADABLE',
-            'The stored run cannot be read: its file is missing or damaged.',
-            null,
-            {
-              cause,
-            },
-          );
-      }
-    }
-  }
-
   /** An export without the state of its run. What its bytes depend on names it, so that they may be held. */
   async function bodyOf(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
@@ -151,7 +132,7 @@ export function createExports({
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     const { first, part, run, close } = await begin(name, asked, signal);
-    // Another run may have taken the place of the one that the etag is of.
+    // Another run may have replaced the one to which the etag belongs.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
       if (etagOf(run, asked) !== etag) return;
       if (bytes === null) tooLarge.add(etag);
@@ -166,7 +147,7 @@ export function createExports({
     return { bytes };
   }
 
-  /** Makes the first part; the files of the run stay open until `close`. */
+  /** Produces the first part. The files of the run stay open until `close`. */
   async function begin(name: RunName, asked: Asked, signal: AbortSignal) {
     opened++;
     let files: OpenedRun | undefined;
@@ -175,7 +156,7 @@ export function createExports({
       await files?.close();
     };
     try {
-      const { run, path, descriptors } = (files = await openRun(name));
+      const { run, path, descriptors } = (files = await openRun({ documents, artifacts }, name));
       const exportId = randomUUID();
       const definition = await definitionOf({ artifacts, dataVersions }, run, asked.table);
       const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
@@ -218,6 +199,31 @@ export function createExports({
   };
 }
 
+/** Opens the files of a run, or of the one that took its place meanwhile. */
+async function openRun(
+  { documents, artifacts }: Pick<ExportsDependencies, 'documents' | 'artifacts'>,
+  name: RunName,
+): Promise<OpenedRun> {
+  for (let attempt = 1; ; attempt++) {
+    const run = await requireRun(documents, name);
+    try {
+      await assertUndamaged(artifacts, run);
+      return { run, ...(await openFiles(run, artifacts)) };
+    } catch (cause) {
+      if (!isUnreadable(cause)) throw cause;
+      if (attempt === OPENS_MAX)
+        throw new Refusal(
+          'DOCUMENT_UNREADABLE',
+          'The stored run cannot be read: its file is missing or damaged.',
+          null,
+          {
+            cause,
+          },
+        );
+    }
+  }
+}
+
 interface NamedExport {
   readonly asked: Asked;
   readonly etag: string;
@@ -247,7 +253,7 @@ const unsuitable = (path: string, value: string, message: string): Refusal =>
   refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path, value }]);
 
 /**
- * The definition of a run, for tables that are decided again.
+ * Returns the definition of a run, for tables that are decided again.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_KNOWN
  */
 async function definitionOf(
@@ -261,7 +267,7 @@ async function definitionOf(
   return { ...definition, known: await knownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
 
-/** Everything that the bytes depend on. */
+/** Returns an etag over everything on which the bytes depend. */
 function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   const { columns, plan } = run.artifacts;
   const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
@@ -271,7 +277,7 @@ function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
     .digest('hex');
 }
 
-/** The names that were added last. */
+/** Creates the names that were added last. */
 function createMarks(most: number) {
   const names = new Set<string>();
   return {
@@ -322,7 +328,7 @@ function isUnreadable(failure: unknown): boolean {
 /** Largest export that is collected in memory. */
 const COLLECTED_BYTES_MAX = 512 << 20;
 
-/** The bytes of an export. @throws Refusal VALIDATION_FAILED for one that is too large */
+/** Returns the bytes of an export. @throws Refusal VALIDATION_FAILED for one that is too large */
 export async function bytesOf(body: ExportBody): Promise<Uint8Array> {
   if (body.bytes !== undefined) return body.bytes;
   const parts: Uint8Array[] = [];

@@ -8,7 +8,7 @@ import { readFields } from './run-fields.js';
 import { universeOfRun } from './run-universe.js';
 import { comparedOf, type Asked, type NeedRooms } from './need.js';
 
-/** Column of groups where none is asked for: without it all securities are one group. */
+/** Default column of groups. Without it, all securities form one group. */
 const DEFAULT_GROUPS = 'SECTOR';
 
 interface ExposuresQuery {
@@ -50,7 +50,7 @@ function assertHasFields(fields: readonly string[]): void {
   assertNoErrors('query', [{ severity: 'error', code: 'REQUIRED', path: 'fields', message }]);
 }
 
-/** Columns of the stored run of an index where it is current and of its whole history, null where there is none. */
+/** Returns the columns of the stored run of an index if it is current and covers the whole history; otherwise null. */
 async function columnsOfWhole(
   { documents, states, maker }: NeedRooms,
   of: RunDocument,

@@ -7,11 +7,11 @@ import type { FactorMeasure, FactorModelFile } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentReader } from '#store/port.js';
 import { requireModel } from '../stored/used-models.js';
 
-/** Factors of a view where none are asked for, and their principal components. */
+/** Default factors of a view, and default number of principal components. */
 const DEFAULT_MODEL: FactorModelName = 'market_sector';
 export const DEFAULT_COMPONENTS = 5;
 
-/** The factors that a view is asked for. */
+/** Factors requested for a view. */
 export interface AskedFactors {
   readonly model?: FactorModelName | undefined;
   readonly risk_model?: string | undefined;
@@ -20,9 +20,9 @@ export interface AskedFactors {
 }
 
 /**
- * Factors of a stored model, or those estimated over the window of a run.
- * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED where more than one is asked for, or the
- *   stored model has no factors
+ * Returns the factors of a stored model, or factors estimated over the window of a run.
+ * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if several are requested, or the stored
+ *   model has no factors
  */
 export async function factorMeasure(
   reader: Pick<DocumentReader, 'get'>,
@@ -44,7 +44,7 @@ export async function factorMeasure(
   };
 }
 
-/** At most one of the ways to ask. @throws Refusal VALIDATION_FAILED */
+/** Requires at most one of the alternatives. @throws Refusal VALIDATION_FAILED */
 function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
   const [first, second] = Object.entries(ways).filter(([, value]) => value !== undefined);
   if (first === undefined || second === undefined) return;

@@ -26,7 +26,7 @@ export async function issuers({ states }: NeedRooms, { run, query }: Asked): Pro
   return { limits: { rule }, by, findings, market };
 }
 
-/** The column of issuers. Without ISSUER, the default, each security is its own issuer. */
+/** Returns the column of issuers. Without ISSUER, the default, each security is its own issuer. */
 function issuersBy(
   asked: string,
   market: MarketData | null,

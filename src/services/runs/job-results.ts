@@ -17,7 +17,7 @@ export const resultReference = (run: RunDocument): ResultReference => ({
   which_run: runIdOf(run),
 });
 
-/** Results of backtests: null where the run was deleted, and as an earlier version stored them. */
+/** Results of backtests: null if the run was deleted, and as an earlier version stored them. */
 export function backtestResults(
   documents: Pick<DocumentStore, 'get'>,
   texts: Pick<RunTexts, 'read' | 'stored'>,

@@ -14,7 +14,7 @@ import type { KnownReferences } from '#jobs/tasks/references.js';
 
 export interface DecidedSpan {
   readonly market: MarketData;
-  /** Last date of the decisions; null for that of the market. */
+  /** Last date of the decisions; null for the last date of the market. */
   readonly end: string | null;
   readonly documents: Readonly<Record<string, IndexDocument>>;
 }
@@ -33,8 +33,8 @@ export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, 
 }
 
 /**
- * As `assertAnyKnown`, and where the first decision of a definition is certain to be before the first version. Of a
- * universe that follows another index that is known once it is computed.
+ * Checks the same as `assertAnyKnown`, and refuses a definition whose first decision is certain to precede the first
+ * version. A universe that follows another index is known only when it is computed.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  * @cost of a row of closes a definition
  */
@@ -51,7 +51,7 @@ export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { r
   }
 }
 
-/** The session that an index begins on; undefined where that is computed. */
+/** Returns the session that an index begins on; undefined if that is computed. */
 function firstSession(document: IndexDocument, market: MarketData, calendars: Calendars): Day | undefined {
   const { dates, identifiers } = market;
   const calendar = calendars.get(document.calendar);
@@ -68,7 +68,7 @@ function firstSession(document: IndexDocument, market: MarketData, calendars: Ca
   return isBegun ? day : undefined;
 }
 
-/** The form of exchange-rate identifiers; the market's exchange rates belong to no universe. */
+/** Format of exchange-rate identifiers, which belong to no universe. */
 const RATE = /^[A-Z]{6}$/;
 
 /** Tests that a security is in the universe of an index on a day; undefined if another index may decide that. */

@@ -28,7 +28,9 @@ export interface RunMakerDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
 }
 
-/** The matrices of stored risk models under names of the run's own: they stay when a model is estimated again. */
+/**
+ * Links the matrices of stored risk models under names of the run, so that they remain when a model is estimated again.
+ */
 async function link(
   attempt: Attempt<PortableTaskName>,
   artifacts: Pick<ArtifactStore, 'newName'>,
@@ -55,7 +57,7 @@ function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null
   );
 }
 
-/** Makes runs of backtests: their files, and the document that names them, which is not stored yet. */
+/** Creates runs of backtests: their files, and the document that refers to them, which is not stored yet. */
 export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
@@ -70,8 +72,8 @@ export function createRunMaker({
   const runs = createRunFiles({ documents, artifacts });
 
   /**
-   * The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there
-   * is none.
+   * Returns the stored run to extend; the reason if it cannot be extended, determined without reading its files; null
+   * if there is none.
    */
   async function storedRun(
     payload: BacktestPayload,
@@ -97,8 +99,8 @@ export function createRunMaker({
   }
 
   /**
-   * Why a stored run cannot be extended to that of a plan, from the two plans; null where they differ at most in the
-   * end.
+   * Returns the reason why a stored run cannot be extended to a plan, from the two plans; null if they differ at most
+   * in the end.
    */
   async function planReasonOf(
     run: RunDocument,
@@ -116,7 +118,7 @@ export function createRunMaker({
     return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;
   }
 
-  /** The plan of a stored run, undefined where it cannot be read. */
+  /** Returns the plan of a stored run, undefined if it cannot be read. */
   async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
     try {
       return planWithDefaults(await storedPlan(artifacts, run));

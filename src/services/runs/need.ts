@@ -9,7 +9,7 @@ import type { BacktestPlans } from './backtest-plans.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 
-/** The sources that inputs are looked up in. */
+/** Sources of inputs. */
 export interface NeedRooms {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
@@ -18,25 +18,25 @@ export interface NeedRooms {
   readonly states: RunStates;
   readonly maker: ViewMaker;
   readonly plans: BacktestPlans;
-  /** A run was asked about its exposures. */
+  /** Called when a run was asked for its exposures. */
   readonly onExposures: (runId: string) => void;
 }
 
-/** A question about a run, as its route parsed it. */
+/** Parsed request about a run. */
 export interface Asked {
   readonly run: RunDocument;
   /** Parameters of the path and the query. */
   readonly query: Readonly<Record<string, unknown>>;
   /** @throws Refusal VALIDATION_FAILED */
   body(): unknown;
-  /** Called when a thread has begun with the view. */
+  /** Called when a thread has started the view. */
   afterwards(help: () => void): void;
 }
 
 /** Members that a need adds to the input of a view. */
 export type LookUp = (rooms: NeedRooms, asked: Asked) => object | Promise<object>;
 
-/** An index that a run is compared with, else an identifier of the store that the run is of; with its risk models. */
+/** Returns the index to which a run is compared, or an identifier of the run's store; with its risk models. */
 export async function comparedOf(
   {
     documents,

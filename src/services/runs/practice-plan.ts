@@ -30,7 +30,7 @@ export async function practicePlan(
   };
 }
 
-/** A typical index: the securities of a market by capitalisation, total return. */
+/** Returns a typical index: the securities of a market by capitalisation, total return. */
 function plainIndex({ dates }: Pick<MarketData, 'dates'>): IndexDocument {
   return IndexDocument.parse({
     id: 'PLAIN',

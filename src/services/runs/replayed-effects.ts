@@ -6,11 +6,11 @@ import type { DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 
-/** A stored run with all that it was made of. */
+/** Stored run with all its inputs. */
 export interface Side {
   readonly run: RunDocument;
   readonly plan: BacktestPlan;
-  /** Version of its data; null where it is not known. */
+  /** Version of its data; null if it is not known. */
   readonly version: number | null;
   readonly market: MarketHandle | Unknown;
 }
@@ -44,8 +44,8 @@ export interface Ends {
 type Effects = Pick<RunsDifference, 'effects' | 'effects_reason' | 'total_return'>;
 
 /**
- * Attributes the difference to its causes: definition, request and data are exchanged in turn on the current engine. The
- * differences between replays and stored results are the engine's.
+ * Attributes the difference to its causes: definition, request and data are replaced one at a time on the current
+ * engine. Differences between replays and stored results are due to the engine.
  * @param value total return of a replay
  */
 export async function effectsOf(

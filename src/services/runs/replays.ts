@@ -29,7 +29,7 @@ export interface Replays {
   replay(name: AskedRun, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** The kind of job that repeats a stored run and compares both. */
+/** Creates the kind of job that repeats a stored run and compares both. */
 export function createReplayJob({
   documents,
   artifacts,
@@ -68,7 +68,7 @@ export interface ReplaysDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<ReplayPayload>;
   readonly engineVersion: string;
-  /** Largest memory a backtest on the served market needs. */
+  /** Maximum memory of a backtest on the served market. */
   readonly estimatedBytes: () => number;
 }
 
@@ -81,7 +81,7 @@ export function createReplays({
   engineVersion,
   estimatedBytes,
 }: ReplaysDependencies): Replays {
-  /** The store of a run; the active one if it cannot be read: a replay reports that its data is another. */
+  /** Returns the store of a run; the active one if it cannot be read: a replay reports that its data is another. */
   async function storeToReplayOn(run: RunDocument): Promise<string | undefined> {
     return (await states.findMarket(run)) === undefined ? undefined : states.storeOf(run);
   }

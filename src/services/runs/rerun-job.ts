@@ -1,46 +1,37 @@
-import { evenParts, partPlaces } from '#domain/numbers/even-parts.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RerunPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
-import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
-import type { PortableTaskName } from '#jobs/tasks.js';
-import type { RerunEntry, RerunOutput } from '#jobs/tasks/runs.js';
-import type { Markets } from '#market/serving/markets.js';
+import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import type { RerunEntry } from '#jobs/tasks/runs.js';
 import { runIdOf } from '#store/run-id.js';
-import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { withinReach } from '../operations/access.js';
 import { putRunAfter } from '../stored/kept-runs.js';
 import { artifactsOf, findRun } from '../stored/run-documents.js';
 import { isOfService } from './backtest-batches.js';
 import type { RunMaker } from './made-runs.js';
+import { createRowsInParts, type RowAttempt, type RowsInPartsDependencies, type RowsOrder } from './rows-in-parts.js';
 import { backtestPayload, type RunnableRuns } from './runnable-runs.js';
 
-type RunAttempt = Attempt<PortableTaskName>;
-
-export interface RerunJobDependencies {
+export interface RerunJobDependencies extends RowsInPartsDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
-  readonly markets: Pick<Markets, 'settled'>;
   readonly runnables: RunnableRuns;
   readonly runMaker: RunMaker;
   /** Number of runs of an index to keep, in addition to published runs. */
   readonly runsKept: number;
-  /** Threads of the pool. */
-  readonly workers: number;
 }
 
-/** Share of the work after the runs are made. */
-const SUMMING = 0.02;
+const OUTCOMES = ['stored', 'current', 'refused'] as const satisfies readonly RerunEntry['row']['outcome'][];
 
 /**
- * The kind of job that runs stale indices again in parts. A part makes the files of its runs on any node and lists their
- * documents; the end of the job stores all of them.
+ * Creates the kind of job that runs stale indices again in parts. A part writes the files of its runs on any node and
+ * lists their documents; the end of the job stores all of them.
  */
 export function createRerunJob(dependencies: RerunJobDependencies): JobKind<RerunPayload> {
-  const { documents, artifacts, markets, runnables, runMaker, runsKept, workers } = dependencies;
+  const { documents, runnables, runMaker, runsKept } = dependencies;
+  const parts = createRowsInParts(dependencies);
 
-  async function entryOf(indexId: string, payload: RerunPayload, attempt: RunAttempt): Promise<RerunEntry> {
+  async function entryOf(indexId: string, payload: RerunPayload, attempt: RowAttempt): Promise<RerunEntry> {
     const newest = await findRun(documents, indexId);
     const previous = newest === undefined ? null : runIdOf(newest);
     try {
@@ -59,7 +50,10 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     }
   }
 
-  /** The stored run if it is not stale, else what makes a new one. @throws Refusal why it cannot be run */
+  /**
+   * Returns the stored run if it is not stale, otherwise the input of a new one. @throws Refusal with the reason why it
+   * cannot be run
+   */
   async function orderOf(indexId: string, { engine_version: engineVersion }: RerunPayload) {
     const asked = { request: await runnables.onStoredTerms(indexId, {}) };
     const current = await runnables.currentRun(indexId, asked);
@@ -67,38 +61,11 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     return { payload: backtestPayload(asked, await runnables.planOf(indexId, asked), engineVersion) };
   }
 
-  /** @param share part of the job's progress that the parts fill */
-  async function outputOf(
-    payload: RerunPayload,
-    parts: readonly number[],
-    { attempt, share }: { readonly attempt: RunAttempt; readonly share: number },
-  ): Promise<PartOutput> {
-    await markets.settled();
-    const { positions } = evenParts(payload.ids.length);
-    const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
-    const own = asOneOf(attempt, share / count);
-    const output: RerunEntry[][] = [];
-    for (const part of parts) {
-      const entries: RerunEntry[] = [];
-      for (const position of positions(part)) entries.push(await entryOf(payload.ids[position]!, payload, own));
-      output.push(entries);
-    }
-    const artifact = await attempt.write(Buffer.from(JSON.stringify(output satisfies RerunOutput)));
-    return { artifact, files: output.flat().flatMap(({ run }) => (run === null ? [] : artifactsOf(run))) };
-  }
-
-  /** Runs to store, of each part once; the files of all others are dropped. */
-  async function madeRuns(written: readonly WrittenParts[], { drop }: Pick<RunAttempt, 'drop'>): Promise<Made[]> {
-    const outputs: RerunOutput[] = [];
-    for (const { artifact } of written)
-      outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as RerunOutput); // as a part wrote it
-    const { first, others } = partPlaces(written);
-    const madeIn = (places: typeof first): Made[] =>
-      places.flatMap(({ output, at }) => outputs[output]![at]!.filter((entry): entry is Made => entry.run !== null));
-    const unused = madeIn(others).flatMap(({ run }) => artifactsOf(run));
-    if (unused.length > 0) await drop(unused.map(({ name }) => name));
-    return madeIn(first);
-  }
+  const orderFor = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
+    count: payload.ids.length,
+    entryOf: (position, attempt) => entryOf(payload.ids[position]!, payload, attempt),
+    filesOf: ({ run }) => (run === null ? [] : artifactsOf(run)),
+  });
 
   async function store(tx: DocumentTransaction, made: readonly Made[]): Promise<void> {
     for (const { run, previous } of made) {
@@ -110,20 +77,15 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   return jobKind(
     'rerun',
     async (payload, attempt) => {
-      const written = await attempt.inParts({
-        count: evenParts(payload.ids.length).count,
-        atOnce: 2 * workers,
-        share: 1 - SUMMING,
-        here: (part, share) => outputOf(payload, [part], { attempt, share }),
-      });
-      const result = await madeRuns(written, attempt);
-      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
-      const { rerun_id: rerunId, engine_version: engineVersion } = payload;
-      const outputs = attempt.outputs(['view', 'rows']);
-      const { view, rows } = await attempt.compute('sum-rerun', { rerunId, engineVersion, files, outputs }, SUMMING);
-      return { result: { artifact: view, rows }, effect: (tx) => store(tx, result) };
+      const { rerun_id: id, engine_version: engineVersion } = payload;
+      const summary = { kind: 'rerun', id, total: 'indices', outcomes: OUTCOMES, engineVersion } as const;
+      const { result, entries } = await parts.run(orderFor(payload), summary, attempt);
+      const made = entries.filter((entry): entry is Made => entry.run !== null);
+      return { result, effect: (tx) => store(tx, made) };
     },
-    async (payload, parts, attempt) => ({ result: await outputOf(payload, parts, { attempt, share: 1 }) }),
+    async (payload, some, attempt) => ({
+      result: await parts.outputOf(orderFor(payload), some, { attempt, share: 1 }),
+    }),
   );
 }
 
@@ -148,10 +110,3 @@ function rowOf(
     error: null,
   };
 }
-
-/** An attempt for one of many runs: it fills a share of the progress, and the job computes on after it. */
-const asOneOf = (attempt: RunAttempt, share: number): RunAttempt => ({
-  ...attempt,
-  compute: (task, input, part = 1) => attempt.compute(task, input, part * share),
-  computed: () => {},
-});

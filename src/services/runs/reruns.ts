@@ -19,7 +19,7 @@ export interface RerunsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'read'>;
   readonly kind: JobKind<RerunPayload>;
   readonly engineVersion: string;
-  /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
+  /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
   readonly estimatedBytes: () => number;
   /** Threads of the pool. */
   readonly workers: number;
@@ -31,8 +31,8 @@ export interface Reruns {
   /** @throws Refusal VALIDATION_FAILED, FORBIDDEN_ID, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
   start(request: RerunRequest, origin: Origin | null): Promise<JobStatus>;
   /**
-   * A block of the rows of a rerun that has succeeded, as JSON.
-   * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
+   * Returns a block of the rows of a succeeded rerun, as JSON.
+   * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
    */
   rows(rerunId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
 }
@@ -40,7 +40,7 @@ export interface Reruns {
 export function createReruns(dependencies: RerunsDependencies): Reruns {
   const { documents, jobs, artifacts, kind, engineVersion, estimatedBytes, workers, now } = dependencies;
 
-  /** @throws Refusal FORBIDDEN_ID for an id that the client may not name, VALIDATION_FAILED if there are too many */
+  /** @throws Refusal FORBIDDEN_ID for an id that the client may not use, VALIDATION_FAILED if there are too many */
   async function idsOf(ids: RerunRequest['ids']): Promise<readonly string[]> {
     if (ids !== null) {
       for (const id of ids) assertOwnName(id);

@@ -7,7 +7,7 @@ import type { ArtifactStore } from '#store/port.js';
 
 /** Job whose result has rows in blocks. */
 export interface RowsOf {
-  readonly kind: 'sweep' | 'rerun';
+  readonly kind: 'sweep' | 'rerun' | 'study';
   readonly ident: string;
 }
 

@@ -37,7 +37,7 @@ export interface RunDifferenceJobDependencies {
 /** Values of the data that a result lists. */
 const CELLS_MAX = 100;
 
-/** The kind of job that says why two stored runs differ. */
+/** Creates the kind of job that explains the differences between two stored runs. */
 export function createRunDifferenceJob({
   documents,
   artifacts,
@@ -51,7 +51,7 @@ export function createRunDifferenceJob({
     return { run, plan, version, market: await marketOf(run, version) };
   }
 
-  /** The market that a run was made on, or why it cannot be had again. */
+  /** Returns the market on which a run was made, or the reason why it is unavailable. */
   async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | Unknown> {
     const served = markets.served()?.handle;
     if (served === undefined) return { reason: `A replay needs the data of ${named(run)}: no data store is served.` };
@@ -75,7 +75,7 @@ export function createRunDifferenceJob({
     }
   }
 
-  /** The stored risk models that a plan uses, as files of the run that it is of. */
+  /** Returns the stored risk models that a plan uses, as files of the run that it is of. */
   async function modelsOf(plan: BacktestPlan, sides: readonly Side[]): Promise<{ readonly models?: ModelFiles }> {
     if (plan.models === undefined) return {};
     const files: Record<string, ModelFiles[string]> = {};
@@ -153,7 +153,7 @@ export function createRunDifferenceJob({
 
 const named = (run: RunDocument): string => `the run ${runIdOf(run)}`;
 
-/** Of the same content. */
+/** Counts for equal contents. */
 const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };
 
 const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
@@ -166,7 +166,7 @@ function causesOf(from: Side, to: Side): Causes {
   };
 }
 
-/** Tests that two runs used the same content and the same declarations of its store. */
+/** Returns true if two runs used the same content and the same declarations of its store. */
 function isSameData(from: RunDocument, to: RunDocument): boolean {
   return (
     from.store_content_hash === to.store_content_hash &&
@@ -175,7 +175,7 @@ function isSameData(from: RunDocument, to: RunDocument): boolean {
   );
 }
 
-/** Changes of what is run, then of what it reaches and of the terms of a strategy. */
+/** Lists changes of the definition itself, then of documents that it refers to and of the terms of a strategy. */
 function definitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange[] {
   const { [from.indexId]: before, ...reachedBefore } = from.documents;
   const { [to.indexId]: after, ...reachedAfter } = to.documents;
@@ -226,7 +226,7 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
         await requireRun(documents, { subject, id: from }),
         await requireRun(documents, { subject, id: to }),
       ];
-      // A job has the market of one store, so runs of two stores are compared without their market.
+      // A job has the market of one store, so runs on two stores are compared without their market.
       const isSameStore = runs[0]!.store_id === runs[1]!.store_id;
       if (isSameStore) for (const run of runs) await states.requireMarket(run);
       return stores.within(isSameStore ? await states.storeOf(runs[0]!) : undefined, () =>

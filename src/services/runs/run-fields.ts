@@ -11,8 +11,8 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import { fieldFindings } from '#domain/rules/field-findings.js';
 
 /**
- * Datapoints that a view of a run is asked about, expressions as their canonical texts.
- * @throws Refusal VALIDATION_FAILED for what cannot be read, or what the market lacks or does not hold as numbers
+ * Returns the datapoints requested for a view of a run, expressions as canonical texts.
+ * @throws Refusal VALIDATION_FAILED if one is unreadable, missing in the market or not numeric
  */
 export function readFields(fields: readonly string[], market: MarketData): string[] {
   const read = fields.map((text, k) => readField(text, market, `fields[${k}]`));
@@ -41,7 +41,7 @@ function readField(text: string, market: MarketData, path: string): ReadField {
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }
 
-/** Functions whose values exist only in the decisions of an index. */
+/** Returns functions whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, path: string): Finding[] {
   const call = callsIn(tree, new Map()).find(({ name }) => ['is_constituent', 'member_of', 'weight_in'].includes(name));
   if (call === undefined) return [];

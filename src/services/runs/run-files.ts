@@ -19,11 +19,11 @@ export interface Continuable {
 export interface RunOrder {
   readonly plan: BacktestPlan;
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs' | 'storedPrices' | 'storedFiles'>;
-  /** The stored run to extend where that gives the same, or why there is none. */
+  /** Stored run to extend, or the reason why there is none. */
   readonly stored: Continuable | FullRunReason | null;
 }
 
-/** A run whose files are stored. */
+/** Run whose files are stored. */
 export interface StoredFiles {
   readonly output: TaskOutput<'backtest'>;
   readonly files: Pick<RunDocument['artifacts'], 'columns' | 'plan' | 'checkpoint' | 'begun'>;
@@ -31,7 +31,7 @@ export interface StoredFiles {
   readonly newest: RunDocument | undefined;
 }
 
-/** Makes runs and stores their files. Those that another run has with the same bytes are stored once. */
+/** Computes runs and stores their files. Files with the same bytes as those of another run are stored once. */
 export interface RunFiles {
   make(attempt: Attempt<PortableTaskName>, order: RunOrder): Promise<StoredFiles>;
 }
@@ -64,7 +64,7 @@ export function createRunFiles({
           stored: offered.prices,
         });
         if (once === undefined) {
-          // Whoever deleted the other run took its files away: they are written now.
+          // The other run was deleted with its files, so they are written now.
           await attempt.drop(Object.values(own).map(({ name }) => name));
           offered = { prices: new Map(), files: {} };
           continue;
@@ -79,17 +79,17 @@ export function createRunFiles({
 
 interface Computed {
   readonly output: TaskOutput<'backtest'>;
-  /** The files that it shares with the run that it extends; none of a whole one. */
+  /** Files shared with the run that it extends; none for a full run. */
   readonly earlier: readonly ArtifactRef[];
 }
 
 interface ComputeInput extends Pick<RunOrder, 'stored'> {
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs'>;
-  /** Of the job's progress. */
+  /** Share of the job's progress. */
   readonly share: number;
 }
 
-/** A run made whole, or from the stored one where there is one to extend. */
+/** Computes a full run, or extends the stored one. */
 async function computeValue(
   attempt: Attempt<PortableTaskName>,
   { stored, task, share }: ComputeInput,
@@ -100,7 +100,7 @@ async function computeValue(
   return { output, earlier: [] };
 }
 
-/** A stored run extended where that gives the same, else a whole one. */
+/** Extends a stored run if that gives the same result; otherwise computes a full run. */
 async function resume(
   attempt: Attempt<PortableTaskName>,
   { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: Continuable },
@@ -117,7 +117,7 @@ async function resume(
       ),
     ));
   if (output && earlier) return { output, earlier };
-  // Whoever deleted the stored run took away the files that an extended one shares with it.
+  // The stored run was deleted with the files that an extended run shares.
   await attempt.drop(Object.values(outputs));
   const again = { ...task, outputs: attempt.outputs(RUN_FILES), stored: 'no_checkpoint' as const };
   return { output: await attempt.compute('backtest', again, 0), earlier: [] };

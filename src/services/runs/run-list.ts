@@ -7,7 +7,7 @@ import { damagedRuns } from '../stored/damaged-runs.js';
 import { readRun } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 
-/** The newest runs by subject. One whose document or columns cannot be read is left out and counted. */
+/** Returns the latest runs by subject. Runs with an unreadable document or columns are omitted and counted. */
 export type RunList = (query: {
   readonly limit?: number | undefined;
   readonly after?: string | undefined;
@@ -19,11 +19,14 @@ interface RunListDependencies {
   readonly states: RunStates;
 }
 
-/** Runs whose definitions are compared in a turn of the event loop: 20 ms at worst. */
+/** Number of runs whose definitions are compared in a turn of the event loop, at most 20 ms. */
 const ROWS_PER_TURN = 32;
 
 export function createRunList({ documents, artifacts, states }: RunListDependencies): RunList {
-  /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
+  /**
+   * Returns the rows of a listing. After a change of definitions, many runs are compared again, and other work runs in
+   * between.
+   */
   async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
     const rows: BacktestRecordCollection['backtests'] = [];
     for (const run of runs) {

@@ -29,7 +29,7 @@ export interface RunStatesDependencies {
 }
 
 export interface StateTerms {
-  /** True for the content at that time, of a run as known on a version. */
+  /** True for the content at that time; the run was made as known on a version. */
   readonly isOfThen: boolean;
 }
 
@@ -38,26 +38,32 @@ export interface StateTerms {
  */
 export interface RunStates {
   /**
-   * Null while a run of the same request on the current data would give the stored result.
+   * Returns null while a run of the same request on the current data would give the stored result.
    * @cost of a look-up, until a definition changes
    */
   staleOf(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
-  /** The plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
+  /** Returns the plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
-   * The market of the store of a run, for a view that needs prices.
+   * Returns the market of the store of a run, for a view that needs prices.
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH if the store cannot be read
    */
   requireMarket(run: RunDocument): Promise<ServedMarket>;
-  /** As `requireMarket`, undefined if the store of the run is unknown and none is active. @throws Refusal STORE_MISMATCH */
+  /**
+   * Returns the market like `requireMarket`; undefined if the store of the run is unknown and none is active. @throws
+   * Refusal STORE_MISMATCH
+   */
   servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /** As `servedMarket`, undefined if the store cannot be read: for views that return less without the market. */
+  /**
+   * Returns the market like `servedMarket`; undefined if the store is unreadable, for views that return less without a
+   * market.
+   */
   findMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /** The store of a run, as work on its market is computed on it; undefined for the active one. */
+  /** Returns the store of a run, on which work on its market is computed; undefined for the active one. */
   storeOf(run: RunDocument): Promise<string | undefined>;
 }
 
-/** Kinds of document that definitions are made of. */
+/** Kinds of documents that definitions consist of. */
 const DEFINING = [
   'index',
   'strategy',
@@ -68,14 +74,14 @@ const DEFINING = [
   'recorded-closures',
 ] as const satisfies readonly DocumentKind[];
 
-/** Refusals of a read that may succeed later: the store is still the right one. */
+/** Refusals of a read that may succeed later, so that the store is still the right one. */
 const MAY_PASS: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
-/** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */
+/** Maximum number of runs whose comparison is cached, equal to the largest listing. */
 const REMEMBERED_MAX = 10_000;
 
 interface KnownDatasets {
-  /** Of the documents, when they were read. */
+  /** Revision of the documents when they were read. */
   readonly revision: number;
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
 }
@@ -90,12 +96,12 @@ interface DocumentRead {
 /** Comparison of a run with the present definition. */
 interface Definition {
   readonly reasons: readonly string[];
-  /** Store that a run of the same request would be made on now; null for the active one. */
+  /** Store that a run of the same request would use now; null for the active one. */
   readonly storeId: string | null;
 }
 
 interface Compared extends Definition {
-  /** Of the documents, when they were found to be as they were compared. */
+  /** Revision of the documents when they were last found unchanged. */
   revision: string;
   readonly reads: readonly DocumentRead[];
 }
@@ -103,7 +109,7 @@ interface Compared extends Definition {
 export function createRunStates(dependencies: RunStatesDependencies): RunStates {
   const { documents, artifacts, markets, stores, engineVersion } = dependencies;
   const { planOf } = createBacktestPlans(documents);
-  /** By run, the one compared longest ago first. */
+  /** Comparisons by run, least recently compared first. */
   const compared = new Map<string, Compared>();
 
   const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, askedOf(run))).plan;
@@ -129,7 +135,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     return true;
   }
 
-  /** @param reads takes what is read of documents */
+  /** @param reads records the documents that are read */
   async function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<Definition> {
     const recording = createBacktestPlans({
       async get(kind, id) {
@@ -169,7 +175,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     return changes.length > 0 ? changes : ['The definition changed since this run.'];
   }
 
-  /** The store of a run; of one stored before it was remembered, the store that has its content, if any. */
+  /** Returns the store of a run. For a run stored without it, the store that has its content, if any. */
   async function datasetOf({
     store_id: datasetId,
     store_content_hash: hash,
@@ -196,7 +202,10 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     return known;
   }
 
-  /** The content that a run would use: of a named store, else the served one, or that of the active store before. */
+  /**
+   * Returns the content that a run would use: of a named store, otherwise the served one, or that of the previously
+   * active store.
+   */
   async function currentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
     const served = markets.served()?.handle;
     if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
@@ -288,24 +297,24 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
   };
 }
 
-/** The state of a stored run, as answers have it. */
+/** State of a stored run as in responses. */
 interface StoredState extends RunState {
   stale: (StaleState & { reasons: string[] }) | null;
 }
 
-/** The state of a run that every view reports. */
+/** Returns the state of a run that every view reports. */
 export async function stateOf(states: Pick<RunStates, 'staleOf'>, run: RunDocument): Promise<StoredState> {
   const stale = await states.staleOf(run);
   return { stale: stale && { ...stale, reasons: [...stale.reasons] }, index_version: run.index_version ?? null };
 }
 
-/** A request with the terms of a stored run where it says none. */
+/** Returns a request with the terms of a stored run as defaults. */
 export function onTermsOf(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return run === undefined ? given : { ...askedOf(run), ...said };
 }
 
-/** The request of a run as it was sent, or as it was filled in where that was not remembered. */
+/** Returns the request of a run as it was sent, or as it was filled in where that was not remembered. */
 function askedOf({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // Read when it was sent.
 }

@@ -24,14 +24,14 @@ export type RunTextName = RunTextInput['text'];
 export type StoredResultFile = NonNullable<RunDocument['artifacts']['result']>;
 
 /**
- * Records and results of stored runs as JSON. A text is written from the columns of its run when it is first read, one
- * that an earlier version stored as JSON is upgraded then: into a file that is served until others take its place.
- * Whoever reads, and however slowly, holds a part of it in memory.
+ * Records and results of stored runs as JSON. A text is written from the columns of its run when it is first read, and
+ * texts that an earlier version stored as JSON are upgraded then. The file is served until others replace it. Every
+ * reader, however slow, holds only a part of it in memory.
  */
 export interface RunTexts {
-  /** @throws Refusal DOCUMENT_UNREADABLE when a file of the run is gone or damaged */
+  /** @throws Refusal DOCUMENT_UNREADABLE if a file of the run is missing or damaged */
   read(run: RunDocument, text: RunTextName): Promise<StoredBytes>;
-  /** A result as an earlier version stored it. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns a result as an earlier version stored it. @throws Refusal DOCUMENT_UNREADABLE */
   stored(result: StoredResultFile): Promise<StoredBytes>;
 }
 
@@ -108,7 +108,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return file;
   }
 
-  /** An open file stays readable when it is removed meanwhile. */
+  /** Creates an open file remains readable if it is removed in the meantime. */
   async function open(
     order: TextOrder,
   ): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
@@ -116,7 +116,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     try {
       return { length: file.bytes, stream: await artifacts.stream(file) };
     } catch {
-      // Somebody removed, cut or changed it: it can be made again.
+      // The file was removed, truncated or changed. It can be generated again.
       cached.delete(order.etag);
       await artifacts.remove([file.name]);
       const again = await cache(order);
@@ -132,7 +132,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       return { length, etag, open: async () => stream };
     } catch (thrown) {
       if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
-      // On a full disk what is stored can still be read.
+      // If the disk is full, stored data can still be read.
       const { bytes } = await jobs.query('run-text', await input());
       return { length: bytes.length, etag, open: async () => new Blob([bytes]).stream() };
     }
@@ -183,7 +183,7 @@ export function recordEtag(run: RunDocument): string {
   ]);
 }
 
-/** @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED when If-Match names another record than the stored one */
+/** @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED if If-Match names another record than the stored one */
 export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
   if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;

@@ -12,8 +12,8 @@ interface UniverseDependencies {
 }
 
 /**
- * The definition whose universe datapoints are relative to: that of the run, or the stored one of a run stored without
- * it; null where no datapoint is relative, or there is no definition any more.
+ * Returns the definition to whose universe datapoints are relative: that of the run, or the stored one for a run
+ * without it; null if no datapoint is relative, or the definition was deleted.
  */
 export async function universeOfRun(
   { documents, artifacts }: UniverseDependencies,

@@ -14,7 +14,7 @@ import { stateOf } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
 export interface RunViewsDependencies extends Omit<NeedRooms, 'plans'> {
-  /** First effective date of an index after a date; null where none is known. */
+  /** First effective date of an index after a date; null if none is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
   /** The next rebalance, today or later. */
   readonly comingRebalance: (indexId: string, after: string) => Promise<string | null>;
@@ -25,7 +25,7 @@ export interface ListingQuery {
   readonly after?: string | undefined;
 }
 
-/** A question about a stored run, as its route asks it. */
+/** Request for a view of a stored run, as parsed by its route. */
 export interface RunViewQuestion {
   readonly terms: RunViewTerms;
   readonly name: RunName;
@@ -38,16 +38,16 @@ export interface RunViewQuestion {
 
 /** Views over stored runs. */
 export interface RunViews {
-  /** A row for every run; one whose files are damaged counts among the skipped. */
+  /** Returns a row for every run. Runs with damaged files count as skipped. */
   summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
   /**
-   * A view of one run, which begins with the state of the run where it is JSON.
-   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, and what the needs of the view refuse
+   * Returns a view of one run, which begins with the state of the run if it is JSON.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, and refusals of the view's inputs
    */
   show(question: RunViewQuestion, signal: AbortSignal): Promise<CheckedBytes>;
 }
 
-/** Rows made at once: the threads that make them have little to do for each. */
+/** Number of rows computed concurrently, because each is little work for a thread. */
 const ROWS_AT_ONCE = 8;
 
 export function createRunViews(dependencies: RunViewsDependencies): RunViews {
@@ -89,7 +89,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const run = await requireRun(documents, name);
       const { given, afterwards } = await lookedUp(terms, { run, query, body });
       const columns = await (terms.isMadeAnew ? columnsFile(artifacts, run) : maker.columnsOf(run));
-      // Of the type that the terms say: the parameters of the route, and what its needs add.
+      // The type follows from the terms: the parameters of the route, and the additions of its needs.
       const input = { ...parametersOf(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.held(input, signal);
       for (const help of afterwards) help();
@@ -106,14 +106,14 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   }
 }
 
-/** Parameters that say which run is meant, or that a need looks up. */
+/** Parameters that select the run or are resolved by a need. */
 const LOOKED_UP = new Set(['index_id', 'run_id', 'benchmark']);
 
 /** Parameters that reach the view. */
 const parametersOf = (query: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== undefined && !LOOKED_UP.has(name)));
 
-/** An error of one run hides no other run. */
+/** An error of one run does not hide other runs. */
 function asDamaged(thrown: unknown): null {
   if (thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE') return null;
   throw thrown;

@@ -39,17 +39,17 @@ export function backtestPayload(
   };
 }
 
-/** Backtests as they are asked for, and the stored runs that answer them. */
+/** Backtests as requested, and the stored runs that answer them. */
 export interface RunnableRuns {
   /**
-   * The resolved request, after every check that needs no run.
+   * Returns the resolved request, after every check that needs no run.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
-   * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   *   NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   planOf(runId: string, asked: AskedBacktest): Promise<RunnablePlan>;
-  /** A request with the terms of the stored run where it says none. */
+  /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** The stored run where a run of the request would give it again. @throws Refusal as `planOf` */
+  /** Returns the stored run where a run of the request would give it again. @throws Refusal as `planOf` */
   currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
 }
 
@@ -63,7 +63,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     return stores.within(planned.storeId, () => runnablePlan(planned, asKnownOn));
   }
 
-  /** The plan on the market of its store. */
+  /** Returns the plan on the market of its store. */
   async function runnablePlan(planned: VersionedPlan, asKnownOn: AskedBacktest['asKnownOn']): Promise<RunnablePlan> {
     const { plan } = planned;
     const known = await dataVersions.at(asKnownOn);

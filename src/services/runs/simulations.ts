@@ -43,7 +43,7 @@ export interface SimulationJobDependencies extends Pick<SimulationsDependencies,
   readonly workers: number;
 }
 
-/** The kind of job that simulates: paths are drawn in parts, also by other nodes, with the same bits. */
+/** Creates the kind of job that simulates: paths are drawn in parts, also by other nodes, with the same bits. */
 export function createSimulationJob(dependencies: SimulationJobDependencies): JobKind<SimulationPayload> {
   const { documents, artifacts, markets, states, workers } = dependencies;
 

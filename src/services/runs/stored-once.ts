@@ -35,10 +35,10 @@ type Sharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
 interface MadeFiles<F> {
   /** Files of a run that are new. */
   readonly own: F;
-  /** The files that were not written because the stored run has the same. */
+  /** Files that were not written because the stored run has the same ones. */
   readonly unwritten: readonly string[];
   readonly prices: TaskOutput<'backtest'>['prices'];
-  /** The newest stored run, which may have the same. */
+  /** Latest stored run, which may have the same files. */
   readonly newest: RunDocument | undefined;
   /** Files with prices that were stored when the run began, by their hashes. */
   readonly stored: ReadonlyMap<string, ArtifactRef>;
@@ -52,8 +52,8 @@ interface OnceStored<F> {
 }
 
 /**
- * The files of a run; one that the stored run has with the same bytes is that file under another name, and prices are
- * those of another run. Undefined where something that was not written is no longer stored.
+ * Returns the files of a run. A file with the same bytes in the stored run becomes another name of that file; prices
+ * may belong to another run. Undefined if a file that was not written is no longer stored.
  */
 export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
   attempt: Sharing,
@@ -83,7 +83,7 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
     const once = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
     return { files: once, prices: beside ? linked.at(-1)! : null };
   }
-  // Something has gone meanwhile.
+  // A file was removed in the meantime.
   if (unwritten.length > 0) return undefined;
   if (prices === null) return { files: own, prices: null };
   if (written === undefined) return undefined;
@@ -92,12 +92,15 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
   return { files: own, prices: again! }; // As many as were asked for.
 }
 
-/** An object that is copied takes as much room as one that is written. */
+/** Copying an object takes as much space as writing it. */
 async function isShared({ destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>, ref: ArtifactRef) {
   return destination.kind === 'folder' && (await isIntact(ref));
 }
 
-/** A stored file that has its content. That in a folder of this machine was looked at by the thread that made the run. */
+/**
+ * Returns a stored file that has its content. The thread that computed the run verified files in a folder of this
+ * machine.
+ */
 async function undamaged(
   { destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>,
   ref: ArtifactRef | undefined,
@@ -106,14 +109,14 @@ async function undamaged(
   return ref && (isLookedAt || (await isIntact(ref))) ? ref : undefined;
 }
 
-/** Files of a stored run that a run made again may have as well. */
+/** Returns the files of a stored run that a repeated run may have too. */
 export function storedFilesOf({
   artifacts: { columns, checkpoint, plan },
 }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {
   return { columns, ...(checkpoint ? { checkpoint } : {}), ...(plan ? { plan } : {}) };
 }
 
-/** Undefined where a stored file is gone. */
+/** Returns undefined if a stored file was removed. */
 export async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;

@@ -28,13 +28,13 @@ export interface StoredRunsDependencies {
   readonly maker: Pick<ViewMaker, 'held' | 'columnsOf'>;
 }
 
-/** Rows made at once: the threads that make them have little to do for each. */
+/** Number of rows computed concurrently, because each is little work for a thread. */
 const ROWS_AT_ONCE = 8;
 
 export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies): StoredRunsService {
   /**
-   * A run, or why it cannot be read: its document, or a file with its columns. Undefined of one that was dropped since it
-   * was listed.
+   * Returns a run, or the reason why it is unreadable: its document, or a file with its columns. Undefined if it was
+   * removed since it was listed.
    */
   async function runOf(asked: AskedRun): Promise<RunDocument | UnreadableCause | undefined> {
     try {
@@ -97,7 +97,10 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
   };
 }
 
-/** Why runs cannot be read whose ids are not known: the newest, and the earlier ones where the list of them is lost. */
+/**
+ * Returns the reasons why runs are unreadable whose ids are unknown: the latest one, and earlier ones if their list is
+ * lost.
+ */
 async function unlisted(documents: Pick<DocumentStore, 'get' | 'ids'>, subject: string): Promise<UnreadableCause[]> {
   const newest = causeOf(await documents.get('run', subject), readRun);
   const list = causeOf(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
@@ -108,7 +111,7 @@ async function unlisted(documents: Pick<DocumentStore, 'get' | 'ids'>, subject: 
 
 const UNREADABLE: ReadonlySet<string> = new Set(['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
 
-/** The request of a run, with the version of the data where one was asked for. */
+/** Returns the request of a run, with the version of the data if one was requested. */
 function requestOf({ request, as_known_on: version }: RunDocument): unknown {
   return version === undefined ? request : { ...(request as object), as_known_on: version };
 }

@@ -5,7 +5,7 @@ import { DEFAULT_WINDOW, latest, type DerivedName } from '#domain/datapoints/fie
 import { namesOf, referenceKind, resolve } from '#domain/datapoints/resolution.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 
-/** A question about a datapoint of a run over a range of its dates, null where the range is all of them. */
+/** Request for a datapoint of a run over a range of its dates; null for all dates. */
 export interface StyleQuestion {
   readonly field: string;
   readonly start: string | null;
@@ -17,10 +17,10 @@ const STYLE_BYTES_MAX = 12 * 2 ** 20;
 /** A datapoint on a date: mean, coverage and five percentiles, with their texts. */
 const BYTES_A_DATE = 180;
 
-/** Questions about a run: some ten seconds of idle time at most. */
+/** Maximum number of requests about a run, about ten seconds of idle time. */
 const QUESTIONS_MAX = 96;
 
-/** Dates x securities of a question that takes about 100 ms, by the inputs of a datapoint. */
+/** Dates x securities of a request that takes about 100 ms, by the inputs of a datapoint. */
 const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
 
 /** Windows of a year, after all others in this order. */
@@ -31,9 +31,9 @@ const COSTLY = new Map<string, number>([
 ] satisfies [DerivedName, number][]);
 
 /**
- * The questions about a run that are asked in idle time, in addition to the datapoints prepared for several runs. Each is
- * asked in ranges of dates, then as a whole for the text of its figures; the cheapest datapoints first. Datapoints derived
- * from prices and volumes come before the columns of the store.
+ * Returns the requests about a run that are made in idle time, in addition to the datapoints prepared for several runs.
+ * Each is made for ranges of dates, then for all dates to produce the text of its figures; cheapest datapoints first.
+ * Datapoints derived from prices and volumes precede columns of the store.
  */
 export function styleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
   const { dates } = market;
@@ -46,7 +46,7 @@ export function styleQuestions(market: MarketData, run: RunDocument, besides: re
   return chosen.flatMap((field) => questionsAbout(market, field, span)).slice(0, QUESTIONS_MAX);
 }
 
-/** Numeric datapoints of a market, the derived ones first. */
+/** Returns the numeric datapoints of a market, derived ones first. */
 function styleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
   for (const name of namesOf(market)) {
@@ -60,7 +60,7 @@ function styleFields(market: MarketData): string[] {
 
 const cellsOf = (field: string): number => COSTLY.get(field) ?? CELLS.latest;
 
-/** Windows of a year in a question; 0 where one alone would take much longer than a question may. */
+/** Returns the number of one-year windows per request; 0 if a single one would take much too long. */
 function windowsAtOnce({ identifiers }: MarketData, field: string): number {
   return Math.round(cellsOf(field) / (DEFAULT_WINDOW * identifiers.length));
 }
@@ -70,7 +70,7 @@ interface Positions {
   readonly to: number;
 }
 
-/** Ranges begin where blocks of windows do, so that what a range sums before its first date would have been summed there. */
+/** Ranges begin at blocks of windows, because a range sums the same data before its first date. */
 function questionsAbout(market: MarketData, field: string, { from, to }: Positions): StyleQuestion[] {
   const { dates } = market;
   const length = DEFAULT_WINDOW * windowsAtOnce(market, field);

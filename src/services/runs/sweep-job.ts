@@ -22,8 +22,8 @@ export interface SweepJobDependencies {
 const SUMMING = 0.05;
 
 /**
- As many parts run at once as keep every thread busy;
- * other nodes compute some of them. A result depends only on its variant, so that every node computes the same bits.
+ * Number of concurrent parts, enough to keep every thread busy; other nodes compute some of them. A result depends only
+ * on its variant, so that every node computes the same bits.
  */
 export function createSweepJob({
   documents,
@@ -34,7 +34,7 @@ export function createSweepJob({
 }: SweepJobDependencies): JobKind<SweepPayload> {
   const partsOf = createPartsOf();
 
-  /** The input of a task that runs some variants. */
+  /** Returns the input of a task that runs some variants. */
   async function orderOf(payload: SweepPayload): Promise<Omit<SweepPartOrder, 'patches' | 'outputs'>> {
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
@@ -89,14 +89,14 @@ export function createSweepJob({
 
 const variationOf = ({ grid, patches }: SweepPayload): Variation => ({ grid, patches });
 
-/** True if decisions of some variants use the data known at the time. */
+/** Returns true if decisions of some variants use the data known at the time. */
 function isAsKnown({ base, grid, patches }: SweepPayload): boolean {
   const pointer = '/request/as_known';
   const isVaried = grid === null ? patches?.some((patch) => pointer in patch) === true : pointer in grid;
   return base.request.as_known !== undefined || isVaried;
 }
 
-/** @returns the parts of a payload, which are remembered for as long as it is */
+/** @returns the parts of a payload, cached with it */
 function createPartsOf(): (payload: SweepPayload) => SweepParts {
   const known = new WeakMap<SweepPayload, SweepParts>();
   return (payload) => {

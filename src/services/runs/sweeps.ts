@@ -51,7 +51,7 @@ export interface SweepsDependencies {
   readonly calendars: Calendars;
   readonly kind: JobKind<SweepPayload>;
   readonly engineVersion: string;
-  /** Largest memory a backtest on the served market needs. */
+  /** Returns the maximum memory of a backtest on the served market. */
   readonly estimatedBytes: () => number;
   /** Threads of the pool. */
   readonly workers: number;
@@ -65,8 +65,8 @@ export interface Sweeps {
    */
   start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
   /**
-   * A block of the rows of a sweep that has succeeded, as JSON.
-   * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
+   * Returns a block of the rows of a succeeded sweep, as JSON.
+   * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
    */
   rows(sweepId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
 }
@@ -98,20 +98,13 @@ export function createSweeps({
       return { document: await withStoredParts(documents, stored), request, strategy };
     }
     const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
-    if (document === undefined)
-      throw refuseWithFindings(
-        'body',
-        findings.map((finding) => ({
-          ...finding,
-          path: finding.path === '' ? 'document' : `document.${finding.path}`,
-        })),
-      );
+    if (document === undefined) throw refuseWithFindings('body', findings.map(belowDocument));
     return { document: await withStoredParts(documents, document), request, strategy };
   }
 
   /**
-   * Documents that variants reach besides themselves, and the stored risk models of all.
-   * @throws Refusal VALIDATION_FAILED when a variant is not fit to be run
+   * Returns documents that variants refer to, and the stored risk models of all.
+   * @throws Refusal VALIDATION_FAILED if a variant cannot be run
    */
   async function checkVariants(
     base: SweepBase,
@@ -130,7 +123,7 @@ export function createSweeps({
       refused.add(i, findings);
       if (variant !== undefined)
         try {
-          const found = await needsOf(variant.document, market);
+          const found = await needsOf({ documents, calendars }, variant.document, market);
           refused.add(i, found.findings);
           for (const [id, document] of Object.entries(found.reached)) reached.set(id, document);
           for (const [id, model] of Object.entries(found.models)) models.set(id, model);
@@ -147,17 +140,6 @@ export function createSweeps({
       documents: Object.fromEntries(reached),
       ...(models.size > 0 ? { models: Object.fromEntries(models) } : {}),
     };
-  }
-
-  /**
-   * Determines the inputs of a variant's run and those that the market lacks.
-   * @throws Refusal VALIDATION_FAILED when a document that it reaches is missing
-   */
-  async function needsOf(document: IndexDocument, market: MarketData) {
-    const reached = await reachedBy(documents, document);
-    storeOfDocuments(reached, market.datasetId);
-    const findings = lackedByVariant(document, reached, { market, calendars });
-    return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
   }
 
   return {
@@ -209,6 +191,25 @@ export function createSweeps({
   }
 }
 
+function belowDocument(finding: Finding): Finding {
+  return { ...finding, path: finding.path === '' ? 'document' : `document.${finding.path}` };
+}
+
+/**
+ * Determines the inputs of a variant's run and those that the market lacks.
+ * @throws Refusal VALIDATION_FAILED when a document that it reaches is missing
+ */
+async function needsOf(
+  { documents, calendars }: Pick<SweepsDependencies, 'documents' | 'calendars'>,
+  document: IndexDocument,
+  market: MarketData,
+) {
+  const reached = await reachedBy(documents, document);
+  storeOfDocuments(reached, market.datasetId);
+  const findings = lackedByVariant(document, reached, { market, calendars });
+  return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
+}
+
 /** Variants run on one data store: a pointer to it is refused. */
 function storePointers({ grid, patches }: SweepRequest): Finding[] {
   const pointers = grid === null ? (patches ?? []).flatMap((patch) => Object.keys(patch)) : Object.keys(grid);
@@ -222,7 +223,7 @@ function storePointers({ grid, patches }: SweepRequest): Finding[] {
 
 /** Row, sample, key and sums by block of a variant while all are ranked. */
 const VARIANT_BYTES = 2000;
-/** Rows of levels that are in memory at once: those of some parts, and of the choices by folds. */
+/** Maximum number of rows of levels in memory: those of some parts, and of the choices by folds. */
 const LEVEL_ROWS_MAX = 2 * LIMITS.MAX_SWEEP_SPLITS;
 /** A day, a level and a return. */
 const LEVEL_BYTES = 3 * 8;
@@ -241,7 +242,7 @@ function sessionsOf({ dates }: MarketData, { document, request }: SweepBase): nu
   return Math.max(0, end - firstAtLeast(dates, dayFrom(start)));
 }
 
-/** Findings of a refusal about the document of a variant. @throws what is no such refusal */
+/** Returns the findings of a refusal about the document of a variant. @throws any other error */
 function findingsIn(refusal: unknown): Finding[] {
   if (!(refusal instanceof Refusal) || !Array.isArray(refusal.detail?.['findings'])) throw refusal;
   const findings = refusal.detail['findings'] as readonly Finding[]; // As `refuseWithFindings` puts them there.

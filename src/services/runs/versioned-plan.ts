@@ -5,21 +5,21 @@ import { headOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import type { BacktestPlans, PlannedRun } from './backtest-plans.js';
 
-/** A backtest as it is asked for. */
+/** Backtest as requested. */
 export interface AskedBacktest {
   readonly request: BacktestRequest;
   readonly asKnownOn?: AsKnownOn | undefined;
 }
 
 export interface VersionedPlan extends PlannedRun {
-  /** Of the index or strategy that is run; null where it has none. */
+  /** Version of the index or strategy; null if it has none. */
   readonly version: number | null;
 }
 
 /** A plan that a market has the data for. */
 export interface RunnablePlan extends VersionedPlan {
   readonly market: MarketData;
-  /** Of the data, where another than the last was asked for. */
+  /** Version of the data, if not the latest was requested. */
   readonly dataVersion: { readonly data_version?: number };
 }
 
@@ -30,7 +30,7 @@ export interface VersionedPlanInput {
   readonly given: BacktestRequest;
 }
 
-/** A plan with the version that its index or strategy had while all of it was read. */
+/** Returns a plan with the version that its index or strategy had while all of it was read. */
 export async function versionedPlan({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await subjectVersion(documents, runId);

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 
-/** Room for views, several hundred of the usual size. */
+/** Memory for views, several hundred of the usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;
 
-/** Views made before, by everything they are made from. */
+/** Cached views, by all their inputs. */
 export interface ViewCache {
-  /** The bytes that are held of a question. */
+  /** Returns the cached bytes of a request. */
   find(question: unknown): Uint8Array<ArrayBuffer> | undefined;
-  /** Holds the bytes of a question that `find` did not find. */
+  /** Caches the bytes of a request that `find` did not find. */
   hold(question: unknown, bytes: Uint8Array<ArrayBuffer>): void;
-  /** The view of a question, made now unless it is still held. A view that failed is not remembered. */
+  /** Returns the view of a request, computed unless cached. A failed view is not cached. */
   get<A extends AnswerBytes>(question: unknown, make: () => Promise<A>): Promise<A>;
 }
 

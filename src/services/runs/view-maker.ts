@@ -19,16 +19,16 @@ export interface ViewMakerDependencies {
   readonly states: RunStates;
 }
 
-/** How views are made from the columns of stored runs. */
+/** Computes views from the columns of stored runs. */
 export interface ViewMaker {
   /** File with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
   columnsOf(run: RunDocument): Promise<string>;
-  /** The state of a run, as its views begin with. */
+  /** Returns the state of a run, as its views begin with. */
   headOf(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
-  /** As `make`, from the cache if present. */
+  /** Returns the same as `make`, from the cache if present. */
   held(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
-  /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
+  /** Returns a view preceded by the state of its run. The view may be cached; the state is current. */
   stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
 }
 
@@ -54,7 +54,7 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
   };
 }
 
-/** Everything a view is made from, in words. */
+/** Returns all inputs of a view as a key. */
 function questionOf(input: RunViewInput): unknown {
   if (!('market' in input) || input.market === null) return input;
   return { ...input, market: marketKey(input.market) };

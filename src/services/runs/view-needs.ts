@@ -17,7 +17,7 @@ import { rollingMemory } from './rolling-needs.js';
 const benchmarkOf = async (rooms: NeedRooms, { run, query }: Asked): Promise<ComparedWith | null> =>
   query.benchmark === undefined ? null : comparedOf(rooms, run, query.benchmark as string);
 
-/** How each need is looked up. Parameters are of the types that the routes declare. */
+/** Look-up of each need. Parameters have the types that the routes declare. */
 export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   window(_rooms, { query }) {
     const { start, end, from, to } = query as Readonly<Record<string, string | undefined>>;
@@ -73,7 +73,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   async files({ artifacts, jobs }, { run, afterwards }) {
     const files = await namedFiles(artifacts, run);
     const cells = newHashCells(files.length);
-    // Hashes take as long as everything else together: another thread may compute some.
+    // Hashes take as long as everything else together, so another thread may compute some.
     afterwards(() => jobs.help('hash-files', { paths: files.map(({ path }) => path), cells }));
     return { files, cells };
   },

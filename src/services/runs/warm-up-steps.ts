@@ -19,31 +19,31 @@ import { styleQuestions } from './style-questions.js';
 import { findIndex } from '../stored/stored-indices.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
-/** Beginning of the keys of steps that a thread keeps whatever market is served. */
+/** Prefix of the keys of steps that a thread performs once, regardless of the served market. */
 export const OF_THREAD = 'thread: ';
 
-/** Dates x names of a market: beyond it panels of 160 MB each would be made that nobody may ever ask for. */
+/** Dates x securities of a market above which panels of 160 MB each would be prepared that may never be used. */
 const CELLS_MAX = 20_000_000;
-/** Runs looked through after a start for the latest one. */
+/** Number of runs searched after a start for the latest one. */
 const RUNS_READ_MAX = 200;
 
-/** Returns of the window that rolling risk is asked for: only its code is wanted. */
+/** Number of returns in the window of rolling risk, small because only its code is to be loaded. */
 const ROLLING_WINDOW = 63;
 
-/** Groups of the exposures that are asked for. */
+/** Number of groups of the requested exposures. */
 const SHOWN_GROUPS = 20;
 
-/** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
+/** Tasks whose code a thread of a lane loads. Omitted tasks are rare, or take longer than loading their code. */
 const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
   light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'write-run-text'],
   heavy: ['backtest', 'hash-files'],
 };
 
 /**
- After
- * three, V8 still compiles during the first stored run, for half the time of a run.
+ * Further practice turns of a thread, each a run, a risk model and an optimisation: three seconds in all. After four, V8
+ * still compiles during the first optimisation, which then takes twice as long as later ones.
  */
-const PRACTICE_RUNS = [2, 3, 4, 5].map((turn) => `${OF_THREAD}run ${turn}`);
+const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${OF_THREAD}run ${turn + 2}`);
 
 /** Maximum number of latest runs whose exposures are prepared: a run takes one or two megabytes of a thread's cache. */
 const READY_RUNS_MAX = 8;
@@ -51,7 +51,7 @@ const READY_RUNS_MAX = 8;
 /** Prepared datapoints, one question each: size and yield, which clients read of every index. */
 const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
-/** One question, asked once in the life of a thread, or once of a market. */
+/** Request made once in the life of a thread, or once per market. */
 export interface Step {
   readonly key: string;
   readonly lane: Lane;
@@ -60,11 +60,11 @@ export interface Step {
 
 /** Steps that warm up a market, the most valuable first. */
 export interface WarmUpSteps {
-  /** The steps for a market; questions about a run refer to the latest stored run. */
+  /** Returns the steps for a market. Requests about a run refer to the latest stored run. */
   on(served: ServedMarket): AsyncIterable<Step>;
   /** A run was stored. */
   stored(runId: string): void;
-  /** A run was asked about its exposures. @returns whether it is another one than before */
+  /** Records that a run was asked for its exposures. @returns true if it is another run than before */
   asked(runId: string): boolean;
 }
 
@@ -72,17 +72,17 @@ export interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly pool: Pick<ComputePool, 'run'>;
-  /** True for a single service: each of several would prepare the same runs. */
+  /** True for a single service. Several services would all prepare the same runs. */
   readonly isAlone: boolean;
   /** True if this process answers requests: a worker process runs only heavy tasks. */
   readonly answers: boolean;
 }
 
 export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers }: StepsDependencies): WarmUpSteps {
-  /** Runs that were stored, the latest first, and those that were found first of all. */
+  /** Stored runs, latest first, and the runs found first after the start. */
   let stored: readonly string[] = [];
   let found: readonly string[] | undefined;
-  /** The run whose exposures were asked for last. */
+  /** Run whose exposures were requested last. */
   let asked: string | undefined;
 
   async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
@@ -98,16 +98,16 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     yield* stylesOn(served);
   }
 
-  /** Runs that are thrown away: of a new market one, of a thread as many as make its code fast. */
+  /** Practice runs whose results are discarded: one per new market, and as many per thread as make its code fast. */
   async function* practiceOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
     const run = await readLatestRun();
     const stored = (run && (await indexOf(run.index_id))) ?? (await firstIndex());
     const plan = await practicePlan(documents, stored, market);
-    for (const key of ['run', ...PRACTICE_RUNS])
+    for (const key of ['run', ...PRACTICE_TURNS])
       yield query(key, 'warm-up', () => ({ names: [], market: handle, plan }), 'heavy');
   }
 
-  /** The other datapoints of the run that was asked about last, and of the latest one where nobody else makes it ready. */
+  /** Other datapoints of the run that was requested last, and of the latest run if nobody else prepares it. */
   async function* stylesOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
     const by = groupColumnOf(market);
     const [latestRun, askedRun] = [await readLatestRun(), asked === undefined ? undefined : await runOf(asked)];
@@ -124,8 +124,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   }
 
   /**
-   * Prepares figures of exposures that depend on no window, so that the first question about a run finds them; also relative
-   * to its benchmark, if the benchmark has a run of the whole history.
+   * Prepares figures of exposures that depend on no window, for the first request about a run; also relative to its
+   * benchmark, if the benchmark has a run over the whole history.
    */
   async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
     const by = groupColumnOf(market);
@@ -166,8 +166,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   }
 
   /**
-   * Views of a run: those that do not depend on the market are asked for their code, the others once of every market,
-   * calendar and benchmark.
+   * Views of a run. Views that do not depend on the market are requested once to load their code, the others once per
+   * market, calendar and benchmark.
    */
   async function* viewsOf(run: RunDocument, { handle, market }: ServedMarket): AsyncGenerator<Step> {
     const columns = await columnsFile(artifacts, run);
@@ -213,7 +213,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     }));
     if (by !== undefined)
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
-    // By date, the figures of all of them stay with the thread; a datapoint that every market has.
+    // By date, all its figures stay in the thread; uses a datapoint that every market has.
     const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
     const whole = { ...exposures, fields: ['DIVIDEND_YIELD'] };
     yield query('exposures', 'view-run', () => whole);
@@ -252,7 +252,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     }));
   }
 
-  /** Key of the returns of a run's names: runs with the same key share them. */
+  /** Returns the key of the returns of a run's securities. Runs with the same key share them. */
   async function returnsKey({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
     const document = await indexOf(indexId);
     return document?.pipeline
@@ -268,7 +268,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     return id === undefined ? undefined : await indexOf(id);
   }
 
-  /** The run that was stored last, as far as is known. */
+  /** Returns the latest stored run, as far as is known. */
   const readLatestRun = async (): Promise<RunDocument | undefined> => (await readLatestRuns())[0];
 
   /** Reads the latest stored runs, the latest first. */
@@ -284,7 +284,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     return runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1)).map(({ run_id }) => run_id);
   }
 
-  /** The index that a run was compared with, undefined where there is none any more. */
+  /** Returns the index to which a run was compared; undefined if it was deleted. */
   async function benchmarkOf({ request }: RunDocument): Promise<IndexDocument | undefined> {
     const benchmark = BacktestFields.safeParse(request).data?.benchmark;
     return benchmark?.kind === 'index' ? await indexOf(benchmark.id) : undefined;
@@ -292,7 +292,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
 
   const code = (lane: Lane): Step =>
     query(`${OF_THREAD}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
-  /** A question that yields to others; the thread caches its partial results. */
+  /** Makes a request that yields to others. The thread caches its partial results. */
   const query = <N extends TaskName>(
     key: string,
     task: N,
@@ -303,7 +303,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     lane,
     ask: async () => pool.run({ lane, task, input: await input(), yields: true }).output,
   });
-  /** A question about exposures resumes where it yielded. */
+  /** Makes a request about exposures, which resumes where it yielded. */
   const exposed = (key: string, input: () => Promise<RunViewInput>): Step =>
     query(`exposures ${key}`, 'view-run', input);
 
@@ -326,7 +326,7 @@ const rangeOf = (start: string | null, end: string | null) => ({
   ...(end === null ? {} : { end }),
 });
 
-/** Common parameters of all questions about exposures. */
+/** Common parameters of all requests about exposures. */
 const EXPOSURES = {
   view: 'exposures',
   groups: SHOWN_GROUPS,
@@ -336,7 +336,7 @@ const EXPOSURES = {
   benchmarkColumns: null,
 } as const;
 
-/** The column that names are grouped by, where a market has one. */
+/** Returns the column that names are grouped by, where a market has one. */
 function groupColumnOf({ reference: { columns } }: MarketData): string {
   return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
 }

@@ -6,18 +6,18 @@ import type { Markets } from '#market/serving/markets.js';
 import { type Step, type StepsDependencies, createWarmUpSteps, OF_THREAD } from './warm-up-steps.js';
 
 /**
- * Asks worker threads in idle time what clients will ask, one question after the other, and throws the answers away:
- * the code of a task is loaded and compiled, and a market is opened and aligned, before somebody waits for it. Answers
- * are the same without it.
+ * Makes the requests that clients are likely to make on worker threads in idle time, one at a time, and discards the
+ * results. Code is loaded and compiled, and markets are opened and aligned, before a client waits for them. Results do
+ * not depend on it.
  */
 export interface WarmUp {
-  /** A market is served from now on, or a run has been stored. */
+  /** Called when a market is served or a run has been stored. */
   wake(runId?: string): void;
-  /** A run was asked about its exposures. */
+  /** Called when a run was asked for its exposures. */
   asked(runId: string): void;
   /** A thread has ended, with all that it had. */
   forget(): void;
-  /** Asks nothing from now on. */
+  /** Stops making requests. */
   close(): void;
 }
 
@@ -31,11 +31,11 @@ export interface WarmUpDependencies extends StepsDependencies {
   readonly onFault: (fault: unknown) => void;
 }
 
-/** How long after other work is looked again whether there is none. */
+/** Interval after other work before the next check for idle time. */
 const IDLE_MS = 200;
 /**
- * Idle time before the warm-up resumes after a stored run or a request. The preparation of a run costs more than the run,
- * so the next of many runs is waited for; a question that is stopped again and again never ends.
+ * Idle time before the warm-up resumes after a stored run or a request. Preparing a run costs more than the run, so the
+ * warm-up waits for the next of many runs; a request that is stopped again and again would never end.
  */
 const CALM_MS = 1000;
 
@@ -52,14 +52,14 @@ export function createWarmUp({
 }: WarmUpDependencies): WarmUp {
   const steps = createWarmUpSteps({ documents, artifacts, pool, isAlone, answers });
   const requests = new Set<string>();
-  /** The market that they were asked of. */
+  /** Market on which they were made. */
   let warmKey: string | undefined;
   let callOff: (() => void) | undefined;
-  /** A run was stored a moment ago. */
+  /** True if a run was stored very recently. */
   let isAwaiting = false;
   let isAsking = false;
   let isOver = false;
-  /** True after a question ended a thread: no question is asked again on this market. */
+  /** True after a request ended a thread. No further request is made on this market. */
   let isHarmful = false;
 
   function look(afterMs = IDLE_MS): void {
@@ -91,7 +91,7 @@ export function createWarmUp({
     }
   }
 
-  /** @returns ms after which it is to be looked again */
+  /** @returns ms until the next check */
   async function askUntilBusy(): Promise<number | 'done'> {
     for (;;) {
       const step = isOver ? undefined : await nextStep();
@@ -117,7 +117,7 @@ export function createWarmUp({
     if (!(thrown instanceof Refusal)) onFault(thrown); // A question may be refused as a client's would be.
   }
 
-  /** Work that was accepted comes first: light work while a core is free, heavy work while there is none at all. */
+  /** Accepted work comes first: light steps run while a core is free, heavy ones only without any work. */
   function isIdle(lane: Lane): boolean {
     return pool.load('light') === 0 && pool.load('heavy') < (lane === 'light' ? workers : 1);
   }

@@ -1,19 +1,19 @@
-/** Bytes around those of a stream. */
+/** Bytes before and after those of a stream. */
 export interface Frame {
   readonly before: Uint8Array;
-  /** How many of the stream are left out at its beginning. */
+  /** Number of bytes omitted at the beginning of the stream. */
   readonly skipped?: number;
   readonly after?: Uint8Array;
 }
 
-/** Size of a buffer for readers that bring none. */
+/** Size of a buffer for readers that provide none. */
 const CHUNK_BYTES = 256 * 1024;
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * The bytes of a stream between a head and a tail. Bytes go into the reader's buffer and create no garbage.
- * @param inner a byte stream, as files and blobs have it
+ * Returns the bytes of a stream between a head and a tail. They are written into the reader's buffer, without garbage.
+ * @param inner a byte stream, as of files and blobs
  */
 export function framedStream(
   inner: ReadableStream<Uint8Array>,

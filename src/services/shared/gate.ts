@@ -8,7 +8,7 @@ export interface Asker {
   readonly signal: AbortSignal;
 }
 
-/** Lets a few pieces of work run at once and a few more wait their turn; refuses the rest. */
+/** Runs a limited number of tasks concurrently, lets a limited number wait, and refuses the rest. */
 export type Gate = <T>(work: () => Promise<T>, asker: Asker) => Promise<T>;
 
 export interface GateOptions {
@@ -16,7 +16,7 @@ export interface GateOptions {
   readonly name: string;
   readonly runningMax: number;
   readonly waitingMax: number;
-  /** Pieces of work of one client that run at once, and that wait. */
+  /** Maximum number of running tasks of one client, and of waiting ones. */
   readonly clientRunningMax: number;
   readonly clientWaitingMax: number;
 }
@@ -27,10 +27,10 @@ interface Waiting {
 }
 
 /**
- * Limits running and waiting work. One client cannot occupy all places: work beyond its share waits, even while places
- * are free.
- * @throws Refusal OVERLOADED (from the gate) when `waitingMax` pieces of work wait, RATE_LIMITED when the client has its
- *   share of waiting work
+ * Limits running and waiting work. One client cannot occupy all slots: work beyond its share waits even if slots are
+ * free.
+ * @throws Refusal OVERLOADED (from the gate) if `waitingMax` tasks wait, RATE_LIMITED if the client has its share of
+ *   waiting work
  */
 export function createGate({ name, runningMax, waitingMax, clientRunningMax, clientWaitingMax }: GateOptions): Gate {
   const waiting: Waiting[] = [];

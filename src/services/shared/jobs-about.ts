@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** The part of the job system that finds and ends the work about a document. */
+/** Part of the job system that finds and ends the work about a document. */
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
 
 /** The deleted indices and strategies, or datasets. */
@@ -13,8 +13,8 @@ export interface DeletedSubjects {
 }
 
 /**
- * Jobs that go with each of some subjects, as the catalogue of kinds has it.
- * @cost a look at every stored job whose kind names its subject in the request
+ * Returns the jobs that are deleted with each of some subjects, by the catalogue of kinds.
+ * @cost a read of every stored job whose kind names its subject in the request
  */
 async function jobsAbout(
   jobs: JobsAbout,
@@ -56,8 +56,8 @@ export async function forgetJobsAbout(
 }
 
 /**
- * For work about an index or strategy: it may be gone before the work starts, and before it ends.
- * @param what  as a sentence names the work: `backtest`
+ * Checks that the index or strategy of some work exists: it may be deleted before the work starts, and before it ends.
+ * @param what  name of the work in a sentence: `backtest`
  * @throws Refusal INDEX_DELETED
  */
 export async function assertNotDeleted(

@@ -15,7 +15,7 @@ export type Precondition = readonly string[] | '*';
  *       return tx.put('index', id, body);
  *     });
  *
- * @throws Refusal PRECONDITION_FAILED with the stored etag in `detail.etag`, null when nothing readable is stored
+ * @throws Refusal PRECONDITION_FAILED with the stored etag in `detail.etag`, null if nothing readable is stored
  */
 export async function assertPrecondition(
   tx: Pick<DocumentTransaction, 'get'>,

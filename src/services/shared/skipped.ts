@@ -1,6 +1,6 @@
 import type { Listing, UnreadableCause } from '#store/port.js';
 
-/** Stored documents that a listing leaves out, and why, as it is answered. */
+/** Stored documents that a listing omits, with the reasons, as in the response. */
 export interface Skipped {
   skipped: number;
   skipped_causes: Record<UnreadableCause, number>;
@@ -14,7 +14,7 @@ export function withUnreadable(
   return { skipped: skipped + unreadable, skipped_causes: { ...causes, unreadable: causes.unreadable + unreadable } };
 }
 
-/** Documents left out, each with its cause. */
+/** Counts omitted documents by cause. */
 export function skippedBy(causes: readonly UnreadableCause[]): Skipped {
   const count = (cause: UnreadableCause): number => causes.filter((each) => each === cause).length;
   return {

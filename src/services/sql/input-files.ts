@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** A file that stays as long as it is held. */
+/** File that exists as long as it is held. */
 export interface HeldFile {
   readonly path: string;
   release(): void;
 }
 
-/** Files with tables that queries read, kept for the next query as far as there is room. */
+/** Files with tables that queries read, cached for the next query while there is space. */
 export interface InputFiles {
   /**
-   * @param key names the content: another content has another key
-   * @param write makes the file, which is not there yet
-   * @throws Refusal QUERY_LIMIT when the held files need more than the room; as `write`
+   * @param key identifies the content
+   * @param write creates the file, which does not exist yet
+   * @throws Refusal QUERY_LIMIT if the held files exceed the space; as `write`
    */
   hold(key: string, write: (path: string) => Promise<void>): Promise<HeldFile>;
   /** Removes all of them. */
@@ -28,7 +28,7 @@ interface KeptFile {
   holders: number;
 }
 
-/** @param bytesMax room of all files together */
+/** @param bytesMax maximum size of all files together */
 export function createInputFiles(bytesMax: number): InputFiles {
   /** The one used longest ago first. */
   const kept = new Map<string, KeptFile>();
@@ -40,7 +40,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
     await rm(file.path, { force: true });
   }
 
-  /** Removes files that nobody holds, until all of them fit. */
+  /** Removes files that are not held until the rest fits. */
   async function makeRoom(): Promise<void> {
     let total = [...kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
     for (const [key, file] of kept) {

@@ -34,7 +34,7 @@ export interface OpenInputs {
   release(): void;
 }
 
-/** The tables that queries read: those of runs as exports, those of the served market, lists of documents. */
+/** Creates the tables that queries read: runs as exports, the served market, and lists of documents. */
 export function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputsDependencies) {
   const indices = createIndexList(documents);
 
@@ -133,7 +133,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
   };
 }
 
-/** Columns of the views, those of the market by its fields. */
+/** Columns of the views; those of the market by its fields. */
 function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
   const fixed = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, typesOf(columns)]);
   return {
@@ -151,7 +151,7 @@ const KINDS = { string: 'text', number: 'number', boolean: 'flag' } as const;
 const typesOf = (columns: Readonly<Record<string, ExportColumn>>) =>
   Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
 
-/** Types of columns whose names differ from those of the keys and of each other, also regardless of case. */
+/** Returns the types of columns whose names differ, ignoring case, from each other and from those of the keys. */
 function named(
   keys: Readonly<Record<string, ExportColumn>>,
   names: readonly string[],

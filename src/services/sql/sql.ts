@@ -27,7 +27,7 @@ export interface SqlDependencies extends Omit<SqlInputsDependencies, 'files'> {
   readonly secondsMax: number;
 }
 
-/** Queries that run at once, each in a separate process; one key leaves a place to the others. */
+/** Maximum number of concurrent queries, each in a separate process. One key leaves a slot to others. */
 const QUERIES = { name: 'queries', runningMax: 3, waitingMax: 30, clientRunningMax: 2, clientWaitingMax: 10 };
 
 export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependencies): Sql {
@@ -41,7 +41,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
       gate(async () => {
         const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
         const held = inputs.open(asker.signal);
-        // The process asks outside the request, whose reach counts all the same.
+        // The process sends requests outside the HTTP request, but within its prefixes.
         const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> => held.read(needs, new Set(runs)));
         const order = { query, format, runs, columns, encoder, limits };
         try {
@@ -57,10 +57,10 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
   };
 }
 
-/** Bytes that are read at a time where the reader brings no memory. */
+/** Bytes read at a time if the reader provides no buffer. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** The bytes of a file, which is closed at their end. */
+/** Returns the bytes of a file, which is closed at their end. */
 function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
   return new ReadableStream({
     type: 'bytes',

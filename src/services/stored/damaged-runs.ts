@@ -7,8 +7,8 @@ import { earlierFiles, requireRun } from './run-documents.js';
 type Looked = Pick<ArtifactStore, 'damaged'>;
 
 /**
- * Runs whose record cannot be read, as a file with their columns is missing or damaged.
- * @cost a look at two files of each run and more of an extended one, see `ArtifactStore.damaged`
+ * Returns runs whose record is unreadable because a file with their columns is missing or damaged.
+ * @cost a check of two files of each run and more of an extended one, see `ArtifactStore.damaged`
  */
 export async function damagedRuns(artifacts: Looked, runs: readonly RunDocument[]): Promise<ReadonlySet<RunDocument>> {
   const files = new Map(runs.map((run) => [run, filesOf(run)]));
@@ -17,13 +17,19 @@ export async function damagedRuns(artifacts: Looked, runs: readonly RunDocument[
   return new Set(runs.filter((run) => files.get(run)!.some(({ ref }) => damaged.has(ref.name))));
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE of a run whose columns are missing or damaged: no view shows a damaged number */
+/**
+ * @throws Refusal DOCUMENT_UNREADABLE if columns of a run are missing or damaged, because views must not show damaged
+ *   numbers
+ */
 export async function assertUndamaged(artifacts: Looked, run: RunDocument): Promise<void> {
   if ((await damagedRuns(artifacts, [run])).size > 0)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
 }
 
-/** The newest run of a subject, for a job that computes with it. @throws Refusal as `requireRun` does, and for damage */
+/**
+ * Returns the latest run of a subject, for a job that computes with it. @throws Refusal as `requireRun`, and if it is
+ * damaged
+ */
 export async function undamagedRun(
   { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Looked },
   runId: string,

@@ -13,16 +13,16 @@ import { parseStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** A content that is to be served, and how that before it is made from it. */
+/** Content that is to be served, with the change back to the previous one. */
 export interface PreparedVersion {
   readonly datasetId: string;
   readonly contentHash: string;
   readonly source: DataSource;
-  /** Number of the version that the change goes back to; null where it was not computed. */
+  /** Version to which the change goes back; null if it was not computed. */
   readonly previous: number | null;
   readonly change: ArtifactRef | null;
   readonly rows: ChangeCounts | null;
-  /** How this content is made from that before it, which a copy is made of; null where none is. */
+  /** Change from the previous content to this one, which a copy needs; null if there is none. */
   readonly forth: ArtifactRef | null;
   readonly knownAt: string;
 }
@@ -34,7 +34,7 @@ export interface PreservedContent {
   readonly copy: DataCopy;
 }
 
-/** Adds a content to the history of its store, in the transaction that serves it. @param rows rows of all of it */
+/** Adds a content to the history of its store, in the transaction that serves it. @param rows number of all its rows */
 export async function recordDataVersion(
   tx: DocumentTransaction,
   prepared: PreparedVersion,
@@ -43,12 +43,12 @@ export async function recordDataVersion(
   const { datasetId, contentHash, source, previous, forth, knownAt } = prepared;
   const head = await historyOf(tx, datasetId);
   if (head?.content_hash === contentHash) return;
-  // Numbers of a store of before are not given again: `as_known_on: 3` never means two contents.
+  // Version numbers of a deleted store are not used again, so that `as_known_on: 3` is never ambiguous.
   const forgotten = await forgottenOf(tx, datasetId);
   const version = (head?.latest ?? forgotten) + 1;
   const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
   const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
-  // Versions are in the order of their times, whatever the clock does.
+  // Versions are in the order of their times, regardless of the clock.
   const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
   const { author, note, requestId } = tx.authorship?.() ?? NO_REQUEST;
   await tx.put('data-version', numberedId(datasetId, version), {
@@ -74,12 +74,12 @@ export async function recordDataVersion(
   } satisfies DataHistoryDocument);
 }
 
-/** A copy with one more change. */
+/** Returns a copy with one more change. */
 function extend(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
 
-/** Makes a copy that of a store. @returns false where its history ends with another content by now */
+/** Makes a copy the copy of a store. @returns false if its history now ends with another content */
 export async function recordCopy(
   tx: DocumentTransaction,
   { datasetId, contentHash, copy }: PreservedContent,
@@ -102,9 +102,9 @@ export async function forgetDataVersions(tx: DocumentTransaction, datasetId: str
 }
 
 /**
- * Forgets the latest of the versions that a deleted store left. Those of a store that has its id by now stay: their
- * numbers are greater.
- * @param last the last one that may be left @returns the last one that is left then; 0 where none is
+ * Removes the latest versions that a deleted store left. Versions of a current store with its id have greater numbers
+ * and remain.
+ * @param last the last one that may be left @returns the last one that is left then; 0 if there is none
  */
 export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
   let left = Math.min(last, await forgottenOf(tx, datasetId));
@@ -113,13 +113,13 @@ export async function forgetLeft(tx: DocumentTransaction, datasetId: string, las
   return left;
 }
 
-/** Number up to which the versions of a store are of others that had its id; 0 where there were none. */
+/** Returns the highest version number that belongs to earlier stores with this id; 0 if there were none. */
 async function forgottenOf(reader: Reader, datasetId: string): Promise<number> {
   const stored = await reader.get('data-history', datasetId);
   return (parseStored(stored, DataHistoryDocument) ?? parseStored(stored, ForgottenHistory))?.forgotten ?? 0;
 }
 
-/** Forgets what deleted stores left, where a deletion was cut off. @cost a listing of the ids of all versions */
+/** Removes leftovers of deleted stores, if a deletion was interrupted. @cost a listing of the ids of all versions */
 export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
@@ -129,7 +129,7 @@ export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
   for (const [datasetId, number] of last) await forgetAll(documents, datasetId, number);
 }
 
-/** Forgets what is left of a deleted store, in as many transactions as that takes. */
+/** Removes the rest of a deleted store, in as many transactions as necessary. */
 export async function forgetAll(
   documents: DocumentStore,
   datasetId: string,
@@ -142,18 +142,18 @@ export async function forgetAll(
   }
 }
 
-/** Number of the first version of a store: after those of stores that had its id before. */
+/** Returns the number of the first version of a store, after those of earlier stores with its id. */
 export const firstOf = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
-/** The last version of a store; undefined where it has none. */
+/** Returns the last version of a store; undefined if it has none. */
 export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
   const stored = await reader.get('data-history', datasetId);
   return parseStored(stored, DataHistoryDocument);
 }
 
 /**
- * Hashes of the contents of a store that were served; null where its versions are not known: of a store of before there
- * were any, and of one that lacks some.
+ * Returns the hashes of the served contents of a store; null if some versions are unknown, as for a store served before
+ * versions existed.
  * @cost a read a version
  */
 export async function contentsOf(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {

@@ -31,13 +31,13 @@ export function datasetNotFound(datasetId: string): Refusal {
   return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
 }
 
-/** The document of a body, undefined when it is none. */
+/** Returns the document of a body, undefined if it is none. */
 export function readDataset(body: unknown): DatasetDocument | undefined {
   const parsed = DatasetDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
 }
 
-/** Every readable data store. */
+/** Returns all readable data stores. */
 export async function allDatasets(
   reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>,
 ): Promise<DatasetDocument[]> {
@@ -56,7 +56,7 @@ export function isRefreshable({ kind, source, writing, synthetic }: DatasetDocum
   return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;
 }
 
-/** A store as the wire shows it. */
+/** Returns a store as the wire shows it. */
 export function toDataStore(
   document: DatasetDocument,
   state: { readonly isServed: boolean; readonly activity: Activity | undefined },
@@ -84,14 +84,14 @@ export function toDataStore(
     location: location === null ? null : withoutPassword(location),
     source: source === null ? null : withoutPassword(source),
     refreshable: isRefreshable(document),
-    // Both were written by this engine; the document knows their codes only as text.
+    // This engine wrote both; the document stores their codes as text.
     error: error as DataStore['error'],
     findings: findings as DataStore['findings'],
     taken_at_start: taken as DataStore['taken_at_start'],
   };
 }
 
-/** A store as listings show it: without what only one store's own route is read for. */
+/** Returns a store for listings, without members that only the route of a single store returns. */
 export function toListedDataset({ files: _files, findings: _findings, ...listed }: DataStore): DataStore {
   return listed;
 }
@@ -112,7 +112,7 @@ export const blankDataset = {
   findings: [],
 };
 
-/** An id made of a name: lower case, what is neither letter nor digit as single dashes. */
+/** Derives an id from a name: lower case, other characters than letters and digits as single dashes. */
 export function slugOf(name: string): string {
   const slug = name
     .toLowerCase()

@@ -10,7 +10,7 @@ export interface DeclaredRooms {
   readonly markets: Pick<Markets, 'served'>;
 }
 
-/** The price basis that the store of an index declares; null if no store is known. */
+/** Returns the price basis that the store of an index declares; null if no store is known. */
 export async function adjustmentOf(
   { documents, markets }: DeclaredRooms,
   { store_id: storeId }: Pick<IndexDocument, 'store_id'>,

@@ -16,14 +16,14 @@ export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: st
 }
 
 /**
- * Looks for an index or a strategy that has runs, or of which published ones stayed when it was deleted.
+ * Checks that an index or a strategy exists and has runs, or has published runs that remained when it was deleted.
  * @throws Refusal INDEX_NOT_FOUND
  */
 export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<void> {
   if ((await runListOf(reader, subject)).earlier.length === 0) await assertSubject(reader, subject);
 }
 
-/** The stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
+/** Returns the stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
 export async function* earlierRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
@@ -32,8 +32,8 @@ export async function* earlierRuns(
 }
 
 /**
- * Puts a run in place of the newest, which is kept as an earlier one.
- * @param runsKept number of runs to keep, including the newest, in addition to published runs
+ * Stores a run as the latest one and keeps the previous one as an earlier run.
+ * @param runsKept number of runs to keep, including the latest, in addition to published runs
  */
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
   const subject = run.run_id;
@@ -43,10 +43,10 @@ export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept
 }
 
 /**
- * Puts a run that was made while another was the newest. If that is no longer the newest, whoever changed it comes after
- * this run: a newer run stays the newest, and nothing is put where runs were deleted.
- * @param after id of the newest run when this one was made; null if there was none that could be read
- * @returns true if it is the newest
+ * Stores a run that was computed while another one was the latest. If the latest has changed in the meantime, the newer
+ * run remains the latest, and nothing is stored if the runs were deleted.
+ * @param after id of the latest run when this one was computed; null if there was none that is readable
+ * @returns true if it is the latest
  */
 export async function putRunAfter(
   tx: DocumentTransaction,
@@ -78,8 +78,8 @@ export async function markPublished(tx: DocumentTransaction, run: RunDocument): 
 }
 
 /**
- * Forgets the runs of a subject. Those that were published stay, unless all are to go.
- * @returns how many went
+ * Removes the runs of a subject. Published runs are kept, unless all are to be removed.
+ * @returns the number of removed runs
  */
 export async function forgetRuns(
   tx: DocumentTransaction,
@@ -95,10 +95,10 @@ export async function forgetRuns(
 }
 
 /**
- * Refuses to let go of a data store that holds the content of published runs: their replays and views with prices need
- * it. A store of its id before, which was purged, held other contents.
+ * Refuses to delete a data store that has the content of published runs, because their replays and views need its
+ * prices. An earlier store with its id, which was purged, had other contents.
  * @throws Refusal STORE_PUBLISHED
- * @cost of a look at every published run, and at the versions of the store where one names it
+ * @cost of a read of every published run, and of the versions of the store if one refers to it
  */
 export async function assertNothingPublished(
   reader: Pick<DocumentReader, 'get' | 'ids'>,
@@ -123,7 +123,7 @@ export async function assertNothingPublished(
   );
 }
 
-/** The readable runs of a subject with published closes. */
+/** Returns the readable runs of a subject with published closes. */
 async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
     const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));
@@ -132,14 +132,17 @@ async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: stri
   }
 }
 
-/** Returns which earlier runs of a list stay: the latest and those that were published. @param runsKept with the newest */
+/**
+ * Returns a predicate for earlier runs of a list that are kept: the latest ones and published ones. @param runsKept
+ * including the latest
+ */
 function isKept({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
   const isPublished = (id: string): boolean => published.includes(id);
   const recent = new Set(earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
   return (id) => recent.has(id) || isPublished(id);
 }
 
-/** Writes the newest run among the earlier ones; one that cannot be read is not kept. */
+/** Writes the latest run to the list of earlier ones. An unreadable one is not kept. */
 async function withNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
   const stored = await tx.get('run', subject);
   const run = readStored(stored, readRun);

@@ -6,7 +6,9 @@ import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
-/** Id of the one document with the changed sessions of all calendars, which is written together with those of each. */
+/**
+ * Id of the document with the changed sessions of all calendars, written together with the document of each calendar.
+ */
 export const ALL_CLOSURES = 'all';
 
 /**
@@ -21,8 +23,45 @@ export async function recordedClosures(reader: Pick<DocumentReader, 'get'>): Pro
   throw new Refusal('DOCUMENT_UNREADABLE', 'The recorded changes of calendars cannot be read; record them again.');
 }
 
-/** Applies the recorded changes to the calendars of this process. Changes that cannot be read are not applied. */
-export async function followClosures(documents: DocumentStore, calendars: LiveCalendars): Promise<void> {
+/** Calendars of this process with the changes that any process records. */
+export interface FollowingCalendars extends LiveCalendars {
+  /** Applies the changes recorded by now. Reads follow each other, so the last one that is applied is the newest. */
+  follow(): Promise<void>;
+  /**
+   * Listens to changes, once they are applied to the calendar.
+   * @returns a function that stops listening
+   */
+  onFollowed(listener: (code: string) => void): () => void;
+}
+
+/** Makes calendars follow the recorded changes. @param onFailure called when changes of an event cannot be read */
+export function followClosures(
+  documents: DocumentStore,
+  calendars: LiveCalendars,
+  onFailure: (cause: unknown) => void,
+): FollowingCalendars {
+  const listeners = new Set<(code: string) => void>();
+  let last: Promise<void> = Promise.resolve();
+  const follow = (): Promise<void> => {
+    const read = () => applyRecorded(documents, calendars);
+    last = last.then(read, read);
+    return last;
+  };
+  documents.subscribe('closures-recorded', ({ calendar: code }) => {
+    follow().then(() => listeners.forEach((listener) => listener(code)), onFailure);
+  });
+  return {
+    ...calendars,
+    follow,
+    onFollowed(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+/** Changes that cannot be read are not applied. */
+async function applyRecorded(documents: DocumentStore, calendars: LiveCalendars): Promise<void> {
   const { documents: all } = await documents.list('closures', (body, id) => {
     const document = ClosuresDocument.safeParse(body).data;
     return document && { id, changes: document.changes };

@@ -6,7 +6,7 @@ import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from './stored-plans.js';
 import { runModelFiles } from './used-models.js';
 
-/** The definition that a run was made from, with every document and risk model that it reaches. */
+/** Definition from which a run was made, with all documents and risk models that it refers to. */
 export interface RunDefinition {
   readonly definition: Omit<IndexQuestion, 'market'>;
   readonly request: ResolvedRequest;

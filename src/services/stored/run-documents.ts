@@ -11,25 +11,25 @@ import { parseStored, readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
-/** The document of a body, undefined when it is none. */
+/** Returns the document of a body, undefined if it is none. */
 export function readRun(body: unknown): RunDocument | undefined {
   const parsed = RunDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
 }
 
-/** A stored run, undefined when there is none that can be read. */
+/** Returns a stored run; undefined if there is none that is readable. */
 export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
   const stored = await reader.get('run', runId);
   return readStored(stored, readRun);
 }
 
-/** Tests that a run is the newest of its index over the whole history, which is the length of a benchmark. */
+/** Returns true if a run is the latest of its index over the whole history, which is the range of a benchmark. */
 export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
   const { start = null, end = null, as_known: asKnown } = request as Partial<ResolvedRequest>; // As it was filled in.
   return run_id === index_id && start === null && end === null && asKnown === undefined;
 }
 
-/** A run as it is asked for: of an index or a strategy, the newest unless an id is given. */
+/** Requested run: of an index or a strategy, by default the latest. */
 export interface AskedRun {
   readonly subject: string;
   readonly id: string | undefined;
@@ -41,11 +41,11 @@ export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string;
   ...(id === undefined ? {} : { which_run: id }),
 });
 
-/** The newest run of a subject by its id, or one that is asked for. */
+/** Latest run of a subject by its id, or a run with its own id. */
 export type RunName = string | AskedRun;
 
 /**
- * A published run is there by its id also where its index is deleted.
+ * Returns a run. A published run can be read by its id even if its index is deleted.
  * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE
  */
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
@@ -81,12 +81,12 @@ function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
 /** Key of a run before the newest. */
 export const keptRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
-/** The files that the columns of a run begin in, in order. */
+/** Returns the files that the columns of a run begin in, in order. */
 export function earlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
   return earlier ?? (base ? [base] : []);
 }
 
-/** The provenance of a run; runs stored before extensions existed count as computed in full. */
+/** Returns the provenance of a run. Runs stored before extensions existed count as computed in full. */
 export function provenanceOf({
   run_hash: runHash,
   store_content_hash: storeContentHash,
@@ -108,28 +108,28 @@ export async function assertSubject(reader: Reader, runId: string): Promise<void
   }
 }
 
-/** An artifact by its name, for a task. */
+/** Returns a reference to an artifact by its name, for a task. */
 export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
 
-/** An artifact by its name, and its expected hash. */
+/** Returns a reference to an artifact by its name with its expected hash. */
 export const hashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
   ...referenceTo({ name }),
   sha256,
 });
 
-/** The columns of a run by name, for a task. */
+/** Returns a reference to the columns of a run, for a task. */
 export function columnsOf(run: RunDocument): ArtifactReference {
   const beside = earlierFiles(run).map(({ name }) => name);
   return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }
 
-/** Path of the file with the columns of a run, for a question; the files that it refers to are in the same folder. */
+/** Returns the path of the file with the columns of a run. Files that it refers to are in the same folder. */
 export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
   const [columns] = await Promise.all([run.artifacts.columns, ...earlierFiles(run)].map(artifacts.file));
   return columns!; // One of one file at least.
 }
 
-/** The artifacts of a run that was just made. */
+/** Returns the artifacts of a new run. */
 export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
   return [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : []), ...Object.values(models)];
@@ -142,7 +142,7 @@ export interface NamedFile {
   readonly sha256: string;
 }
 
-/** Every file that a run consists of. */
+/** Returns all files of a run. */
 export async function namedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlier = [], models = {}, ...others } = run.artifacts;
   const prices = pricesFileOf(others.columns.name);

@@ -11,15 +11,15 @@ import type { SecretBox } from '#store/secrets/secret-box.js';
 import { latestTime } from '#store/timestamp.js';
 import { withUnreadable } from '../shared/skipped.js';
 
-/** The keys that sign publications: one is in use, those before it stay known for what they signed. */
+/** Keys that sign publications: one is in use, and earlier ones remain known for their signatures. */
 export interface SigningKeys {
-  /** The key in use, made when there is none. @param by who is said to have made it */
+  /** Returns the key in use, created if there is none. @param by recorded author of the key */
   current(by?: Authorship): Promise<SigningKey>;
   /** Tests that a key is the current one. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
   /** Public keys, oldest first. */
   list(): Promise<PublicKeys>;
-  /** Puts a new key in place of the one in use, at no time before its last signature, whatever the clock does. */
+  /** Replaces the key in use, never dated before its last signature, regardless of the clock. */
   rotate(by: Authorship): Promise<PublicKey>;
 }
 
@@ -72,7 +72,7 @@ export function createSigningKeys({
   };
 }
 
-/** Of keys that were made at one time, which a clock that stepped back can cause, the one in use is last. */
+/** If several keys have the same creation time, because a clock was set back, the one in use is last. */
 function byAge(a: PublicKey, b: PublicKey): number {
   if (a.valid_from !== b.valid_from) return a.valid_from < b.valid_from ? -1 : 1;
   return Number(a.valid_until === null) - Number(b.valid_until === null);

@@ -8,7 +8,7 @@ import type { StoredBytes } from './stored-bytes.js';
  */
 export interface StateHead {
   readonly bytes: Uint8Array;
-  /** The etag of a view with this beginning: that of the view itself while the run is current. */
+  /** Returns the etag of a view with this head; the etag of the view itself while the run is current. */
   etagOf(etag: string): string;
 }
 
@@ -23,12 +23,12 @@ export function stateHead(state: RunState): StateHead {
 const MARK = '.';
 const MARK_DIGITS = 16;
 
-/** The etag that marked ones name: that of the stored bytes, whatever state was reported before them. */
+/** Returns the etag of the stored bytes from one that includes a state. */
 export function unmarked(etag: string): string {
   return etag.split(MARK)[0]!;
 }
 
-/** A JSON object of at least one member with a head in place of its first brace. */
+/** Replaces the first brace of a non-empty JSON object by a head. */
 export function withHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(head.length + object.length - 1);
   whole.set(head);
@@ -37,8 +37,8 @@ export function withHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint
 }
 
 /**
- * Prepends the head to an object that arrives as a stream of bytes, without the opening brace of the object.
- * @param object a byte stream, as files and blobs have it
+ * Prepends the head to a streamed object whose opening brace was removed.
+ * @param object a byte stream, as of files and blobs
  */
 export const streamWithHead = (
   { bytes: before }: StateHead,

@@ -11,9 +11,9 @@ export interface CheckedBytes {
   readonly etag: string;
 }
 
-/** The record of a run, which is written when it is asked for. */
+/** Record of a run, which is written when it is requested. */
 export interface RunRecordReader {
   readonly etag: string;
-  /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */
+  /** @throws Refusal DOCUMENT_UNREADABLE if the files of the run are damaged */
   read(): Promise<StoredBytes>;
 }

@@ -26,10 +26,38 @@ export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string)
   return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }
 
-/** A stored definition, undefined when there is none that can be read. */
+/** Returns a stored definition; undefined if there is none that is readable. */
 export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<IndexDocument | undefined> {
   const stored = await reader.get('index', indexId);
   return readStored(stored, readIndex);
+}
+
+/** A definition and those that it reaches through universes and derivations. */
+export interface ReachedDocuments {
+  /** Each once, the definition itself first. */
+  readonly documents: readonly IndexDocument[];
+  /** References to indices that are not stored. */
+  readonly missing: readonly { readonly at: IndexDocument; readonly next: string }[];
+}
+
+/** Reads the definitions that one reaches. @cost a read of each */
+export async function reachDocuments(
+  reader: Pick<Reader, 'get'>,
+  definition: IndexDocument,
+): Promise<ReachedDocuments> {
+  const reached = new Map<string, IndexDocument>();
+  const missing: { at: IndexDocument; next: string }[] = [];
+  const reach = async (at: IndexDocument): Promise<void> => {
+    reached.set(at.id, at);
+    for (const next of referencesOf(at)) {
+      if (reached.has(next)) continue;
+      const found = await findIndex(reader, next);
+      if (found === undefined) missing.push({ at, next });
+      else await reach(found);
+    }
+  };
+  await reach(definition);
+  return { documents: [...reached.values()], missing };
 }
 
 /** Ids of the indices derived from one and of overlays on it, directly, in code-point order. @cost reads every stored index */
@@ -43,19 +71,19 @@ export async function childrenOf(reader: Reader, indexId: string): Promise<strin
   return children;
 }
 
-/** A stored definition by id; undefined where there is none that can be read. */
+/** Returns a stored definition by id; undefined if there is none that is readable. */
 export type IndexLookup = (indexId: string) => IndexDocument | undefined;
 
-/** Stored definitions for questions that are answered synchronously. */
+/** Stored definitions for synchronous functions. */
 export interface StoredIndices {
   /**
-   * The answer to a question about indices, with every definition it looks up read before.
-   * @param ask without effects: asked again whenever it looked up ids that had not been read
+   * Returns the result of a function on indices, after reading every definition that it looks up.
+   * @param ask must have no effects: it is called again whenever it looked up ids that had not been read
    */
   answer<T>(ask: (indexOf: IndexLookup) => T): Promise<T>;
 }
 
-/** Reads each definition once: for the time of one request or transaction. */
+/** Reads each definition once, within one request or transaction. */
 export function storedIndices(reader: Pick<Reader, 'get'>): StoredIndices {
   const known = new Map<string, IndexDocument | undefined>();
   return {

@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 
 /**
- * The plan that a run was made from, to the byte.
+ * Returns the plan of a run, byte for byte.
  * @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE
  */
 export async function storedPlan(
@@ -17,6 +17,6 @@ export async function storedPlan(
       `The run of ${runId} was stored without its definition and request and cannot be replayed; run the backtest again.`,
       { index_id: runId },
     );
-  // Stored by the job that made the run, and checked against its hash.
+  // The job of the run stored the bytes, and their hash has been verified.
   return JSON.parse(new TextDecoder().decode(await artifacts.read(plan))) as BacktestPlan;
 }

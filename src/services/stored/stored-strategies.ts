@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 
-/** A stored constraint set, undefined when there is none that can be read. */
+/** Returns a stored constraint set; undefined if there is none that is readable. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
   const stored = await reader.get('constraint-set', setId);
   return readStored(stored, readConstraintSet);

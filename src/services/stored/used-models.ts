@@ -38,7 +38,7 @@ export async function requireModel(reader: Reader, modelId: string): Promise<Sto
   return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }
 
-/** Tests that all numbers of a stored model exist. @cost one read of them per process, then a look-up */
+/** Returns true if all numbers of a stored model exist. @cost one read of them per process, then a look-up */
 export async function hasNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   { covariance, factors }: RiskModelDocument,
@@ -47,7 +47,7 @@ export async function hasNumbers(
   return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE: nothing is computed with damaged numbers */
+/** @throws Refusal DOCUMENT_UNREADABLE because nothing is computed with damaged numbers */
 export async function assertNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   document: RiskModelDocument,
@@ -67,7 +67,10 @@ export function readModel(body: unknown): RiskModelDocument | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
-/** The stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not stored */
+/**
+ * Returns the stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not
+ * stored
+ */
 export async function plannedModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
@@ -77,7 +80,7 @@ export async function plannedModels(
   return { models: Object.fromEntries([...models].map(([id, document]) => [id, plannedModel(document)])) };
 }
 
-/** The planned models with their files, for a synchronous question. @throws Refusal VALIDATION_FAILED */
+/** Returns the planned models with their files, for a synchronous request. @throws Refusal VALIDATION_FAILED */
 export async function modelFiles(
   reader: Reader,
   artifacts: ModelArtifacts,
@@ -89,7 +92,7 @@ export async function modelFiles(
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
-/** Planned models with the files that a run kept of them, for a question that is answered at once. */
+/** Returns planned models with the files that a run kept of them, for a synchronous request. */
 export async function runModelFiles(
   artifacts: Pick<ArtifactStore, 'file'>,
   planned: PlannedModels | undefined,
@@ -102,7 +105,10 @@ export async function runModelFiles(
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
-/** A stored model that a request names, for a question that is answered at once. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+/**
+ * Returns a stored model that a request names, for a synchronous request. @throws Refusal RISK_MODEL_NOT_FOUND,
+ * DOCUMENT_UNREADABLE
+ */
 export async function namedModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
   return { [modelId]: await modelFile(artifacts, (await requireModel(reader, modelId)).document) };
 }
@@ -112,7 +118,7 @@ async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument)
   return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };
 }
 
-/** The risk measure that a view is asked for. */
+/** Risk measure requested for a view. */
 export interface AskedMeasure {
   readonly risk: boolean;
   readonly risk_model?: string | undefined;
@@ -120,8 +126,9 @@ export interface AskedMeasure {
 }
 
 /**
- * How a view measures risk: by a stored model, by an estimate over the window of the run, or not at all.
- * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for a model and an estimator at once
+ * Returns the risk measure of a view: a stored model, an estimate over the window of the run, or none.
+ * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if both a model and an estimator are
+ *   given
  */
 export async function riskMeasure(
   reader: Reader,
@@ -139,7 +146,7 @@ export async function riskMeasure(
 }
 
 /**
- * The matrices of planned models that are still stored as they were planned.
+ * Returns the matrices of planned models that are still stored as they were planned.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function plannedFiles(
@@ -153,7 +160,7 @@ export async function plannedFiles(
 }
 
 /**
- * Planned models with their matrices and factors by name, for the order of an optimisation.
+ * Returns planned models with references to their matrices and factors, for the order of an optimisation.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function optimisedModels(
@@ -199,7 +206,7 @@ async function plannedDocuments(
   return documents;
 }
 
-/** Planned models with their files by name, for the order of a task. */
+/** Returns planned models with references to their files, for the order of a task. */
 export function modelReferences(
   planned: PlannedModels | undefined,
   files: Readonly<Record<string, Pick<ArtifactRef, 'name'>>>,
@@ -212,12 +219,12 @@ export function modelReferences(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-/** The description of a planned model that a task gets in addition to its files. */
+/** Returns the description of a planned model that a task gets in addition to its files. */
 export function contentOf({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
 
-/** By id, the stored models that documents use. @throws Refusal VALIDATION_FAILED */
+/** Returns the stored models that documents use, by id. @throws Refusal VALIDATION_FAILED */
 async function modelsOf(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
@@ -232,7 +239,7 @@ async function modelsOf(
   return models;
 }
 
-/** A finding where the risk model of a definition is not stored. */
+/** Returns a finding where the risk model of a definition is not stored. */
 export async function unknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [modelId, by] of usedModels([document]))
@@ -240,7 +247,7 @@ export async function unknownModels(reader: Reader, document: IndexDocument): Pr
   return findings;
 }
 
-/** A warning where the stored model of a definition knows returns after its first decision. */
+/** Returns a warning where the stored model of a definition knows returns after its first decision. */
 export async function lookAheadOf(
   reader: Reader,
   document: IndexDocument,

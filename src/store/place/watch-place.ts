@@ -19,9 +19,9 @@ const ANSWER_MS = 5000;
 export interface PlaceWatchOptions {
   /** Required id of the store. */
   readonly storeId: string;
-  /** Called with the fault when one appears, and with undefined when it is resolved. */
+  /** Called with the fault when one appears, and with undefined if it is resolved. */
   readonly onChange?: ((fault: string | undefined) => void) | undefined;
-  /** Called with a warning of a coming failure, and with undefined when it is resolved. */
+  /** Called with a warning of a coming failure, and with undefined if it is resolved. */
   readonly onWarning?: ((warning: string | undefined) => void) | undefined;
 }
 

@@ -9,11 +9,11 @@ export interface ActionsInput {
   readonly sm: SessionMarket;
   /** Into the currency of the index. */
   readonly rates: ExchangeRates;
-  /** Mergers by which securities leave the index; undefined where it turns them into the acquirer. */
+  /** Mergers by which securities leave the index; undefined if the index converts them into the acquirer. */
   readonly outside?:
     | { readonly mergers: OutsideMergers; readonly isComing: (action: CorporateAction) => boolean }
     | undefined;
-  /** First and last day wanted, null where they are open. */
+  /** First and last day wanted, null if they are open. */
   readonly from: Day | null;
   readonly to: Day | null;
 }

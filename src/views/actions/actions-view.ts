@@ -24,10 +24,10 @@ import { silentExits, spinOffExits } from './exit-rows.js';
 import { heldOn, marketValues } from './held-on.js';
 import { takenOutcome } from './taken-outcome.js';
 
-/** Most actions that are listed: the latest. */
+/** Maximum number of listed actions, the latest ones. */
 const LISTED_MAX = 10_000;
 
-/** Past and coming effects of actions on held securities. @cost reads [H] weights for each action */
+/** Returns past and future effects of actions on held securities. @cost reads [H] weights for each action */
 export function actionsView(columns: RunColumns, input: ActionsInput): ActionsView {
   const { sm, from, to } = input;
   const days = columns.i32('days');
@@ -55,7 +55,7 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
 }
 
 interface RowInput extends ActionsInput {
-  /** By the actions that are their sides. */
+  /** Offers by each of their two actions. */
   readonly offers: ReadonlyMap<CorporateAction, Offer>;
 }
 
@@ -74,7 +74,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
   const withheldOf = (identifier: string, day: Day): number =>
     withheldIn(sm.market, runTreatment(runSettingsOn(columns.header, day).treatment).withholding_tax)(identifier, day);
   const terms = { sm, rates, treatment: datedRunTreatment(columns.header), growth, outside: outside?.mergers };
-  /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
+  /** Returns the value of a share of one security in shares of another, on the share basis of the ex-date. */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
     (identifier) => {
@@ -151,7 +151,7 @@ function ownChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] 
   return action.type === 'RIGHTS_ISSUE' ? rightsChoices(action, held) : scripChoices(action, held);
 }
 
-/** The figures of every action as CSV, one row an action; the effects of a decision are omitted. */
+/** Writes the figures of all actions as CSV, one row per action. Effects of decisions are omitted. */
 export function actionsCsv({ actions }: ActionsView): string {
   return csvTable(
     FIGURES,
@@ -196,7 +196,7 @@ function choiceRow(
 }
 
 interface HeldByIndex extends Held {
-  /** Null of a strategy. */
+  /** Null for a strategy. */
   readonly divisor: number | null;
   readonly isFixed: boolean;
 }
@@ -212,7 +212,7 @@ function pending(after: ProForma, { shares, split, divisor, isFixed }: HeldByInd
   };
 }
 
-/** A name that is gone has no price. */
+/** Returns a security that left has no price. */
 function finite(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null;
 }

@@ -8,12 +8,12 @@ import type { ActionRow, ActionsInput } from './actions-input.js';
 import { heldOn, marketValues } from './held-on.js';
 import { takenOutcome } from './taken-outcome.js';
 
-/** Actions after which a name is gone. */
+/** Actions that end a security. */
 const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
 
 /**
- * Names that left without an action: they had no price for as long as the treatment waits.
- * @cost reads [2 x H] weights for each name that left
+ * Returns securities that left without an action, because they had no price for longer than the treatment allows.
+ * @cost reads [2 x H] weights for each security that left
  */
 export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, to }: ActionsInput): ActionRow[] {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
@@ -30,7 +30,7 @@ export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, 
     if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
     const session = sm.sessionAt(day);
     const weight = weightAt(at - 1, name);
-    // A sale of what was held long, or a purchase of what was short, that leaves nothing.
+    // A sale that closes a long position, or a purchase that closes a short one.
     if (weight * notional >= 0 || weightAt(at, name) !== 0 || ended.has(`${session} ${column}`)) return [];
     return [
       {
@@ -54,7 +54,7 @@ export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, 
 }
 
 /**
- * Spun-off securities that left at their first close.
+ * Returns spun-off securities that left at their first close.
  * @cost reads [2 x H] weights for each
  */
 export function spinOffExits(columns: RunColumns, days: Int32Array, input: ActionsInput): ActionRow[] {

@@ -4,7 +4,7 @@ import { divisors } from '../exports/tables/events.js';
 import type { ActionsInput } from './actions-input.js';
 import type { HeldIndex, HeldName } from './pro-forma-rows.js';
 
-/** The holdings of the index of a run at its last close. @cost reads [H] weights */
+/** Returns the holdings of the index of a run at its last close. @cost reads [H] weights */
 export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
   const { names } = columns.header;
   const days = columns.i32('days');

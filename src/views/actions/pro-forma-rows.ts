@@ -12,15 +12,12 @@ export interface HeldName {
 type Action = ActionsView['actions'][number];
 type Choice = Action['choices'][number];
 
-/**
- * The index after one coming action and one choice, security by security; numbers are null where they are not yet
- * known.
- */
+/** Security of the index after one future action and one choice. Numbers are null if they are not known yet. */
 export interface ProFormaRow {
   readonly ex_date: string;
   readonly identifier: string;
   readonly type: string;
-  /** Null as the index itself takes the action. */
+  /** Null for the choice that the index itself makes. */
   readonly choice: string | null;
   readonly constituent: string;
   readonly weight_before: number;
@@ -29,20 +26,20 @@ export interface ProFormaRow {
   readonly shares_after: number | null;
 }
 
-/** Most rows of a file: actions times names would have no end. */
+/** Maximum number of rows of a file, because actions times securities is unbounded. */
 const ROWS_MAX = 500_000;
 
 /** The holdings of an index at the last close. */
 export interface HeldIndex {
   readonly held: readonly HeldName[];
   /**
-   * True when the shares of the others are unchanged after an exit and the divisor changes; else the proceeds buy more
-   * of them.
+   * True if the shares of the others are unchanged after an exit and the divisor changes; otherwise the proceeds buy
+   * more of them.
    */
   readonly sharesStay: boolean;
 }
 
-/** The whole index behind each coming action by itself, once for each choice. */
+/** Returns the whole index after each future action by itself, once for each choice. */
 export function proFormaRows(actions: readonly Action[], { held, sharesStay }: HeldIndex): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
@@ -55,7 +52,7 @@ export function proFormaRows(actions: readonly Action[], { held, sharesStay }: H
   return rows;
 }
 
-/** True when an action is the half in shares of an offer of cash or shares: the other half already has both choices. */
+/** Returns true for the action in shares of an offer of cash or shares, because the other action has both choices. */
 function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions: readonly Action[]): boolean {
   const isCash = (other: Action): boolean =>
     other.type === 'ACQUISITION' && other.identifier === identifier && other.ex_date === ex_date;
@@ -68,7 +65,7 @@ function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }:
   const { received } = after;
   const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const others = left === null || weight === 1 ? null : left / (1 - weight);
-  // Proceeds of an ending security buy the others; cash of a choice comes from outside, or leaves.
+  // Proceeds of a security that ends buy the others. Cash of a choice comes from outside, or leaves.
   const bought = choice === null && action.proceeds !== null && !sharesStay ? boughtOf(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const known = new Set(held.map((name) => name.identifier));
@@ -91,8 +88,8 @@ function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }:
 }
 
 /**
- * Shares of every other name, received ones among them, over those before, where the proceeds of one buy them; null where
- * nothing else is held.
+ * Returns the shares of every other security, including received ones, after over before, if the proceeds of one buy
+ * them; null if nothing else is held.
  */
 function boughtOf({ proceeds, price_before: price, received }: Action, weight: number): number | null {
   if (weight === 1 || proceeds === null || price === null) return null;

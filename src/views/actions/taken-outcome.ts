@@ -17,14 +17,17 @@ export interface HeldBefore {
 
 /** The proceeds of a security that ended. */
 export interface Outcome {
-  /** Cash for one share held before, in the currency of the name; null where there was none: it stays or turned into another. */
+  /**
+   * Cash per share held before, in the currency of the security; null if there was none because the security stays or
+   * converted.
+   */
   readonly proceeds: number | null;
   readonly received: Received | null;
 }
 
 const NOTHING: Outcome = { proceeds: null, received: null };
 
-/** The outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
+/** Returns the outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
 export function takenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
@@ -57,7 +60,7 @@ function childTaken(
   const ratio = units * (effectOn(effectTable(sm, growth), session, column)?.ratio ?? 1);
   const isPriced = sm.isPriceable(session, child, priceSessions(treatment));
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
-  // One that leaves at its first close is not held after it.
+  // A spun-off security that leaves at its first close is not held after it.
   const isDropped = treatmentOn(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
   const weight = isPriced && !isDropped ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };

@@ -3,7 +3,7 @@ import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** SHA-256 of all inputs of each security, and of each date: together they find a changed one. */
+/** SHA-256 of all inputs by security and by date, which together locate a changed input. */
 export interface InputDigests {
   readonly securities: Readonly<Record<string, string>>;
   readonly dates: Readonly<Record<string, string>>;
@@ -67,7 +67,7 @@ const hexOf = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
     [...hashes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, hash]) => [key, hash.digest('hex')]),
   );
 
-/** Keys whose digests differ, ascending; one that either lacks does. */
+/** Returns keys whose digests differ, ascending, including keys that only one side has. */
 export function differingKeys(
   stated: Readonly<Record<string, string>>,
   found: Readonly<Record<string, string>>,

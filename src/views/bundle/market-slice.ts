@@ -18,7 +18,7 @@ import {
 import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
-/** A market as two files: prices as Arrow, a row a security and date, and everything else as JSON. */
+/** Market as two files: prices as Arrow, one row per security and date, and everything else as JSON. */
 export interface MarketFiles {
   readonly 'market.arrow': Uint8Array;
   readonly 'tables.json': Uint8Array;

@@ -19,15 +19,15 @@ export interface Recomputation {
   readonly plan: BacktestPlan;
   /** Stored risk models of the plan. */
   readonly models?: StoredModels;
-  /** Earlier contents, of a plan whose decisions are made on what was known. */
+  /** Earlier contents, for a plan whose decisions use the data known at the time. */
   readonly known?: KnownMarkets | undefined;
-  /** The engine on own kernels: the same bits everywhere. */
+  /** Engine whose bits are the same everywhere. */
   readonly engine: Engine;
   /** Receives every composer of the run. */
   readonly onComposer?: (composer: Composer) => void;
 }
 
-/** The closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
+/** Returns the closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
 export function recomputedCloses({ engine, onComposer, ...input }: Recomputation): {
   readonly closes: ClosesView;
   readonly run: Run;
@@ -51,11 +51,13 @@ export interface DifferingClose {
   readonly date: string;
   readonly member: (typeof COMPARED)[number] | 'date';
   readonly published: string | number | null;
-  /** Null where the run has no such session. */
+  /** Null if the run lacks the session. */
   readonly recomputed: string | number | null;
 }
 
-/** Published closes that differ from those of a run in any bit, by date. @param entries of a log, in its order */
+/**
+ * Returns published closes that differ from those of a run in any bit, by date. @param entries of a log, in its order
+ */
 export function differingCloses(entries: Iterable<PublicationEntry>, closes: ClosesView): readonly DifferingClose[] {
   const at = new Map(closes.dates.map((date, i) => [date, i]));
   const standing = new Map<string, PublicationEntry>();

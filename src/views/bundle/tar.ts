@@ -1,7 +1,7 @@
 /** Size of a record of the format. */
 const RECORD = 512;
 
-/** Where a header has what it says. @source POSIX.1-1988, ustar */
+/** Offsets of the members of a header. @source POSIX.1-1988, ustar */
 const FIELDS = { name: 0, mode: 100, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 } as const;
 
 /** Permissions and time of every member: equal bundles are equal bytes. */
@@ -45,7 +45,7 @@ function headerOf(name: string, size: number): Uint8Array {
 const octal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0');
 const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum + byte, 0);
 
-/** Plain files of an archive by name. @throws Error where the bytes are no whole archive */
+/** Returns the plain files of an archive by name. @throws Error if the bytes are not a complete archive */
 export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   for (let at = 0; ;) {

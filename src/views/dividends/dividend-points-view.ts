@@ -18,11 +18,11 @@ export interface DividendPointsInput {
   readonly toCome: readonly DividendFraction[];
 }
 
-/** Most dividends to come that are listed. */
+/** Maximum number of listed future dividends. */
 const LISTED_MAX = 10_000;
 
 /**
- * Ordinary dividends of what a run holds in points of its level, and those to come.
+ * Returns ordinary dividends of the holdings of a run in points of its level, both past and future.
  * @throws Refusal NO_DATA_IN_RANGE
  * @cost reads [n x H] weights of the dates before dividends
  */
@@ -64,7 +64,7 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   };
 }
 
-/** Dividends in index points, and what is left of them after the withholding tax of a net return. */
+/** Dividends in index points, before and after the withholding tax of a net return. */
 type Points = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
 const NONE: Points = { points: 0, net_points: 0 };
 
@@ -84,8 +84,8 @@ function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholdin
 }
 
 /**
- * The level that weights are of, on the dates of the run: of an index in points, its price return where all variants
- * share their index shares, of a strategy rebased to 100.
+ * Returns the level that weights are of, on the dates of the run: of an index in points, its price return where all
+ * variants share their index shares, of a strategy rebased to 100.
  */
 export function levelsOf(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
@@ -93,12 +93,12 @@ export function levelsOf(columns: RunColumns): Float64Array {
   return ofIndex(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
 }
 
-/** True when weights and levels are those of an index. */
+/** Returns true if weights and levels belong to an index. */
 function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_id: indexId } }: RunColumns): boolean {
   return hasOwn || runId === indexId;
 }
 
-/** A series of the index on the dates of the run. */
+/** Returns a series of the index on the dates of the run. */
 function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);

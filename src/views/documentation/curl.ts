@@ -5,8 +5,8 @@ import { jsonText } from './json-text.js';
 export const COLUMNS = 64;
 
 /**
- * The request as a command: `$DIVISOR` stands for the address of the service.
- * @param file  name under which an answer that is no text is kept
+ * Formats a request as a curl command, in which `$DIVISOR` is the address of the service.
+ * @param file  name of the file for a response that is not text
  */
 export function curlOf({ method, path, body }: ExampleRequest, file?: string): string {
   const natural = body === undefined ? 'GET' : 'POST';
@@ -19,5 +19,5 @@ export function curlOf({ method, path, body }: ExampleRequest, file?: string): s
   ].join(' ');
 }
 
-/** The shell and curl read `?`, `&` and brackets themselves unless they are quoted. */
+/** Quotes a path, because the shell and curl interpret `?`, `&` and brackets. */
 const quote = (path: string) => (/[?&[\]{}]/.test(path) ? `"$DIVISOR${path}"` : `$DIVISOR${path}`);

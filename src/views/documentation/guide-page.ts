@@ -1,18 +1,18 @@
 import { pageOf, type Group, type Page } from './page.js';
 import { markup, verbatim } from './markup.js';
 
-/** One page of the guide, already turned into HTML. */
+/** Page of the guide, already converted to HTML. */
 export interface GuidePage {
-  /** Last word of its address; empty for the first page. */
+  /** Last segment of its address; empty for the first page. */
   readonly name: string;
   readonly title: string;
-  /** Its content, made from `data/guide` when the package was built. */
+  /** Its content, generated from `data/guide` when the package was built. */
   readonly html: string;
 }
 
 const addressOf = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
 
-/** A page of the guide with a list of all pages. */
+/** Returns a page of the guide with a list of all pages. */
 export function guidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
   return pageOf({
     title: `Divisor: ${page.title}`,

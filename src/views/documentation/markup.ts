@@ -5,7 +5,7 @@ export interface Markup {
 
 type Part = string | number | Markup | readonly Markup[];
 
-/** A template whose values are escaped unless they are markup themselves. */
+/** Builds markup from a template. Values are escaped unless they are markup themselves. */
 export function markup(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
   return { html: texts.map((text, i) => (i < parts.length ? text + htmlOf(parts[i]!) : text)).join('') };
 }
@@ -15,7 +15,7 @@ export const verbatim = (html: string): Markup => ({ html });
 
 export const NOTHING: Markup = verbatim('');
 
-/** Markup put side by side. */
+/** Concatenates markup. */
 export const joinParts = (parts: readonly Markup[], between = ''): Markup =>
   verbatim(parts.map(({ html }) => html).join(between));
 
@@ -37,7 +37,7 @@ function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!);
 }
 
-/** The prose of a description: paragraphs apart by an empty line, words in backticks as code. */
+/** Converts a description to markup: paragraphs separated by empty lines, words in backticks as code. */
 export function prose(text: string): Markup {
   return joinParts(
     text

@@ -5,8 +5,8 @@ import { exampleRequest, successesOf, type JsonSchema, type Media, type Operatio
 import { componentLink, fieldRow, schemaFields, typeOf } from './schema-fields.js';
 
 /**
- * The section of one operation: its purpose on the left, request and response on the right.
- * @param shared  error codes that every operation can answer and none repeats
+ * Returns the section of one operation: its purpose on the left, request and response on the right.
+ * @param shared  error codes that every operation can return and that are not repeated
  */
 export function operationSection(operation: Operation, shared: ReadonlySet<string>): Markup {
   const { operationId, method, path, summary, description } = operation;
@@ -45,7 +45,7 @@ function bodyOf({ requestBody }: Operation): Markup {
   return markup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NOTHING : prose(requestBody.description)}${shapeOf(media.schema)}`;
 }
 
-/** A component by its name, anything else by its fields. */
+/** Refers to a component by its name, and lists the fields of other schemas. */
 function shapeOf(schema: JsonSchema): Markup {
   const ref = typeof schema['$ref'] === 'string' ? schema['$ref'] : undefined;
   if (ref !== undefined) return markup`<p>${componentLink(ref)}</p>`;
@@ -75,7 +75,7 @@ const answerRow = (status: string, meaning: Markup) =>
   markup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
 const errorLink = (code: string) => markup`<a href="#error-${code}"><code>${code}</code></a>`;
 
-/** The error codes that the description of an answer explains. */
+/** Returns the error codes that the description of a response explains. */
 export const codesIn = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
 const mediaOf = (type: string, { schema }: Media) =>
   type === 'application/json' ? typeOf(schema) : markup`<code>${type}</code>`;
@@ -89,7 +89,7 @@ function samplesOf(operation: Operation): Markup {
 const sample = (title: string, text: string) =>
   markup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
 
-/** Endings of what an operation answers as a file, by media type. */
+/** File extensions of responses, by media type. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   'application/pdf': 'report.pdf',
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'template.xlsx',

@@ -21,7 +21,7 @@ export interface Answer {
   readonly content?: Readonly<Record<string, Media>>;
 }
 
-/** One operation of an OpenAPI document with its place in it: what the documentation reads. */
+/** Operation of an OpenAPI document with its position, as the documentation needs it. */
 export interface Operation {
   readonly operationId: string;
   readonly method: string;
@@ -39,7 +39,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Answer>>;
 }
 
-/** The operations of a document in its order, references of their answers followed. */
+/** Returns the operations of a document in order, with references of their responses resolved. */
 export function operationsOf({ paths, components }: OpenApiDocument): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, declared]) => {
@@ -50,15 +50,15 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
           answer.$ref === undefined ? answer : components.responses[answer.$ref.split('/').at(-1)!],
         ]),
       );
-      // The document is our own: `openApiDocument` writes exactly these members.
+      // `openApiDocument` generates the document with exactly these members.
       return { ...declared, responses, path, method: method.toUpperCase() } as unknown as Operation;
     }),
   );
 }
 
 /**
- * Success statuses with their responses, in order: the last is the usual one, an earlier one states that no work was
- * needed. A success without a body is left out if another has a body.
+ * Returns success statuses with their responses, in order. The last is the usual one; an earlier one means that no work
+ * was needed. A success without a body is omitted if another has a body.
  */
 export function successesOf({
   responses,
@@ -76,7 +76,8 @@ export interface ExampleRequest {
 }
 
 /**
- * The request that an operation's examples make: path and required query parameters filled in, the body's example.
+ * Returns the request that an operation's examples make: path and required query parameters filled in, the body's
+ * example.
  * @param known  values that replace examples, by parameter name
  */
 export function exampleRequest(operation: Operation, known: Readonly<Record<string, string>> = {}): ExampleRequest {

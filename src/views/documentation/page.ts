@@ -31,7 +31,7 @@ export interface PageInput {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 
-/** Only the contents of the page may run or style it; nothing is fetched, framed or sent. */
+/** Policy that allows only scripts and styles of the page itself; nothing is fetched, framed or sent. */
 export const PAGE_POLICY = [
   "default-src 'self'",
   `style-src 'sha256-${sha256(STYLE)}'`,
@@ -41,7 +41,7 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The page around its content: head, navigation, content. */
+/** Builds a page around its content: head, navigation, content. */
 export function pageOf({ title, kind, groups, content, current }: PageInput): Page {
   const html = markup`<!doctype html>
 <html lang="en-GB">

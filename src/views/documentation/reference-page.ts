@@ -10,9 +10,9 @@ import { codesIn, operationSection } from './operation-section.js';
 import { componentLink, schemaFields, typeOf } from './schema-fields.js';
 
 /**
- * The reference of a service as one page, made from the document it serves: operations by family with what to send,
- * what comes back and what can go wrong; every schema, error code and limit.
- * @cost some 20 ms; build it once
+ * Builds the reference of a service as one page from its document: operations by family with request, responses and
+ * errors; then schemas, error codes and limits.
+ * @cost about 20 ms; build it once
  */
 export function referencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {
   const operations = operationsOf(document);
@@ -86,7 +86,7 @@ ${typeof description === 'string' ? prose(description) : NOTHING}${fields === NO
 `;
 }
 
-/** A schema without fields: the alternatives of a union each on its own, else its type. */
+/** Describes a schema without fields: the alternatives of a union, otherwise its type. */
 function oneOf(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return typeOf(schema);

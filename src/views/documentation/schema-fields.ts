@@ -1,10 +1,10 @@
 import { joinParts, markup, NOTHING, phrase, verbatim, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
-/** Objects written in place are opened this deep; deeper ones are named `object`. */
+/** Depth to which inline objects are expanded; deeper ones are shown as `object`. */
 const DEPTH_MAX = 3;
 
-/** A table of the fields of a schema: name, type, meaning; objects written in place follow their field. */
+/** Returns a table of the fields of a schema: name, type, meaning; objects written in place follow their field. */
 export function schemaFields(schema: JsonSchema): Markup {
   const rows = rowsOf(schema, '', 0);
   return rows.length === 0 ? NOTHING : markup`<table class="fields"><tbody>${rows}</tbody></table>`;
@@ -46,7 +46,7 @@ function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   return ((schema['anyOf'] ?? schema['oneOf']) as readonly JsonSchema[] | undefined) ?? [schema];
 }
 
-/** The type in the notation of the guide: `T | null`, `[T]`, `map<string, T>`; components as links. */
+/** Returns the type in the notation of the guide: `T | null`, `[T]`, `map<string, T>`; components as links. */
 export function typeOf(schema: JsonSchema): Markup {
   const branches = alternatives(schema);
   if (branches.length > 1 || branches[0] !== schema) return joinParts(branches.map(typeOf), ' | ');
@@ -66,13 +66,13 @@ export function typeOf(schema: JsonSchema): Markup {
   return markup`${typeof type === 'string' ? type : 'any'}`;
 }
 
-/** A link to a component of the document. */
+/** Returns a link to a component of the document. */
 export function componentLink(ref: string): Markup {
   const name = ref.split('/').at(-1)!;
   return markup`<a href="#schema-${name}">${name}</a>`;
 }
 
-/** The values a field accepts, in words. */
+/** Returns the values a field accepts, in words. */
 function bounds(schema: JsonSchema): Markup[] {
   const shown = alternatives(schema).find(({ type }) => type !== 'null') ?? schema;
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } = shown;

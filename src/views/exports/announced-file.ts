@@ -16,9 +16,9 @@ export interface AnnouncedFile extends IndexFile {
 }
 
 /**
- * The pro forma file of an index on a session.
- * @param composer knows nothing after the session
- * @throws Refusal NO_DATA_AT_DATE where nothing is announced
+ * Returns the pro forma file of an index on a session.
+ * @param composer has no data after the session
+ * @throws Refusal NO_DATA_AT_DATE if nothing is announced
  * @cost of deciding and simulating the index up to the session
  */
 export function announcedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {

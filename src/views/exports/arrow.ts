@@ -25,8 +25,8 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
 >;
 
 /**
- * An Arrow IPC stream: date32, utf8, float64 and int32 with nulls, unit and meaning of each column in its metadata. A
- * part is a whole stream without the schema, which is in the first part, and without the end, which is in the last.
+ * Writes an Arrow IPC stream: date32, utf8, float64 and int32 with nulls, unit and meaning of each column in its
+ * metadata. The schema is only in the first part, and the end of the stream only in the last.
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const schema = schemaOf({ runId, table }, columns);
@@ -81,7 +81,7 @@ function recordBatch(schema: Schema, { columns, count }: BatchInput): RecordBatc
 }
 
 function dataOf({ type, values }: NamedColumn, length: number): Data {
-  // The values of a column are those of its type.
+  // The values of a column match its type.
   switch (type) {
     case 'text':
       return texts(values as TextValues, length);
@@ -108,7 +108,7 @@ interface Validity {
   readonly nullCount: number;
 }
 
-/** All values but NaN and one; no bitmap where all are. */
+/** Returns all values but NaN and one; no bitmap where all are. */
 function validity(data: Int32Array | Float64Array, length: number, none: number): Validity {
   let row = 0;
   while (row < length && isValue(data[row]!, none)) row++;
@@ -128,18 +128,18 @@ const ALL_VALID = new Uint8Array(0);
 
 const isValue = (value: number, none: number): boolean => value !== none && value === value;
 
-/** The texts of a list as UTF-8, each from a word of four bytes on. */
+/** Texts of a list as UTF-8, each starting at a word of four bytes. */
 interface EncodedTexts {
   /** Bytes of each. */
   readonly lengths: Int32Array;
-  /** First word of each, and the words, little endian; the last of a text is filled with zeros. */
+  /** First word of each text, and the words, little endian; the last word of a text is padded with zeros. */
   readonly starts: Int32Array;
   readonly words: Uint32Array;
-  /** The most recently written rows: holdings are often the same on many dates. */
+  /** Most recently written rows, because holdings are often the same on many dates. */
   last: { readonly codes: Int32Array; readonly data: Data<Utf8> } | undefined;
 }
 
-/** Of lists that several parts of an export have. */
+/** Encoded lists, which several parts of an export share. */
 const known = new WeakMap<readonly string[], EncodedTexts>();
 
 const ENCODER = new TextEncoder();

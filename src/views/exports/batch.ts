@@ -6,13 +6,13 @@ import type { KeepFigures } from '../exposures/dated-figures.js';
 import type { AnnouncedFile } from './announced-file.js';
 import type { AskedWindow } from '../run-window.js';
 
-/** Texts as positions in a list, the same list in every batch of a table; -1 for a missing text. */
+/** Texts as positions in a list, which is the same in every batch of a table; -1 for a missing text. */
 export interface TextValues {
   readonly codes: Int32Array;
   readonly texts: readonly string[];
 }
 
-/** No day, and no count. NaN is no number. */
+/** Marks a missing day or count. NaN marks a missing number. */
 export const NONE = -0x8000_0000;
 
 interface ValuesOf {
@@ -26,7 +26,7 @@ export type Values<T extends ColumnType = ColumnType> = ValuesOf[T];
 
 type TypeOf<C> = C extends ExportColumn<infer T> ? T : never;
 
-/** Rows of a table, a column a member. They are valid until the next batch is asked for. */
+/** Rows of a table by column, valid until the next batch is requested. */
 export interface Batch<T extends ExportTableName> {
   readonly count: number;
   readonly columns: {
@@ -46,23 +46,23 @@ export interface NamedColumn {
 export interface ExportSource {
   readonly columns: RunColumns;
   readonly window: AskedWindow;
-  /** The served market, where it is that of the run and the table reads it. */
+  /** Served market, if it is that of the run and the table reads it. */
   readonly market: MarketData | null;
   /** Announced composition of the index on the session, of a table that is decided again. */
   readonly announced?: AnnouncedFile | undefined;
   /** Reference column of a table of groups, or IDENTIFIER. Default: the table's own column. */
   readonly by?: string | undefined;
-  /** Keeps figures of the run where there is room for them; with or without what the market says. */
+  /** Caches figures of the run if there is memory, with or without data of the market. */
   readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
 }
 
-/** The rows of a table from a position on, 0 at first; positions are the table's own. */
+/** Yields the rows of a table from a position, 0 at first. Positions are defined by the table. */
 export type Producer<T extends ExportTableName> = (source: ExportSource, from: number) => Iterable<Batch<T>>;
 
 /** Rows of a batch, about: text of them fits into a processor's second cache. */
 export const BATCH_ROWS = 8192;
 
-/** A table that is made whole: its rows from one on, in batches. */
+/** Yields the rows of a complete table in batches. */
 export function* inBatches<T extends ExportTableName>(
   { count, columns }: Omit<Batch<T>, 'end'>,
   from: number,

@@ -2,8 +2,8 @@ import type { PartInput, PartWriter } from './part.js';
 import { createRowWriter } from './row-text.js';
 
 /**
- * CSV by RFC 4180: a header, CRLF, empty for null. Text that a spreadsheet would take for a formula begins with an
- * apostrophe.
+ * Writes CSV (RFC 4180): a header, CRLF, empty cells for null. Text that a spreadsheet would read as a formula begins
+ * with an apostrophe.
  */
 export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter {
   const writer = createRowWriter(
@@ -26,7 +26,7 @@ const FORMULA = /^[=+\-@\t\r]/;
 /** Characters that require quotes. */
 const SPECIAL = /[",\r\n]/;
 
-/** Quotes an empty text, as an empty cell is null. */
+/** Quotes an empty text, because an empty cell means null. */
 export function csvText(text: string): string {
   if (FORMULA.test(text)) return quote(`'${text}`);
   return text === '' || SPECIAL.test(text) ? quote(text) : text;

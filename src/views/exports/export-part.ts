@@ -19,12 +19,15 @@ export interface ExportPartInput extends ExportSource {
 /** Others have their turn between two parts. */
 const PART_BYTES = 1 << 20;
 
-/** Rows of a part in Parquet are a row group: readers pay for each. With the batch that exceeds it, one fits a room. */
+/**
+ * Target size of a part. In Parquet, rows of a part are a row group, which has a cost for readers. With the batch that
+ * exceeds it, a part fits the buffer.
+ */
 const GROUP_BYTES = 3 << 19;
 
 /**
- * Rows of a table from a position on, as much as a part takes.
- * @returns where the next part begins; null after the last
+ * Writes rows of a table from a position, as many as fit in a part.
+ * @returns the position of the next part; null after the last
  * @throws Refusal as the table's rows do, NUMERIC_FAILURE
  */
 export function exportPart(input: ExportPartInput): ExportPosition | null {

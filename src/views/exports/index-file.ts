@@ -16,19 +16,18 @@ export interface IndexFile {
   /** Securities of the file, [H]. */
   readonly names: readonly string[];
   readonly divisor: number;
-  /** Index shares, [H]; 0 of a security that is not held. */
+  /** Index shares, [H]; 0 for a security that is not held. */
   readonly shares: Float64Array;
-  /** In the currency of each security, [H]. */
+  /** Prices in the currency of each security, [H]. */
   readonly price: Float64Array;
   /** Exchange rates into the currency of the index, [H]. */
   readonly fx: Float64Array;
 }
 
 /**
- * An index at the close of a session: index shares and divisor of the session at its closes, before what happens at the
- * close.
- * @param asOf YYYY-MM-DD; the last session at or before it, of all where it is null
- * @param market source of spun-off securities; null where it is not served
+ * Returns an index at the close of a session: index shares and divisor at its closes, before events of the close.
+ * @param asOf YYYY-MM-DD; uses the last session on or before it; null for the last session
+ * @param market source of spun-off securities; null if it is not served
  * @throws Refusal NO_DATA_AT_DATE
  */
 export function closingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
@@ -47,9 +46,9 @@ export function fileDay(columns: RunColumns, asOf: string | null): Day {
 }
 
 /**
- * An index before a session opens: the closing file of the session before after its trades, and after the changes of share
- * counts and the corporate actions of the session.
- * @throws Refusal NO_DATA_AT_DATE for the first session, before which there is no index
+ * Returns an index before a session opens: the closing file of the previous session after its trades, with the
+ * session's changes of share counts and corporate actions applied.
+ * @throws Refusal NO_DATA_AT_DATE for the first session, which has no previous one
  */
 export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
   const run = readRun(columns);
@@ -69,7 +68,7 @@ interface ReadRun {
   readonly effects: readonly RunEffect[];
   /** Changes of share counts that the index adopted between its reviews. */
   readonly counts: readonly CountChange[];
-  /** True when dividends do not change index shares. */
+  /** True if dividends do not change index shares. */
   readonly sharesAreKept: boolean;
 }
 
@@ -115,22 +114,25 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
   });
 }
 
-/** Relative difference that computing index shares from weights leaves. */
+/** Relative rounding error of index shares that are computed from weights. */
 const SHARE_NOISE = 1e-9;
 
-/** True if index shares were rounded; those of a price-weighted index are not. */
+/** Returns true if index shares were rounded. Those of a price-weighted index are not. */
 function areWhole(shares: number, decimals: number | undefined): boolean {
   return decimals !== undefined && shares === roundHalfAway(shares, decimals);
 }
 
-/** Index shares without what computing them from weights leaves, where the index rounds them. */
+/** Returns index shares without the rounding error of weights, if the index rounds them. */
 export function wholeShares(shares: number, decimals: number | undefined): number {
   if (decimals === undefined || shares === 0) return shares;
   const whole = roundHalfAway(shares, decimals);
   return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // See `areWhole`.
 }
 
-/** The index after a close, and after the changes of share counts and the corporate actions of the session behind it. */
+/**
+ * Creates the index after a close, and after the changes of share counts and the corporate actions of the session
+ * behind it.
+ */
 function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFile {
   const { header } = run.columns;
   const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
@@ -173,11 +175,11 @@ function worth(shares: Float64Array, price: Float64Array, fx: Float64Array): num
 
 interface Opening {
   readonly at: number;
-  /** After the close before, [H]. */
+  /** Values after the previous close, [H]. */
   readonly shares: Float64Array;
 }
 
-/** Shares of securities that are spun off on a session and come to be held, by position of the security. */
+/** Returns the shares of securities that are spun off on a session and will be held, by position of the security. */
 function childrenOf(
   { columns, days }: ReadRun,
   { at, shares }: Opening,
@@ -216,8 +218,8 @@ function valuedAt(run: ReadRun, at: number, file: IndexFile): Float64Array {
 }
 
 /**
- * Prices of a run that has weights before trades of its portfolio alone: the value that the closes lack is that of
- * the securities that leave. Of several on one session, each has its share of it in proportion to its last close.
+ * Returns prices for a run in which only weights before trades are stored: the value missing at the closes belongs to
+ * the securities that leave. If several leave on one session, it is divided in proportion to their last closes.
  */
 function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx }: IndexFile): Float64Array {
   const money = run.level[at]! * divisor;
@@ -236,10 +238,10 @@ function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx }: Ind
   return value === 0 ? price : price.map((close, i) => (isPaid[i] === 1 ? close * (1 + lacking / value) : close));
 }
 
-/** Relative difference from a close beyond which a security is valued at another price. */
+/** Relative difference from a close above which a security is valued at another price. */
 const OTHER_PRICE = 1e-9;
 
-/** Last closes at or before a session on its share basis, NaN where the run has seen none. */
+/** Last closes at or before a session on its share basis, NaN if the run has seen none. */
 function pricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);

@@ -3,9 +3,8 @@ import { unkept, type DatedFigures } from '../exposures/dated-figures.js';
 import type { ExportSource } from './batch.js';
 
 /**
- * Columns of numbers of a table that is made whole, from an earlier export of the same window in another format where they
- * are kept.
- * @param width columns
+ * Returns numeric columns of a table from a cached export of the same window in another format.
+ * @param width number of columns
  */
 export function keptColumns(
   { window, keep }: Pick<ExportSource, 'window' | 'keep'>,
@@ -30,7 +29,7 @@ export function keptColumns(
   return outcome;
 }
 
-/** Rows are kept as dates are, one at least, so that something says that they are there. */
+/** Rows are cached by date, at least one, so that their presence is recorded. */
 const sizeOf = (count: number, width: number) => ({ width, dates: Math.max(1, count) });
 
 const columnsOf = ({ values }: DatedFigures, count: number, width: number) =>

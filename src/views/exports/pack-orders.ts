@@ -6,7 +6,7 @@ import { tableFile } from './table-file.js';
 
 const NAME = 'orders';
 
-/** The orders of a pack as a file, made whole: a pack has some thousand rows. */
+/** Returns the orders of a pack as a complete file, which has a few thousand rows. */
 export function packOrders(
   indexId: string,
   accounts: readonly PackAccount[],

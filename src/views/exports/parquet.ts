@@ -22,8 +22,9 @@ interface KeptBatch {
 }
 
 /**
- * A Parquet file: dates, UTF-8, doubles and 32-bit integers, all of them optional; unit and meaning of each column in
- * the metadata of the file. A part is a row group, whose place the position of the next part carries on to the footer.
+ * Writes a Parquet file: dates, UTF-8, doubles and 32-bit integers, all of them optional; unit and meaning of each
+ * column in the metadata of the file. A part is a row group. The position of the next part contains its location for
+ * the footer.
  */
 export function createParquetWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const before = from.groups ?? NOTHING;
@@ -93,11 +94,11 @@ function copyOf(values: Values): Values {
   return 'codes' in values ? { codes: values.codes.slice(), texts: values.texts } : values.slice();
 }
 
-/** The columns of all batches together. */
+/** Returns the columns of all batches together. */
 function join(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
   return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
     const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);
-    // The values of a column are those of its type.
+    // The values of a column match its type.
     switch (type) {
       case 'number':
         return { name, kind: 'double', values: put(new Float64Array(rows), values as Counted<Float64Array>[]) };
@@ -127,7 +128,7 @@ function put<A extends Float64Array | Int32Array>(into: A, parts: readonly Count
   return into;
 }
 
-/** Days as positions in a list of them: rows are ordered by date, so that a day not seen just before is looked up. */
+/** Encodes days as positions in a list. Rows are ordered by date, so only a change of day needs a look-up. */
 function codedDays(name: string, values: Int32Array): ParquetColumn {
   const positions = new Map<number, number>();
   const codes = new Int32Array(values.length);

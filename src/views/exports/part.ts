@@ -19,8 +19,10 @@ export interface ByteSink {
 /** Writes one part of an export in a format. */
 export interface PartWriter {
   rows(columns: readonly NamedColumn[], count: number): void;
-  /** Bytes written so far, about. */
+  /** Returns the approximate number of bytes written so far. */
   length(): number;
-  /** Writes the rest, with the end of the export when the part is its last. @returns the row groups of a format of such */
+  /**
+   * Writes the rest, and the end of the export after its last part. @returns the row groups, for formats that have them
+   */
   end(isLast: boolean): WrittenGroups | void;
 }

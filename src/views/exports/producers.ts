@@ -12,7 +12,7 @@ import { risk } from './tables/risk.js';
 import { trades } from './tables/trades.js';
 import { weights } from './tables/weights.js';
 
-/** How the rows of each table are made: a table without does not compile, nor one that lacks a column. */
+/** Producer of the rows of each table. Compilation fails for a table without a producer, or with a missing column. */
 export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
   attribution,
   breaches,

@@ -15,7 +15,7 @@ interface RowTable {
   readonly rows: readonly Row[];
 }
 
-/** A table of the rows of an answer as a file, made whole. */
+/** Returns the rows of a response as a complete file. */
 export function rowTableFile(
   { runId, name, columns, rows }: RowTable,
   format: Exclude<ExportFormat, 'json'>,

@@ -8,7 +8,7 @@ import type { ByteSink } from './part.js';
 /** How a format writes what is not a number. */
 export interface RowSyntax {
   readonly rowStart: string;
-  /** Start of the first row. Default: that of every row. */
+  /** Start of the first row. Default: the start of every row. */
   readonly firstStart?: string;
   readonly separator: string;
   readonly rowEnd: string;
@@ -31,9 +31,9 @@ export const JSON_ROWS: RowSyntax = {
 export interface RowWriter {
   raw(text: string): void;
   rows(columns: readonly NamedColumn[], count: number): void;
-  /** Bytes written so far, about. */
+  /** Returns the approximate number of bytes written so far. */
   length(): number;
-  /** Hands the rest to the sink; the writer is done with. */
+  /** Passes the rest to the sink. The writer must not be used afterwards. */
   end(): void;
 }
 
@@ -57,7 +57,7 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
     length: () => drained + text.pending(),
     rows(columns, count) {
       for (let from = 0; from < count;) {
-        // The first row begins otherwise than the others.
+        // The first row begins differently.
         const to = written === 0 ? 1 : Math.min(count, from + CHUNK_ROWS);
         if (written === 0 || !chunks.write(columns, from, to)) writeCells(text, tokens, { columns, from, to, written });
         written += to - from;
@@ -72,14 +72,14 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
 }
 
 interface Chunks {
-  /** Writes rows at once. @returns false where that cannot be: nothing is written that counts */
+  /** Writes several rows. @returns false, with the output unchanged, if that is not possible */
   write(columns: readonly NamedColumn[], from: number, to: number): boolean;
 }
 
 /** Rows by their columns: numbers as they are, texts by their places. */
 function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   let marks: RowMarks | undefined;
-  /** Places of the texts of lists, by code; 0 for one that has none yet. */
+  /** Positions of the texts of lists, by code; 0 for a text that has none yet. */
   const places = new Map<readonly string[], Int32Array>();
   let drops = -1;
 
@@ -97,7 +97,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
     places.clear();
   }
 
-  /** Fills a slot with places of texts. @returns false where there is no room for one */
+  /** Fills a slot with positions of texts. @returns false if there is no space for one */
   function fillTexts(slot: Int32Array, { codes, texts }: TextValues, { from, to }: Span): boolean {
     const known = places.get(texts) ?? new Int32Array(texts.length);
     places.set(texts, known);
@@ -125,7 +125,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   }
 
   function fill({ type, values }: NamedColumn, slot: number, span: Span): boolean {
-    // The values of a column are those of its type.
+    // The values of a column match its type.
     if (type === 'text') return fillTexts(table.integers(slot), values as TextValues, span);
     if (type === 'date') return fillDates(table.integers(slot), values as Int32Array, span);
     const numbers = (values as Float64Array | Int32Array).subarray(span.from, span.to);
@@ -138,7 +138,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
     write(columns, from, to) {
       if (columns.length > TABLE_COLUMNS_MAX) return false;
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
-      // The needs of earlier rows may leave no space for these.
+      // Preparing earlier rows may leave no space for these.
       const fits = (drops === table.drops && isFilled()) || (begin(), isFilled());
       return fits && table.write(columns.map(kindOf), marks!, to - from); // set where the drops are those of now
     },
@@ -163,7 +163,7 @@ interface Cells extends Span {
   readonly written: number;
 }
 
-/** Writes rows cell by cell: the first one, longer texts than the memory of a table has room for, and what is infinite. */
+/** Writes rows cell by cell: the first row, texts that exceed the memory of a table, and infinite numbers. */
 function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, written }: Cells): void {
   const { first, start, separator, end } = tokens.marks;
   const cells = columns.map((column) => cellOf(column, text, tokens));
@@ -180,7 +180,7 @@ function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, writt
 /** @throws Refusal NUMERIC_FAILURE */
 function cellOf({ type, values }: NamedColumn, text: NumberText, tokens: Tokens): (row: number) => void {
   const { none } = tokens.marks;
-  // The values of a column are those of its type.
+  // The values of a column match its type.
   if (type === 'text') {
     const { codes, texts } = values as TextValues;
     return (row) => writeText(text, codes[row]! < 0 ? none : tokens.text(texts, codes[row]!));

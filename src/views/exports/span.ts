@@ -2,7 +2,7 @@ import { dayFrom } from '#domain/time/days.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import type { AskedWindow } from '../run-window.js';
 
-/** Positions of the dates in a window, `to` exclusive; none where it holds none. */
+/** Positions of the dates in a window, `to` exclusive; none if it holds none. */
 export function spanOf(days: Int32Array, { start, end }: AskedWindow): { readonly from: number; readonly to: number } {
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = end === null ? days.length : lastAtMost(days, dayFrom(end)) + 1;

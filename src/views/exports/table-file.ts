@@ -4,7 +4,7 @@ import type { NamedColumn } from './batch.js';
 import { PART_WRITERS } from './part-writer.js';
 import { workbookOf } from './workbook.js';
 
-/** A table that is made whole. */
+/** Table that is written as a whole. */
 export interface WholeTable {
   /** Index or run that it is about. */
   readonly runId: string;
@@ -13,7 +13,7 @@ export interface WholeTable {
   readonly rows: { readonly columns: readonly NamedColumn[]; readonly count: number };
 }
 
-/** A table as a file, in the bytes of an export. */
+/** Returns a table as a file, in the bytes of an export. */
 export async function tableFile(
   { runId, name, columns, rows }: WholeTable,
   format: Exclude<ExportFormat, 'json'>,

@@ -20,11 +20,11 @@ export interface TableRows {
 }
 
 /**
- * The rows of a table from a position on; valid until the next are asked for.
+ * Yields the rows of a table from a position, valid until the next are requested.
  * @throws Refusal as the table's rows do
  */
 export function* tableRows(table: ExportTableName, source: ExportSource, from: number): Iterable<TableRows> {
-  // The producer found by a table's name makes rows of that table.
+  // The producer was looked up by the name of the table, so it matches.
   const produce = PRODUCERS[table] as Producer<ExportTableName>;
   const columns = Object.entries(tableColumns(table, source));
   for (const batch of produce(source, from))

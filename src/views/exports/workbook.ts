@@ -16,9 +16,9 @@ export interface WorkbookInput extends ExportSource {
 }
 
 /**
- * A table as an Excel workbook: dates and numbers as such, texts as texts whatever they look like, a frozen header,
- * further sheets with the same header. Rows are pulled while bytes are; the same rows give the same bytes.
- * @cost some 8 us a row of four cells
+ * Writes a table as an Excel workbook with a frozen header and, for many rows, further sheets with the same header.
+ * Texts are always text cells. Rows are read on demand; equal rows give equal bytes.
+ * @cost about 8 us a row of four cells
  */
 export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
   const { table, sheetRows } = input;
@@ -76,7 +76,7 @@ function* rowsOf(batches: Iterable<NamedBatch>): Iterable<Cell[]> {
 const DAY_MS = 86_400_000;
 
 function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
-  // The values of a column are those of its type.
+  // The values of a column match its type.
   switch (type) {
     case 'text': {
       const { codes, texts } = values as TextValues;
@@ -98,7 +98,7 @@ function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
 const CELL_CHARACTERS_MAX = 32_767;
 
 /**
- * Excel reads `_x0041_` as a character by its code: hucre 1.0.0 escapes those it writes itself, not those of a text.
+ * Escapes `_x0041_`, which Excel reads as a character code. hucre 1.0.0 escapes only the codes that it writes itself.
  */
 function cellText(text: string): string {
   return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');

@@ -52,14 +52,17 @@ export function activeShareMaker(figures: DatedFigures, own: Side, benchmark: Si
   };
 }
 
-/** As `halfOfDifferences` where both sides have the same securities in the same order. */
+/** Computes `halfOfDifferences` if both sides have the same securities in the same order. */
 function halfOfDistances(own: Float64Array, benchmark: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < own.length; i++) sum += Math.abs(own[i]! - benchmark[i]!);
   return sum / 2;
 }
 
-/** @param active weights of one side, overwritten @param placeOf where the names of the other are among them, or -1 */
+/**
+ * @param active weights of one side, overwritten @param placeOf positions of the other side's securities among them, or
+ *   -1
+ */
 function halfOfDifferences(active: Float64Array, other: Float64Array, placeOf: Int32Array): number {
   let sum = 0;
   for (let i = 0; i < other.length; i++) {

@@ -2,25 +2,25 @@ import type { Day } from '#domain/time/days.js';
 import { withText, type FigureTexts } from './figure-texts.js';
 import type { Side } from './sides.js';
 
-/** Figures of the dates of a run, each worked out when its date is first asked for: they depend on no window. */
+/** Figures of the dates of a run, which depend on no window. Each date is computed when it is first requested. */
 export interface DatedFigures {
-  /** Figure by figure, [width x dates]. */
+  /** Values figure by figure, [width x dates]. */
   readonly values: Float64Array;
-  /** 1 where the figures of a date are there, [dates]. */
+  /** 1 if the figures of a date are computed, [dates]. */
   readonly known: Uint8Array;
-  /** Texts of those that were written; null where they are not kept. */
+  /** Texts of figures that were written; null if they are not cached. */
   readonly texts: FigureTexts | null;
 }
 
 export interface FiguresSize {
-  /** Figures of a date. */
+  /** Number of figures per date. */
   readonly width: number;
   readonly dates: number;
-  /** True when their texts are kept with them. */
+  /** True if their texts are cached too. */
   readonly areWritten?: boolean;
 }
 
-/** Figures of a run by the key of their inputs. A cache may forget them between views, but not within one. */
+/** Caches figures of a run by the key of their inputs. Entries may be evicted between views, but not within one. */
 export type KeepFigures = (what: readonly unknown[], size: FiguresSize) => DatedFigures;
 
 export function createFigures({ width, dates, areWritten = false }: FiguresSize): DatedFigures {
@@ -30,34 +30,34 @@ export function createFigures({ width, dates, areWritten = false }: FiguresSize)
 /** Keeps nothing. */
 export const unkept: KeepFigures = (_what, size) => createFigures(size);
 
-/** A date of a run with what is held on it. */
+/** Date of a run with its holdings. */
 export interface HeldOn {
   /** Position in the dates of the run. */
   readonly at: number;
   readonly day: Day;
   /** Weights of the run's names; valid until the next date. */
   readonly own: Float64Array;
-  /** Weights of the benchmark's securities, empty when there is no benchmark. */
+  /** Weights of the benchmark's securities, empty if there is no benchmark. */
   readonly benchmark: Float64Array;
 }
 
-/** How figures of a date are worked out. */
+/** Computation of the figures of a date. */
 export interface FiguresMaker {
   readonly figures: DatedFigures;
-  /** Writes the figures of a date to its place. */
+  /** Writes the figures of a date to their position. */
   make(date: HeldOn): void;
 }
 
 export interface Shown {
-  /** Positions of the dates in those of the run, ascending. */
+  /** Positions of the dates in the run, ascending. */
   readonly positions: Int32Array;
   /** Their days. */
   readonly days: Int32Array;
 }
 
 /**
- * Works out what is not known yet.
- * @param onDate called before a date is worked out; the figures of those before it are kept when it throws
+ * Computes missing figures.
+ * @param onDate called before a date is computed; if it throws, earlier figures are kept
  * @cost one pass over the weights of the dates that lack a figure
  */
 export function complete(
@@ -83,7 +83,7 @@ export function complete(
 const NOTHING = new Float64Array(0);
 const nothing = (): Float64Array => NOTHING;
 
-/** A figure on the dates that are shown; where they lie together it is where it is kept. */
+/** Returns a figure on the shown dates, in place if they are contiguous. */
 export function shownFigure(figures: DatedFigures, figure: number, { positions }: Shown): Float64Array {
   const { values, known } = figures;
   const offset = figure * known.length;
@@ -96,8 +96,8 @@ export function shownFigure(figures: DatedFigures, figure: number, { positions }
 }
 
 /**
- * Values of a figure on dates, with its text where that is kept and the dates follow each other.
- * @param positions of the dates in those of the run
+ * Returns values of a figure on dates, with its text if that is cached and the dates are contiguous.
+ * @param positions of the dates in the run
  */
 export function withFigureText(
   values: Float64Array,

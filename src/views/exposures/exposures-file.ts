@@ -5,7 +5,7 @@ import { tableFile } from '../exports/table-file.js';
 import type { Exposures } from './exposures-view.js';
 import type { FieldSeries } from './field-series.js';
 
-/** A table of exposures as a file, made whole: its rows are of the dates that are shown. */
+/** Returns a table of exposures on the shown dates as a complete file. */
 export function exposuresFile(
   exposures: Exposures,
   table: ExposureTable,
@@ -86,7 +86,7 @@ function byDate<T>(days: Int32Array, items: readonly T[]) {
     count,
     dates,
     labels: (texts: readonly string[]): Values => ({ codes, texts }),
-    /** @param seriesOf values of an item on the dates, null where it has none */
+    /** @param seriesOf values of an item on the dates, null if it has none */
     numbers(seriesOf: (item: T) => Float64Array | null): Float64Array {
       const numbers = new Float64Array(count);
       items.forEach((item, k) => {

@@ -7,7 +7,7 @@ import { FIELD_WIDTH, type FieldSeries } from './field-series.js';
 import { writeFigure } from './figure-texts.js';
 import type { GroupWeights } from './weights-by-group.js';
 
-/** Numbers, null where one is missing. */
+/** Numbers, null if one is missing. */
 function knownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
   return writtenMember((json, source) => writeFigure(json, of(source)));
 }
@@ -91,17 +91,17 @@ const EXPOSURES = jsonObject<ExposuresView, Exposures>({
 const NUMBER_BYTES = 21;
 const DATE_BYTES = 13;
 
-/** About as many bytes as an ExposuresView has: one that is small grows while it is written, which moves it. */
+/** Estimates the size of an ExposuresView. A buffer that is too small would be moved while it is written. */
 export function exposuresBytes({ days, groups, fields, benchmark }: Exposures): number {
   const sides = benchmark === null ? 1 : 2;
   const numbers = CONCENTRATION_AND_TURNOVER + sides * (groups.length + FIELD_WIDTH * fields.length);
   return ENVELOPE_BYTES + days.length * (DATE_BYTES + NUMBER_BYTES * numbers);
 }
 
-/** Five figures of concentration, turnover, and the active share. */
+/** Number of further series: five figures of concentration, turnover, and the active share. */
 const CONCENTRATION_AND_TURNOVER = 7;
 /** Names of members, groups and fields. */
 const ENVELOPE_BYTES = 1 << 13;
 
-/** An ExposuresView as JSON. @throws Refusal NUMERIC_FAILURE @cost 50 ns a number whose text is not kept */
+/** Writes an ExposuresView as JSON. @throws Refusal NUMERIC_FAILURE @cost 50 ns a number whose text is not cached */
 export const writeExposures = (json: JsonWriter, exposures: Exposures): void => EXPOSURES.write(json, exposures);

@@ -36,26 +36,26 @@ import {
 export interface ExposuresInput {
   readonly window: AskedWindow;
   readonly by: string;
-  /** Most groups listed. */
+  /** Maximum number of listed groups. */
   readonly groups: number;
   readonly interval: (typeof EXPOSURE_INTERVALS)[number];
   readonly groupOf: GroupOfDay;
   /** The benchmark, or null. */
   readonly benchmark: {
     readonly id: string;
-    /** Everything it is made from, in words. */
+    /** Key of all inputs. */
     readonly key: string;
     readonly holdings: Holdings;
-    /** Figures of the benchmark's run, where these have the dates and terms of this one; else null. */
+    /** Cache of the benchmark's run, if its dates and terms match; otherwise null. */
     readonly keep: KeepFigures | null;
   } | null;
   /** Datapoints that are averaged, for the names of the run and of the benchmark. */
   readonly fields: FieldReader;
-  /** Figures that were worked out before. */
+  /** Cache of figures. */
   readonly keep: KeepFigures;
-  /** Lends memory while figures are made. */
+  /** Provides memory while figures are computed. */
   readonly engine: Engine;
-  /** Called before the figures of a date are worked out; one that throws ends the view. */
+  /** Called before the figures of a date are computed; an error ends the view. */
   readonly onDate?: () => void;
 }
 
@@ -85,9 +85,9 @@ export interface Exposures {
 }
 
 /**
- * @throws Refusal NO_DATA_IN_RANGE; NO_COMMON_DATES where the benchmark lacks a date
- * @cost one pass over the weights [n x H] of dates that lack a figure, none where all are kept; two more where names
- *       are groups by themselves, for the averages that order them and for those that are reported
+ * @throws Refusal NO_DATA_IN_RANGE; NO_COMMON_DATES if the benchmark lacks a date
+ * @cost one pass over the weights [n x H] of dates that lack a figure, none if all are cached; two more if securities
+ *   are their own groups, for the averages that order them and for those that are reported
  */
 export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposures {
   const { header } = columns;
@@ -132,10 +132,13 @@ interface Asked {
 
 const size = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
 
-/** Most groups whose sums are kept: the sectors, countries or industries of a market, not its names. */
+/** Maximum number of groups whose sums are cached: sectors, countries or industries, but not single securities. */
 const KEPT_GROUPS_MAX = 64;
 
-/** Weights by group of a side; null without it. @param makers gets the one of its figures, where they are kept */
+/**
+ * Returns weights by group of a side; null without it. @param makers receives the computation of its figures, if they
+ * are cached
+ */
 function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums | null {
   const { input, all, shown, sides } = of;
   const side = sides[name];
@@ -151,11 +154,11 @@ function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums 
 interface SideFigures {
   readonly what: readonly string[];
   readonly width: number;
-  /** True when they depend only on the holdings of this side. */
+  /** True if they depend only on the holdings of this side. */
   readonly standsAlone: boolean;
 }
 
-/** Figures of a side; those of a benchmark are what its own run has, where they can be. */
+/** Returns the figures of a side. For a benchmark, uses the figures of its run if possible. */
 function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
   const { keep, benchmark } = of.input;
   if (name === 'own') return keep([...what, null], size(of, width));
@@ -163,7 +166,10 @@ function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFig
   return keep([...what, benchmark!.key], size(of, width));
 }
 
-/** @param makers gets those of the datapoints @returns them, to be called when they are made */
+/**
+ * @param makers receives the computations of the datapoints @returns a function that returns them when they are
+ *   computed
+ */
 function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] {
   const { input, sides, shown } = of;
   const { fields: reader } = input;
@@ -187,7 +193,7 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
     }));
 }
 
-/** Reads a day once for all that is asked of it. */
+/** Reads each day once for all requested datapoints. */
 function onceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
   let read: FieldsOfDay | undefined;
@@ -205,7 +211,7 @@ function reportedDates(days: Int32Array, { from, to }: Span, interval: Exposures
   return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));
 }
 
-/** A number that days of one week or month have in common. */
+/** Returns a number that is equal for days of one week or month. */
 function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
   // 1970-01-01, day 0, was a Thursday.
   if (interval === 'weekly') return Math.floor((day + 3) / 7);

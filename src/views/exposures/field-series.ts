@@ -3,14 +3,15 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
 import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
 
-/** The weights of a datapoint: the holdings of the run, or those of the benchmark. */
+/** Holdings by which a datapoint is weighted: those of the run, or those of the benchmark. */
 export type SideName = 'own' | 'benchmark';
 
 /** Reads datapoints as known at the close of a day. */
 export interface FieldReader {
   readonly fields: readonly string[];
   /**
-   * True when the value of a security depends only on itself; BETA is relative to the universe of the index of the run.
+   * Returns true if the value of a security depends only on itself. BETA is relative to the universe of the run's
+   * index.
    */
   standsAlone(field: number): boolean;
   /** @param held Weights of the run on the day. */
@@ -22,19 +23,19 @@ export interface FieldsOfDay {
   /** Names of a side with a weight. */
   held(side: SideName, weights: Float64Array): HeldNames;
   /**
-   * Values of names that are held.
+   * Reads values of held securities.
    * @param field Position in the fields.
-   * @param out   At least [n], its first n overwritten; NaN where missing.
+   * @param out   At least [n], its first n overwritten; NaN if missing.
    */
   values(field: number, held: HeldNames, out: Float64Array): void;
 }
 
 export interface HeldNames {
-  /** One array while the securities are the same, including those of the other side. */
+  /** Same array while the securities are the same, including those of the other side. */
   readonly columns: Int32Array;
-  /** At least [n]. */
+  /** Weights, at least [n]. */
   readonly weights: Float64Array;
-  /** n: the columns, and names behind them that the market does not have. */
+  /** n: number of columns, including securities at the end that the market lacks. */
   readonly count: number;
 }
 
@@ -43,7 +44,7 @@ const PERCENTILES = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 /** Mean, coverage and percentiles. */
 export const FIELD_WIDTH = AVERAGES + PERCENTILES.length;
 
-/** A datapoint on dates, weighted by holdings; NaN where no holding has a value. */
+/** A datapoint on dates, weighted by holdings; NaN if no holding has a value. */
 export interface FieldSeries {
   readonly mean: Float64Array;
   /** Share of the weights, by their magnitude, that has a value. */
@@ -54,18 +55,18 @@ export interface FieldSeries {
 /** The data of a day, read once for all datapoints. */
 type ReadOn = (day: Day, held: Float64Array) => FieldsOfDay;
 
-/** A datapoint weighted by what sides hold: read once a date where both hold the same names. */
+/** Datapoint weighted by the holdings of both sides, read once per date if both hold the same securities. */
 export interface WeightedField {
   maker(figures: DatedFigures, side: SideName): FiguresMaker;
 }
 
-/** Which datapoint, by its position in the fields of the reader, and the most names that a side has. */
+/** Position of a datapoint in the fields of the reader, and the maximum number of securities of a side. */
 interface FieldOfNames {
   readonly field: number;
   readonly names: number;
 }
 
-/** @param engine lends memory for as long as figures are made */
+/** @param engine provides memory while figures are computed */
 export function weightedField(engine: Engine, readOn: ReadOn, { field, names }: FieldOfNames): WeightedField {
   const shares = engine.room(PERCENTILES.length);
   shares.set(PERCENTILES);

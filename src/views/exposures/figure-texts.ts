@@ -1,9 +1,9 @@
 import type { JsonWriter } from '../json-writer.js';
 import { writeKnown, writeKnownWithin } from '../series-json.js';
 
-/** JSON of a figure on dates that follow each other: its numbers between commas. */
+/** JSON of a figure on contiguous dates: its numbers, separated by commas. */
 export interface FigureText {
-  /** Position of the first date in those of the run, and of the one behind the last. */
+  /** Position of the first date in the run, and one after the last. */
   readonly first: number;
   readonly end: number;
   readonly bytes: Uint8Array;
@@ -11,13 +11,13 @@ export interface FigureText {
   readonly marks: Int32Array;
 }
 
-/** Texts of figures, by their places. */
+/** Texts of figures, by position. */
 export type FigureTexts = (FigureText | undefined)[];
 
 /** Dates between marks: within them, commas are searched. */
 const MARKED = 128;
 
-/** The values of an array: a figure from a date on. */
+/** Location of the values of an array: a figure from a date on. */
 interface Place {
   readonly texts: FigureTexts;
   readonly figure: number;
@@ -26,13 +26,13 @@ interface Place {
 
 const places = new WeakMap<Float64Array, Place>();
 
-/** @returns the values, whose text is kept from now on when they are written */
+/** @returns the values, whose text is cached when they are written */
 export function withText(values: Float64Array, place: Place): Float64Array {
   places.set(values, place);
   return values;
 }
 
-/** Numbers with brackets around them, null where one is missing: copied where their text is kept. @throws Refusal NUMERIC_FAILURE */
+/** Writes numbers in brackets, null for missing ones. Copies cached text. @throws Refusal NUMERIC_FAILURE */
 export function writeFigure(json: JsonWriter, values: Float64Array): void {
   const place = places.get(values);
   if (place === undefined) {
@@ -68,7 +68,7 @@ function write(json: JsonWriter, values: Float64Array, first: number): FigureTex
 
 const COMMA = 44;
 
-/** Where the text of a date begins. */
+/** Returns the offset of the text of a date. */
 function beginOf({ first, bytes, marks }: FigureText, date: number): number {
   const place = date - first;
   let at = marks[Math.floor(place / MARKED)]!;

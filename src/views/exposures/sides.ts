@@ -8,18 +8,20 @@ import { panelRows } from '../panel-rows.js';
 /** The holdings on the reported dates. */
 export interface Side {
   readonly names: readonly string[];
-  /** Begins a pass over the dates: their weights, [names], to be asked for in order, each valid until the next one. */
+  /** Begins a pass over the dates. Their weights, [names], are requested in order, each valid until the next one. */
   pass(): (k: number) => Float64Array;
 }
 
 /** The holdings of a benchmark. */
 export interface Holdings {
   readonly names: readonly string[];
-  /** On the days that are reported. @throws Refusal NO_COMMON_DATES where it has none of them */
+  /** Returns the side on the reported days. @throws Refusal NO_COMMON_DATES if it has none of them */
   on(days: Int32Array): Side;
 }
 
-/** The index of a run, or a strategy's own holdings. @param shown positions of the dates in those of the run */
+/**
+ * Returns the index of a run, or the holdings of a strategy. @param shown positions of the dates in those of the run
+ */
 export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
   const span = { from: shown[0]!, to: shown[shown.length - 1]! };
@@ -33,8 +35,8 @@ export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
 }
 
 /**
- * A benchmark by its stored run, which is as long as its history.
- * @param order places of the run's names in the order of those of the benchmark
+ * Returns a benchmark from its stored run, over its whole history.
+ * @param order positions of the run's securities in the order of the benchmark
  */
 export function storedHoldings(columns: RunColumns, order: Int32Array): Holdings {
   const names = Array.from(order, (place) => columns.header.names[place]!);
@@ -61,7 +63,7 @@ export function storedHoldings(columns: RunColumns, order: Int32Array): Holdings
   };
 }
 
-/** A benchmark that was simulated. */
+/** Returns a benchmark that was simulated. */
 export function bookHoldings({ sm, from, length, columns, weights }: Book): Holdings {
   const H = columns.length;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);

@@ -7,11 +7,13 @@ import type { Side } from './sides.js';
 /** Groups of a side's names over the days of a run. */
 export interface SideGroups {
   readonly groups: readonly string[];
-  /** Begins with the first day: sums of the weights by group into a row, NaN where none of its names has one. */
+  /**
+   * Begins a pass at the first day: sums the weights by group into a row, NaN if none of its securities has a weight.
+   */
   summing(): (day: Day, weights: Float64Array, row: Float64Array) => void;
 }
 
-/** @param days all that the groups are numbered by, so that the numbers are the same whichever of them are shown */
+/** @param days all days by which groups are numbered, so that the numbers do not depend on the shown dates */
 export function sideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
   const numbers = groupNumbers();
   const numbersOn = numbers.byDay(names, groupOf);
@@ -39,15 +41,17 @@ function sumInto(row: Float64Array, weights: Float64Array, groups: Int32Array): 
 /** Weights by group on dates. */
 export interface GroupSums {
   readonly groups: readonly string[];
-  /** Over all dates, [groups]; NaN where none of its names has a weight on one. */
+  /** Totals over all dates, [groups]; NaN if none of its securities has a weight on any date. */
   totals(): Float64Array;
-  /** Adds those of each date to its place among others, [places][dates]. @param placeOf [groups] */
+  /** Adds the sums of each date to their positions, [places][dates]. @param placeOf [groups] */
   addTo(sums: readonly Float64Array[], placeOf: Int32Array): void;
-  /** The sums of a group as they are to be written, whose text may be kept; 0 where none of its names has a weight. */
+  /**
+   * Returns the sums of a group in written form, whose text may be cached; 0 if none of its securities has a weight.
+   */
   written(sums: Float64Array, group: number): Float64Array;
 }
 
-/** The sums, worked out each time they are asked for. */
+/** Returns sums that are computed each time. */
 export function summedGroups({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupSums {
   /** @param take gets the sums of a date, valid until the next one */
   const pass = (take: (row: Float64Array, k: number) => void): void => {
@@ -77,13 +81,13 @@ export function summedGroups({ groups, summing }: SideGroups, side: Side, days: 
   };
 }
 
-/** A sum with another term, where each may be missing. */
+/** Returns a sum with another term, where each may be missing. */
 function withNext(sum: number, term: number): number {
   if (term !== term) return sum;
   return sum === sum ? sum + term : term;
 }
 
-/** The sums as figures of the dates. */
+/** Computes the sums as figures of the dates. */
 export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGroups, name: SideName): FiguresMaker {
   const row = new Float64Array(groups.length);
   const sum = summing();
@@ -96,7 +100,7 @@ export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGrou
   };
 }
 
-/** As `summedGroups` for existing figures, read figure by figure. @param positions of the dates in those of the run */
+/** Returns the sums as `summedGroups` does, from existing figures. @param positions of the dates in those of the run */
 export function keptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
   const columnOf = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
@@ -116,7 +120,7 @@ function totalAt(column: Float64Array, positions: Int32Array): number {
   return total;
 }
 
-/** @param sums undefined where the group has no weight at all */
+/** @param sums undefined if the group has no weight at all */
 function addAt(column: Float64Array, positions: Int32Array, sums: Float64Array | undefined): void {
   if (sums === undefined) return;
   for (let k = 0; k < positions.length; k++) {
@@ -137,8 +141,8 @@ export interface GroupWeights {
 const OTHERS = 'OTHERS';
 
 /**
- * Weights of the groups that weigh most on average, and of the others together.
- * @cost reads the sums twice: for the averages that order the groups, and for those that are reported
+ * Returns the weights of the groups with the largest average weights, and of the others together.
+ * @cost reads the sums twice: for the averages that order the groups, and for the reported values
  */
 export function weightsByGroup(
   own: GroupSums,
@@ -156,7 +160,7 @@ export function weightsByGroup(
   return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));
 }
 
-/** Sums over the dates of the groups of which a name has a weight on one. */
+/** Returns the sums over the dates, for groups with a weight on any date. */
 function totalsOf(of: GroupSums): Map<string, number> {
   const totals = of.totals();
   return new Map(of.groups.map((group, g) => [group, totals[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
@@ -165,7 +169,7 @@ function totalsOf(of: GroupSums): Map<string, number> {
 interface Placed {
   readonly dates: number;
   readonly listed: readonly string[];
-  /** With that of the others, where there are some. */
+  /** Number of reported groups, including the others if there are any. */
   readonly places: number;
 }
 

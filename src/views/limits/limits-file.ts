@@ -3,7 +3,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import { LIMIT_TABLES, type LimitTable } from '#domain/exports/limit-tables.js';
 import { rowTableFile, type Row } from '../exports/row-table.js';
 
-/** A table of limits as a file, made whole: its rows are those of the answer. */
+/** Returns a table of limits as a complete file, with the rows of the response. */
 export function limitsFile(
   view: Pick<LimitsView, 'index_id' | 'state'> & {
     readonly rows: readonly LimitsView['rows'][number][];

@@ -11,27 +11,27 @@ import { watchedDates, type Watched } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<Watched, 'issuersOn'> {
   readonly window: AskedWindow;
-  /** The published rule, null for that of the index; or rows of the client. */
+  /** Published rule, null for that of the index; or rows of the client. */
   readonly limits: { readonly rule: LimitRuleName | null } | Pick<Watched, 'rowsOn'>;
-  /** Figures of a published rule are kept where there is room for them. */
+  /** Cache of the figures of a published rule, if there is memory. */
   readonly keep?: KeepFigures | undefined;
-  /** Column whose values are issuers; IDENTIFIER where names are their own. */
+  /** Column whose values are issuers; IDENTIFIER if each security is its own issuer. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Called before the published rule is measured on a date; earlier measurements are kept when it throws. */
+  /** Called before the published rule is measured on a date. If it throws, earlier measurements are kept. */
   readonly onDate?: () => void;
 }
 
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
-/** Most rows and breaches of an answer. */
+/** Maximum number of rows, and of breaches, in a response. */
 const ROWS_MAX = 500;
 const BREACHES_MAX = 10_000;
 
 /**
- * Limits watched over the dates of a stored run.
+ * Monitors limits over the dates of a stored run.
  * @throws Refusal NO_DATA_IN_RANGE
- * @cost reads [n x H] weights, and those before events; the distances are most of it
+ * @cost reads [n x H] weights, and those before events; computing the distances takes most of the time
  */
 export function limitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
   const days = columns.i32('days');

@@ -7,23 +7,23 @@ import { watchedDates, type Watched } from './watched-dates.js';
 /** Figures of a rule on the dates of a run. */
 interface RuleFigures {
   readonly rule: LimitRuleName;
-  /** Value and cause of each row, [2 x rows x dates]; a cause is given only beyond the bound. */
+  /** Value and cause of each row, [2 x rows x dates]; a cause only if the bound is exceeded. */
   readonly values: DatedFigures;
-  /** Name and move that come nearest to a breach, [2 x dates]; no name beyond a bound, or where none can. */
+  /** Security and move nearest to a breach, [2 x dates]; none if a bound is exceeded or no move reaches one. */
   readonly distances: DatedFigures;
 }
 
 export interface RuleSpan {
-  /** Issuers of the names on days in ascending order, for one pass; null where names are their own. */
+  /** Returns issuers of the securities for days in ascending order, in one pass; null if each is its own issuer. */
   readonly issuersOn: Watched['issuersOn'];
   /** Column of the issuers. */
   readonly by: string;
-  /** Position of the first date whose distance is asked for, if any. */
+  /** Position of the first date whose distance is requested, if any. */
   readonly from: number;
-  /** Of the last date. */
+  /** Position of the last date. */
   readonly to: number;
   readonly withDistances: boolean;
-  /** Figures are kept where there is room for them. */
+  /** Cache of figures, if there is memory. */
   readonly keep?: KeepFigures | undefined;
   /** Called before a date is measured. */
   readonly onDate?: (() => void) | undefined;
@@ -33,8 +33,8 @@ const CAUSES = ['price', 'action', 'rebalance'] as const satisfies readonly Brea
 const NO_NAME = -1;
 
 /**
- * Published rules measured on the dates of a run up to one: what a date measures depends on no window.
- * @cost one pass over the weights for all rules, none where all figures are kept
+ * Measures published rules on the dates of a run. The figures of a date depend on no window.
+ * @cost one pass over the weights for all rules, none if all figures are cached
  */
 export function measuredRules(
   columns: RunColumns,
@@ -78,7 +78,7 @@ function complete(columns: RunColumns, all: readonly RuleFigures[], span: RuleSp
   }
 }
 
-/** @returns whether a row is beyond its bound */
+/** @returns true if a row exceeds its bound */
 function fillValues({ values, known }: DatedFigures, measured: MeasuredDate): boolean {
   const { at, rows } = measured;
   let isBreached = false;

@@ -7,16 +7,16 @@ import { panelRows } from '../panel-rows.js';
 
 /** The weights that are watched on the closes of a run. */
 export interface Watched {
-  /** Issuers of the names, [H], on days in ascending order; null where names are their own. */
+  /** Returns issuers of the securities, [H], for days in ascending order; null if each is its own issuer. */
   readonly issuersOn: ((day: Day) => readonly string[]) | null;
   /**
-   * Limits in force at a close.
-   * @param held 1 for the names that have been held on the dates up to it, [H]
+   * Returns the limits in force at a close.
+   * @param held 1 for the securities held on any date up to it, [H]
    */
   rowsOn(day: Day, held: Uint8Array): readonly LimitRow[];
 }
 
-/** The closes of a run up to a position; the holdings of one are valid until the next is asked for. */
+/** Yields the closes of a run up to a position. The holdings of one are valid until the next is requested. */
 export function* watchedDates(columns: RunColumns, to: number, input: Watched): Iterable<WatchedDate> {
   const { header } = columns;
   const days = columns.i32('days');
@@ -38,7 +38,7 @@ export function* watchedDates(columns: RunColumns, to: number, input: Watched): 
     const issuers = input.issuersOn?.(days[at]!) ?? null;
     const close = weights.at(at);
     for (let name = 0; name < held.length; name++) if (close[name] !== 0) held[name] = 1;
-    // Weights before trades are those of the portfolio: those of an accompanying index are not stored.
+    // Weights before trades are those of the portfolio, because those of an accompanying index are not stored.
     let drifted = isEvent && !header.has_index_weights && at > 0 ? before.at(event) : null;
     if (drifted !== null && kind === 'action')
       drifted = withoutExits(drifted, { previous, close, growth: level[at]! / level[at - 1]! });
@@ -58,9 +58,9 @@ export function* watchedDates(columns: RunColumns, to: number, input: Watched): 
 interface Around {
   /** Weights at the close before, [H]. */
   readonly previous: Float64Array;
-  /** At the close, [H]. */
+  /** Weights at the close, [H]. */
   readonly close: Float64Array;
-  /** Of the portfolio between the two. */
+  /** Growth of the portfolio between the two. */
   readonly growth: number;
 }
 

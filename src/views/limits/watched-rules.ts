@@ -26,7 +26,7 @@ export interface WatchedBreaches {
   }[];
 }
 
-/** Breaches of the rule that calls for rebalances of a run's index, as `watchedRules`; null where none does. */
+/** Breaches of the rule that calls for rebalances of a run's index, as `watchedRules`; null if none does. */
 export function watchedBreaches(columns: RunColumns, market: MarketData | null): WatchedBreaches | null {
   const { breach_rule: rule } = columns.header.treatment;
   if (rule === undefined) return null;
@@ -51,25 +51,25 @@ export function watchedBreaches(columns: RunColumns, market: MarketData | null):
 }
 
 export interface WatchedSpan {
-  /** Says the issuers of names; without it, or the column, each name is its own. */
+  /** Market with the issuers of securities. Without it, or without the column, each security is its own issuer. */
   readonly market: MarketData | null;
   /** Column of issuers. Default: ISSUER. */
   readonly by?: string | undefined;
   /** Position of the first date that is reported. */
   readonly from: number;
-  /** Of the last. */
+  /** Position of the last date. */
   readonly to: number;
   readonly withDistances?: boolean | undefined;
-  /** Keeps figures of dates where there is room for them, of issuers that a market says or without. */
+  /** Returns a cache of figures, if there is memory, by whether issuers come from the market. */
   readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
 }
 
-/** Replaces the column of issuers where each security is its own issuer. */
+/** Replaces the column of issuers if each security is its own issuer. */
 export const OWN_ISSUERS = 'IDENTIFIER';
 
 /**
- * Every published rule on the dates of a run, in their order.
- * @cost reads [n x H] weights once, and not at all where the figures are kept
+ * Measures all published rules on the dates of a run, in order.
+ * @cost reads [n x H] weights once, and not at all if the figures are cached
  */
 export function watchedRules(
   columns: RunColumns,

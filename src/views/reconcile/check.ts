@@ -15,7 +15,7 @@ export interface Sides {
   readonly tolerance?: number;
 }
 
-/** A side that is no number, or absent, holds with nothing. */
+/** A side that is not a number, or is absent, fails every check. */
 export function check({ name, meaning, left, right, tolerance = TOLERANCE }: Sides): Check {
   const residual = left - right;
   const scale = Math.max(1, Math.abs(left), Math.abs(right));
@@ -31,7 +31,7 @@ function finite(value: number): number | null {
 /** Two sides of the cell in which a panel is furthest from what it should be. */
 export interface Furthest {
   note(left: number, right: number): void;
-  /** How far the furthest cell so far is from what it should be, below 0 before the first. */
+  /** Returns the largest distance of a cell from its expected value, below 0 before the first. */
   distance(): number;
   sides(): { readonly left: number; readonly right: number };
 }
@@ -53,10 +53,10 @@ export function furthest(): Furthest {
   };
 }
 
-/** Checks of the weights panel that are made from one reading of it. */
+/** Checks of the weights panel that share one reading of it. */
 export interface RowPass {
   /** Receives the weights of every date, the first one first. */
   see(t: number, weights: Float64Array): void;
-  /** Once every date was reported. */
+  /** Returns the checks after every date was reported. */
   checks(): Check[];
 }

@@ -7,14 +7,14 @@ import type { PanelRows } from '../panel-rows.js';
 import { readWindow, type Span } from '../run-window.js';
 import { check, type RowPass } from './check.js';
 
-/** Number of windows drawn in addition to the whole run; equal for the same run. */
+/** Number of windows checked in addition to the whole run, the same ones for the same run. */
 const WINDOWS = 5;
 /** Longest of them, in sessions. */
 const WINDOW_SESSIONS_MAX = 504;
 
 /**
- * Linked contributions of all names over the whole run and over some windows of it.
- * @param weights the panel that is reported
+ * Checks linked contributions of all securities over the whole run and over some windows.
+ * @param weights reported panel
  */
 export function contributionPass(columns: RunColumns, weights: PanelRows): RowPass {
   const level = columns.f64('level');

@@ -11,7 +11,7 @@ import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { firstAtLeast } from '#domain/numbers/search.js';
 import { check, furthest, type Check } from './check.js';
 
-/** Levels, returns and the metrics made from them. */
+/** Checks levels, returns and the metrics computed from them. */
 export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[] {
   const level = columns.f64('level');
   const value = columns.f64('value');
@@ -89,14 +89,14 @@ function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Che
     );
 }
 
-/** The tracked index on the dates of the run. */
+/** Returns the tracked index on the dates of the run. */
 function indexOn(columns: RunColumns): Float64Array {
   const days = columns.i32('days');
   const begin = firstAtLeast(columns.i32('indexDays'), days[0]!);
   return columns.f64('indexLevel', begin, begin + days.length);
 }
 
-/** An index that costs nothing to follow is followed exactly. A strategy goes its own way. */
+/** Returns an index that can be followed without cost is followed exactly. A strategy may differ. */
 function trackingChecks(columns: RunColumns, tracked: Float64Array): Check[] {
   const { header } = columns;
   if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];

@@ -18,7 +18,7 @@ export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): 
   ];
 }
 
-/** The positions that are served: of the most recent dates, the first of which may be there in part. */
+/** Checks the reported positions, which are the most recent ones; those of the first date may be incomplete. */
 function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Check[] {
   const { at, units, price, value: worth, weight, total } = positions;
   if (at.length === 0) return [];
@@ -59,7 +59,7 @@ function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Che
   ];
 }
 
-/** Only a table that is there as a whole can be added up. */
+/** Only a complete table can be summed. */
 function costChecks(costs: Float64Array, { transactions, costRate, initialCapital }: RunRecord['portfolio']): Check[] {
   const { notional, isFree, total } = transactions;
   if (total > notional.length) return [];

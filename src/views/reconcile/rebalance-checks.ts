@@ -7,14 +7,14 @@ interface Applied {
   readonly date: string;
   readonly cap: number | null;
   readonly redistributed: number;
-  /** True when weights became index shares before: they were capped then, and have drifted since. */
+  /** True if weights became index shares earlier: they were capped then, and have drifted since. */
   readonly hasDrifted: boolean;
   /** Applied weights and weights before capping, [H]. */
   readonly applied: Float64Array;
   readonly uncapped: Float64Array;
-  /** 1 for the names held at the cap, [H]. */
+  /** 1 for the securities held at the cap, [H]. */
   readonly isCapped: Uint8Array;
-  /** True when the run is that of the index itself. */
+  /** True if the run is that of the index itself. */
   readonly isOfIndex: boolean;
   /** An overlay may hold more than its value. */
   readonly isOverlay: boolean;
@@ -22,13 +22,13 @@ interface Applied {
    * Weights that the index holds at the close, [H]; null of a strategy, or where another rebalance follows on the date.
    */
   readonly held: Float64Array | null;
-  /** Prices of the session, NaN without a bar, [H]; null where targets do not wait for one. */
+  /** Prices of the session, NaN without a bar, [H]; null if targets do not wait for one. */
   readonly prices: Float64Array | null;
-  /** Cash that the index holds at the close; null where it is not stored. */
+  /** Cash that the index holds at the close; null if it is not stored. */
   readonly cash: number | null;
 }
 
-/** The applied weights of each rebalance, against its start weights and cap. */
+/** Returns the applied weights of each rebalance, against its start weights and cap. */
 export function rebalanceChecks(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
     const applied = readApplied(columns, rebalance, r);
@@ -71,7 +71,10 @@ function readApplied(
   };
 }
 
-/** An index invests what its weights before capping sum to; a strategy a fraction of that, never more than there is. */
+/**
+ * Returns an index invests the sum of its weights before capping; a strategy a fraction of that, never more than is
+ * available.
+ */
 function sumChecks(rebalance: Applied): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
   const invested = sumOf(applied);
@@ -131,8 +134,8 @@ interface HeldRow {
 }
 
 /**
- * Securities without a bar keep their weight; the weight left to the others is spread in proportion to the applied
- * weights, or with short positions to the existing ones.
+ * Securities without a bar keep their weight. The weight left for the others is distributed in proportion to the
+ * applied weights, or with short positions to the existing ones.
  */
 function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   const waits = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);

@@ -15,13 +15,13 @@ import { weightPass } from './weight-checks.js';
 export interface StoredFile {
   readonly name: string;
   readonly recorded: string;
-  /** SHA-256 of the stored bytes, null when they are missing. */
+  /** SHA-256 of the stored bytes, null if they are missing. */
   readonly found: string | null;
 }
 
 /** Further inputs of a reconciliation. */
 export interface Measured {
-  /** Of what the run holds last, null where it could not be measured. */
+  /** Risk of the last holdings; null if it could not be measured. */
   readonly risk: MeasuredRisk | null;
   /** Called before the weights of a date are read. */
   readonly onDate?: () => void;
@@ -68,7 +68,7 @@ function notCompared(columns: RunColumns): string[] {
   ];
 }
 
-/** Results of one pass over the weights. */
+/** Returns the results of one pass over the weights. */
 function panelChecks(
   columns: RunColumns,
   onDate: () => void,
@@ -108,7 +108,7 @@ const UNREADABLE: Check = {
   holds: false,
 };
 
-/** Null where the stored bytes are not a valid record, which a reconciliation must report. */
+/** Returns the record of a run; null if the stored bytes are invalid, which a reconciliation must report. */
 function recordIn(columns: RunColumns): RunRecord | null {
   try {
     return readRecord(columns);

@@ -8,7 +8,9 @@ import { runEffects, type RunEffect } from '../run-effects.js';
 import { heldWeights } from '../weights-view.js';
 import { check, furthest, type Check, type Furthest, type RowPass } from './check.js';
 
-/** The weights panel: its sums, and how each row follows from the one before. @cost reads every price of the run */
+/**
+ * Returns the weights panel: its sums, and how each row follows from the one before. @cost reads every price of the run
+ */
 export function weightPass(columns: RunColumns): RowPass {
   const { dates } = columns.header;
   const cash = columns.f64('cash');
@@ -28,7 +30,7 @@ export function weightPass(columns: RunColumns): RowPass {
     see(t, row) {
       const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
       const withheld = hasShortPayments ? NONE : namesPaying(effects.get(t));
-      // Of the first session nothing is before, and what happens to it is no drift.
+      // The first session has no previous one, and events do not count as drift.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
       sums.note(follow({ previous, factors, withheld, gross: drift[t]! * opened, row, cash: cash[t]! }, drifted), 1);
     },
@@ -54,19 +56,19 @@ export function weightPass(columns: RunColumns): RowPass {
 }
 
 interface DriftedRow {
-  /** Weights of the session before; becomes those of this one. */
+  /** Weights of the previous session, overwritten by those of this one. */
   readonly previous: Float64Array;
   readonly factors: Float64Array;
   /** Securities that paid taxed dividends, where the gross dividend charged to a short position is not stored. */
   readonly withheld: ReadonlySet<number>;
-  /** Growth of the whole by prices, from the closes before as they were. */
+  /** Price growth of the whole portfolio from the unadjusted previous closes. */
   readonly gross: number;
   readonly row: Float64Array;
   readonly cash: number;
 }
 
 /**
- * @param drifts receives weights that moved otherwise than their names grew; null where they may.
+ * @param drifts receives weights that moved differently from the growth of their securities; null if that is permitted.
  * @returns the sum of cash and weights
  */
 function follow(drifted: DriftedRow, drifts: Furthest | null): number {
@@ -101,8 +103,8 @@ interface GrownRow {
 }
 
 /**
- * Growth of every holding over each session from prices and actions, asked for session by session; NaN before a name's
- * first bar.
+ * Computes the growth of every holding over each session from prices and actions, session by session; NaN before a
+ * security's first bar.
  */
 function growthRows(
   columns: RunColumns,
@@ -118,7 +120,7 @@ function growthRows(
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
-    // Events of a security change its growth from the price before.
+    // Events of a security change its growth from the previous price.
     const touched = (effects.get(t) ?? []).map(({ name, effect, onShort }) => ({
       name,
       effect: held[name]! < 0 ? onShort : effect,
@@ -143,7 +145,7 @@ function growthRows(
   };
 }
 
-/** Growth from the prices before to those of a session; 1 without a bar, NaN up to the first. */
+/** Computes growth from the previous prices to those of a session; 1 without a bar, NaN up to the first. */
 function grow(factors: Float64Array, carried: Float64Array, prices: Float64Array): void {
   for (let i = 0; i < factors.length; i++) {
     const before = carried[i]!;

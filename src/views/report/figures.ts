@@ -33,7 +33,7 @@ import { storedLabels } from '../stored-labels.js';
 import { sectorWeights, yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
 import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
 
-/** A series on its own days. */
+/** Series on its own days. */
 export interface DatedLine {
   readonly days: Int32Array;
   readonly values: Float64Array;
@@ -48,10 +48,10 @@ export interface Constituent {
   readonly isCapped: boolean;
 }
 
-/** Risk of the holdings of a run, or the reason why there is none to show. */
+/** Risk of the holdings of a run, or the reason why it is unavailable. */
 export type RiskFound = { readonly measured: HeldRisk } | Missing;
 
-/** Risk of the held weights by name, largest contribution first. */
+/** Risk of the held weights by security, largest contribution first. */
 export interface RiskFigures {
   readonly names: readonly (Constituent & { readonly contribution: number })[];
   readonly volatility: number;
@@ -59,22 +59,22 @@ export interface RiskFigures {
 }
 
 /**
- * The figures that reports print of one stored run: the numbers of the service's own views, computed by the same
- * functions, each when it is first requested.
+ * Figures of one stored run for reports. They are computed by the functions of the service's views, each when it is
+ * first requested.
  */
 export interface RunFigures {
   /** How the run differs from what it would be now; null while it does not. */
   readonly stale: StaleState | null;
   readonly terms: RunTerms;
   readonly overview: OverviewView;
-  /** Of the last rebalance. */
+  /** Returns the exposure of the last rebalance. */
   exposure(): ExposurePayload;
   readonly currency: string;
   readonly variant: 'price' | 'total' | 'net';
   readonly hasCap: boolean;
   /** Decimals of printed levels; 2 by default. */
   readonly levelDecimals: number;
-  /** Decimals of printed weights as fractions; null where they are not rounded. */
+  /** Decimals of printed weights as fractions; null if they are not rounded. */
   readonly weightDecimals: number | null;
   /** Portfolio rebased to 100. */
   readonly level: DatedLine;
@@ -82,13 +82,13 @@ export interface RunFigures {
   /** External benchmark rebased to 100, or null. */
   benchmark(): (DatedLine & { readonly id: string }) | null;
   drawdown(): DatedLine;
-  /** Trailing volatility and the sessions it looks back over; null when the run is too short for it. */
+  /** Returns trailing volatility and its number of sessions; null if the run is too short. */
   volatility(): (DatedLine & { readonly window: number }) | null;
   annualReturns(): readonly (readonly [year: number, value: number])[];
   monthlyReturns(): readonly MonthReturn[];
-  /** Of the weights held on the last date, as the constituents have them. */
+  /** Returns the concentration of the weights held on the last date, as for `constituents`. */
   concentration(): WeightsView['concentration'];
-  /** Held on the last date, largest first. */
+  /** Returns the constituents held on the last date, largest first. */
   constituents(): readonly Constituent[];
   /** Weight of each sector on the last date, largest first; null is the sector of securities that have none. */
   sectors(): readonly { readonly sector: string | null; readonly weight: number }[];
@@ -96,21 +96,21 @@ export interface RunFigures {
   sectorHistory(): YearEndSectors['sectors'];
   /** Weights of the sectors at the ends of the latest years. */
   yearEndSectors(years: number): YearEndSectors;
-  /** Every published rule of concentration over the run, by issuer where the market knows them. */
+  /** Returns all published concentration rules over the run, by issuer if the market has issuers. */
   limits(): readonly WatchedRule[];
   /** Concentration rule that triggers rebalances, or null. */
   readonly watchedRule: LimitRuleName | null;
-  /** True when the market has issuers; otherwise each security is its own issuer. */
+  /** True if the market has issuers; otherwise each security is its own issuer. */
   readonly hasIssuers: boolean;
   /** Breaches of the rule that triggers rebalances, or null. */
   breaches(): WatchedBreaches | null;
   /** Dividends in index points. */
   dividendPoints(): DividendPointsView | Missing;
-  /** The latest rebalance as orders of a portfolio that held the index; null of an overlay. */
+  /** Returns the latest rebalance as orders of a portfolio that held the index; null for an overlay. */
   pack(aum: number): RebalanceOrders | Missing | null;
   /** Holdings on the last date, under other circumstances. */
   scenarios(asked: readonly Scenario[]): readonly ScenarioFound[] | Missing;
-  /** The latest rebalances, newest first. */
+  /** Returns the latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
   /** @throws Refusal TOTAL_LOSS */
   attribution(): AttributionView;
@@ -128,7 +128,7 @@ export interface StoredRun {
   /** OverviewView as JSON, as it is stored with the run. */
   readonly overview: Uint8Array;
   readonly risk: RiskFound;
-  /** Its market on its calendar, or why there is none. */
+  /** Market of the run on its calendar, or the reason why it is unavailable. */
   readonly market?: SessionMarket | Missing;
   readonly terms: RunTerms;
   /** Default: current. */
@@ -205,7 +205,7 @@ export function createRunFigures({
   };
 }
 
-/** The tracked index on the dates of the run, rebased to 100. */
+/** Returns the tracked index on the dates of the run, rebased to 100. */
 function indexOver(columns: RunColumns, days: Int32Array): Float64Array {
   const all = columns.i32('indexDays');
   const from = lastAtMost(all, days[0]!);

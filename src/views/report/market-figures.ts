@@ -34,7 +34,7 @@ export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<Divid
   return { paid: dividendsPaid(sm, terms), toCome: dividendsToCome(sm, last, terms) };
 }
 
-/** A rebalance as the orders of one portfolio. */
+/** Rebalance as the orders of one portfolio. */
 export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
   /** Share of the portfolio before the orders that can be sold within each number of days. */
   readonly liquidation: Pack['liquidation'];
@@ -46,8 +46,8 @@ export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
 }
 
 /**
- * Orders of the latest rebalance of a run for a portfolio that held the index before it, in whole shares; null of an
- * overlay, and of a run whose only rebalance is its first purchase.
+ * Returns orders of the latest rebalance for a portfolio that held the index before it, in whole shares; null for an
+ * overlay, and for a run whose only rebalance is its first purchase.
  */
 export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: number): RebalanceOrders | Missing | null {
   const { header } = columns;
@@ -83,16 +83,16 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
   };
 }
 
-/** A scenario of a report, or why there is no result. */
+/** Scenario of a report, or the reason why it has no result. */
 export interface ScenarioFound {
   readonly name: string;
   readonly found: FoundScenario | Missing;
 }
 
-/** Reference column of the groups whose mean a name without prices takes. */
+/** Reference column of the groups whose mean replaces the return of a security without prices. */
 const PROXIES = 'SECTOR';
 
-/** The holdings of a run on its last date under other circumstances. */
+/** Applies scenarios to the holdings of a run on its last date. */
 export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioFound[] {
   const { header } = columns;
   const market = scenarioMarket(sm, { header, weights: heldWeights(columns, null), by: PROXIES });
@@ -107,7 +107,7 @@ export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: read
   });
 }
 
-/** The findings of a refusal, or its message when it lists none. */
+/** Returns the findings of a refusal, or its message when it lists none. */
 function reasonOf({ message, detail }: Refusal): string {
   const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // Of every refusal that has them.
   return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');

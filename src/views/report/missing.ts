@@ -1,4 +1,4 @@
-/** Why there is nothing to show. */
+/** Reason why there is nothing to show. */
 export interface Missing {
   readonly missing: string;
 }

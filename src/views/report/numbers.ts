@@ -9,24 +9,24 @@ import { powerOf } from '#kernels/power.js';
 /** Printed for null. */
 export const NOT_MEASURED = 'n/a';
 
-/** A fraction as percent: 0.0523 is `5.23%`. */
+/** Returns a fraction as percent: 0.0523 is `5.23%`. */
 export function percentText(fraction: number | null): string {
   return fraction === null ? NOT_MEASURED : `${fixed(fraction * 100, 2)}%`;
 }
 
-/** A weight as percent, with two decimals fewer than it has as a fraction. */
+/** Returns a weight as percent, with two decimals fewer than it has as a fraction. */
 export function weightText(weight: number, decimals: number | null): string {
   if (decimals === null) return percentText(weight);
   const ofPercent = Math.max(0, decimals - 2);
   return `${fixed(roundHalfAway(roundHalfAway(weight, decimals) * 100, ofPercent), ofPercent)}%`;
 }
 
-/** A ratio or a level: `1,234.50`. */
+/** Returns a ratio or a level: `1,234.50`. */
 export function ratioText(value: number | null): string {
   return value === null ? NOT_MEASURED : fixed(value, 2);
 }
 
-/** A level, a half away from zero. */
+/** Formats a level, rounding halves away from zero. */
 export function levelText(value: number, decimals: number): string {
   return fixed(roundHalfAway(value, decimals), decimals);
 }
@@ -41,12 +41,12 @@ export function countText(count: number | null): string {
   return count === null ? NOT_MEASURED : fixed(count, 0);
 }
 
-/** Numbers of unknown meaning, which a template brought along: whole ones as counts, others as ratios. */
+/** Formats numbers of unknown meaning from a template: integers as counts, others as ratios. */
 export function plainTexts(values: readonly number[]): string[] {
   return values.map(values.every(Number.isInteger) ? countText : ratioText);
 }
 
-/** A label of an axis: no more decimals than its step needs. */
+/** Returns a label of an axis: no more decimals than its step needs. */
 export function tickText(
   value: number,
   { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' },

@@ -33,8 +33,8 @@ export interface RenderedReport {
 }
 
 /**
- * Draws a report. The same template, runs and time of rendering give the same bytes.
- * @throws Refusal RENDER_FAILED when it has too many pages or takes too long
+ * Draws a report. Equal templates, runs and times of rendering give equal bytes.
+ * @throws Refusal RENDER_FAILED if it has too many pages or takes too long
  */
 export function renderReport({ template, figures, renderedAt, creator, fonts, report }: ReportInput): RenderedReport {
   const started = performance.now();
@@ -69,7 +69,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
   return { bytes: endPdf(pdf), pages: pages.length };
 }
 
-/** A report with a header bound to an index shows the name of the index and its own. */
+/** Returns the title of a report. With a header bound to an index, it includes the name of the index. */
 function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
   const heads = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
   const [first = null] = heads;
@@ -77,7 +77,7 @@ function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput[
   return cleanLine(run === undefined ? name : `${run.overview.name} - ${name}`);
 }
 
-/** More runs than this are not listed one by one. */
+/** Maximum number of runs that are listed individually. */
 const LISTED_MAX = 3;
 
 function stampOf(figures: ReportInput['figures'], renderedAt: string): string {
@@ -128,7 +128,7 @@ function layBands(template: ReportTemplateDocument, { area, figures, typesetter,
   }
 }
 
-/** Parts drawn between two looks at the clock. */
+/** Number of parts drawn between two checks of the time. */
 const PARTS_PER_TICK = 64;
 
 interface DrawingTools {

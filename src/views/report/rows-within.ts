@@ -1,4 +1,4 @@
-/** Rows up to a maximum number: a single further row is shown instead of a row that summarises it. */
+/** Returns rows up to a maximum number. A single further row is shown itself instead of a row that summarises it. */
 export function rowsWithin<T>(
   rows: readonly T[],
   limit: number,

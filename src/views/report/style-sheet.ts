@@ -37,11 +37,11 @@ export const SIZE_MIN = 6;
 export const SPACE = {
   /** Between blocks. */
   block: 16,
-  /** Between two halves side by side. */
+  /** Space between two halves side by side. */
   gutter: 20,
-  /** Between the columns of a table. */
+  /** Space between the columns of a table. */
   column: 10,
-  /** Band at the foot of a page. */
+  /** Height of the footer of a page. */
   foot: 26,
 } as const;
 

@@ -13,7 +13,7 @@ export interface ScenariosShown {
   readonly findings: readonly Finding[];
 }
 
-/** A table of scenarios as a file, made whole: its rows are those of the answer. */
+/** Returns a table of scenarios as a complete file, with the rows of the response. */
 export function scenariosFile(
   { index_id: runId, scenarios, findings }: ScenariosShown,
   table: ScenarioTable,

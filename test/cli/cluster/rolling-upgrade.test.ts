@@ -131,7 +131,7 @@ async function lostAmongOthers({ running, s3 }: Versions, front: Process, worker
   await expect.poll(async () => (await running()).get(worker.name)).toBe(jobId);
   await stopped(front);
   worker.child.kill('SIGKILL');
-  await expect.poll(async () => (await running()).size, { timeout: 60_000 }).toBe(0);
+  await expect.poll(async () => (await running()).size).toBe(0);
   s3.isHeld = false;
   return jobId;
 }

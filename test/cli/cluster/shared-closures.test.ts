@@ -1,7 +1,8 @@
-import { expect, describe, test, vi } from 'vitest';
+import { expect, describe, test } from 'vitest';
 import type { RecordedCalendarClosures } from '#contract/closures.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { openCluster, prepare } from './running-cluster.js';
+import { waitFor } from '../../waiting.js';
 
 if (!hasPostgresql) console.log('skipped: closures on several nodes need PostgreSQL');
 
@@ -22,7 +23,7 @@ describe.skipIf(!hasPostgresql)('closures of a calendar on two nodes', () => {
       const [moved] = put.body.effect.indices[0]!.after;
       expect(moved!.date).not.toBe(before);
       expect(await scheduleOn(front)).toBe(moved!.date);
-      await vi.waitFor(async () => expect(await scheduleOn(other)).toBe(moved!.date), { timeout: 30_000 });
+      await waitFor(async () => expect(await scheduleOn(other)).toBe(moved!.date));
       await other.ask('POST', '/analytics/EVEN/backtest', {});
       expect((await other.finished('backtest:EVEN')).status).toBe('succeeded');
       const levels = await front.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import type { RerunView } from '#contract/reruns.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
@@ -8,6 +8,7 @@ import { MARKET } from '../even-index.js';
 import type { Listening } from '../process.js';
 import { heldParts } from './held-parts.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+import { waitUntil } from '../../waiting.js';
 
 if (!IS_SOAK)
   console.log('skipped: kills of workers that share a rerun, as they take half a minute; npm run soak has them');
@@ -26,7 +27,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     await prepare(cluster.front, IDS);
     await cluster.front.ask('POST', '/analytics/reruns', { rerun_id: 'first', ids: IDS });
     expect((await cluster.front.finished('rerun:first')).result).toMatchObject({ stored: IDS.length });
-  }, 180_000);
+  });
   afterAll(() => cluster?.close());
 
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
@@ -39,7 +40,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     const isFetched = ({ market }: { readonly market: string | null }) => market !== null && market !== before;
     const isAlive = ({ node }: { readonly node: string }) => workers.some(({ home }) => node.endsWith(home));
     const areFetched = async () => (await cluster.nodes()).filter(isAlive).every(isFetched);
-    await vi.waitUntil(areFetched, { timeout: 20_000 });
+    await waitUntil(areFetched);
     return heldParts(cluster, {
       workerAt,
       async start() {
@@ -112,7 +113,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     await assertWhole(jobId, before);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     // Files that lost their last document are removed a minute later.
-    if (IS_SOAK) await expect.poll(unnamed, { timeout: 90_000 }).toEqual([]);
+    if (IS_SOAK) await expect.poll(unnamed).toEqual([]);
   });
 
   test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {

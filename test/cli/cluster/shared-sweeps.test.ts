@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { IS_SOAK } from '../../soak.js';
 import { runService, type RunningService } from '../../services/running-service.js';
@@ -6,6 +6,7 @@ import { INDEX } from '../even-index.js';
 import type { Listening } from '../process.js';
 import { heldParts } from './held-parts.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+import { waitUntil } from '../../waiting.js';
 
 if (!IS_SOAK)
   console.log('skipped: kills of workers that share a sweep, as they take half a minute; npm run soak has them');
@@ -58,9 +59,41 @@ async function pathsOf(service: RunningService, jobId: string): Promise<unknown>
   return result;
 }
 
+/** Optimisations in three parts, of which one has no solution. */
+const STUDY = Array.from({ length: 20 }, (_, i) => ({
+  index_id: 'RUN',
+  constraint_set_id: i === 9 ? 'none' : 'limits',
+  objective: { type: 'max_utility', risk_aversion: 1 + i },
+  expected_returns: { type: 'capm', risk_aversion: 2.5 },
+}));
+
+async function startStudy({ ask }: RunningService): Promise<string> {
+  const body = { study_id: 'many', runs: STUDY };
+  const answer = await ask<{ job_id: string }>('POST', '/optimise/studies', body);
+  expect([answer.status, answer.body]).toEqual([202, expect.anything()]);
+  return answer.body.job_id;
+}
+
+/** The rows of a study once it has ended, with the result of each run. */
+async function studyOf(service: RunningService, jobId: string): Promise<readonly unknown[]> {
+  const { status, error, result } = await service.finished(jobId);
+  expect([status, error]).toEqual(['succeeded', null]);
+  const { rows, ...counts } = result as { readonly rows: readonly { readonly run_id: string | null }[] };
+  expect(counts).toMatchObject({ runs: STUDY.length, solved: STUDY.length - 1, refused: 1 });
+  const results = rows.map(({ run_id: id }) => (id === null ? null : service.ask('GET', `/optimise/runs/${id}`)));
+  return [rows, ...(await Promise.all(results)).map((answer) => answer?.body)];
+}
+
 /** Serves a market with the run of an index. */
 async function prepareRun(service: RunningService): Promise<void> {
   await prepare(service, ['RUN']);
+  const bounds = (upper: number) => [{ id: 'p', type: 'PositionBounds', params: { lower: 0, upper } }];
+  await service.ask('PUT', '/optimise/constraint-sets/limits', {
+    id: 'limits',
+    name: 'Limits',
+    constraints: bounds(0.5),
+  });
+  await service.ask('PUT', '/optimise/constraint-sets/none', { id: 'none', name: 'None', constraints: bounds(0.001) });
   await service.ask('POST', '/analytics/RUN/backtest', {});
   expect((await service.finished('backtest:RUN')).status).toBe('succeeded');
 }
@@ -70,22 +103,23 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
   let workers: Listening[];
   let expected: object;
   let expectedPaths: unknown;
+  let expectedStudy: unknown;
   beforeAll(async () => {
     const embedded = await runService();
     await prepareRun(embedded);
     expected = await tableOf(embedded, await startSweep(embedded, 'embedded'));
     expectedPaths = await pathsOf(embedded, await startSimulation(embedded));
+    expectedStudy = await studyOf(embedded, await startStudy(embedded));
     await embedded.close();
     cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
     workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
     await prepareRun(cluster.front);
     await allServed();
-  }, 180_000);
+  });
   afterAll(() => cluster?.close());
 
   /** Resolves when every worker has fetched the market. */
-  const allServed = () =>
-    vi.waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null), { timeout: 20_000 });
+  const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
   const heldJob = (start: () => Promise<string>) => heldParts(cluster, { workerAt, start });
   const held = (name: string) => heldJob(() => startSweep(cluster.front, name));
@@ -109,6 +143,14 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     const { jobId } = await heldJob(() => startSimulation(cluster.front));
     cluster.s3.isHeld = false;
     expect(await pathsOf(cluster.front, jobId)).toEqual(expectedPaths);
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+  });
+
+  test('and so has a study of optimisations', async () => {
+    const { jobId } = await heldJob(() => startStudy(cluster.front));
+    cluster.s3.isHeld = false;
+    expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
   });

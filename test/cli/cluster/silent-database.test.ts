@@ -104,11 +104,11 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
     );
     expect(later.length).toBeGreaterThan(50);
     expect(p99('ownMs')).toBeLessThan(100); // Other tests have the processor, too.
-    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(2 * NOTICED_MS);
+    expect(Math.max(...answers.map(({ ownMs }) => ownMs))).toBeLessThan(2 * NOTICED_MS);
     const ready = async () => (await fetch(`${front.url}/health/ready`)).status;
     expect(await ready()).toBe(503);
     proxy.pass();
-    await expect.poll(async () => (await ask(sinceMs, 0)).status, { timeout: 10_000 }).toBe(200);
-    await expect.poll(ready, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await ask(sinceMs, 0)).status).toBe(200);
+    await expect.poll(ready).toBe(200);
   });
 });

@@ -27,7 +27,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
     });
     workers.push(worker);
-    await expect.poll(worker.out, { timeout: 60_000, interval: 50 }).toMatch(/^listening on \S+\n/);
+    await expect.poll(worker.out, { interval: 50 }).toMatch(/^listening on \S+\n/);
     return /^listening on (\S+)\n/.exec(worker.out())![1]!;
   }
 

@@ -31,7 +31,7 @@ export function describeWithoutAService(): void {
 
     test('every family of routes has its command, which each shell completes', async () => {
       const words =
-        'refresh activate stores inspect import audit repair backtest backtests rerun optimise sweep risk report levels ' +
+        'refresh activate stores inspect import audit repair backtest backtests rerun optimise study sweep risk report levels ' +
         'weights rebalances attribution rolling performance view compare export jobs renders publish published verify-published';
       const families = {
         index: ['list', 'show', 'put', 'diff', 'versions', 'restore', 'preview', 'explain', 'methodology'],

@@ -57,6 +57,8 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     '/console/indices/templates',
     '/console/dashboard',
     '/console/calendar',
+    '/console/calendar/closures/XNYS',
+    '/console/schedules/new',
     '/console/risk-models',
     '/console/risk-models/daily',
     '/console/compare?benchmark=CORE',
@@ -255,6 +257,10 @@ export function describePages(desk: () => Desk): void {
     const { page, service } = desk();
     expect(bytesOf(await firstLoad(desk()))).toBeLessThanOrEqual(FIRST_LOAD_MAX);
     await picture(page, 'home');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
     await open(page, 'jobs', 'Jobs page');
     await page.getByRole('heading', { name: 'Jobs' }).waitFor();
     await open(page, 'watchlist desk', 'desk Desk watchlist');

@@ -51,6 +51,15 @@ const PAYLOADS = {
     engine_version: '1',
   },
   rerun: { rerun_id: 'S1', ids: ['CORE'], reach: { prefixes: ['C'], shared: [] }, engine_version: '1' },
+  study: {
+    study_id: 'S1',
+    documents: indices,
+    models: {},
+    sets: { core: [] },
+    requests: [],
+    content_hash: 'c',
+    engine_version: '1',
+  },
   batch: {
     batch_id: 'S1',
     terms: {},

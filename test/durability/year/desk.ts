@@ -35,6 +35,8 @@ export interface Desk {
   refreshWhole(): Promise<void>;
   /** Performs a day and waits for the end of its round. */
   performed(date: string): Promise<ScheduleDay>;
+  /** Rounds that ended because the database or the object store of a busy machine did not answer. */
+  outages(): number;
   /** The day once no step is performed. */
   settled(date: string): Promise<ScheduleDay>;
   /** Waits until a step has begun, or the day has ended. */
@@ -58,6 +60,7 @@ export async function openDesk(home: string): Promise<Desk> {
   const services: Listening[] = [];
   for (let node = 0; node < NODES; node++) services.push(await serve(node));
   let asked = 0;
+  let outages = 0;
   const ratios = new Map<string, number>();
 
   const desk: Desk = {
@@ -92,9 +95,15 @@ export async function openDesk(home: string): Promise<Desk> {
       expect(status).toBe('succeeded');
     },
     async performed(date) {
-      await desk.ask('POST', `/schedules/close/days/${date}/run`, {});
-      return desk.settled(date);
+      for (;;) {
+        await desk.ask('POST', `/schedules/close/days/${date}/run`, {});
+        const day = await desk.settled(date);
+        const isAway = day.state === 'waiting' && day.reason?.includes(' cannot be reached') === true;
+        if (!isAway) return day;
+        outages++;
+      }
     },
+    outages: () => outages,
     async settled(date) {
       let day: ScheduleDay;
       do day = await desk.ask<ScheduleDay>('GET', `/schedules/close/days/${date}?wait=60`);

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { jobRoutes } from '#contract/jobs.js';
 import { mcpRoutes } from '#contract/mcp.js';
 import { openApiDocument } from '#contract/openapi.js';
@@ -10,6 +10,7 @@ import type { Handlers } from '#http/handler.js';
 import { mcpHandlers } from '#http/routes/mcp.js';
 import { createConformity } from '../conformity.js';
 import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
+import { waitFor } from '../../waiting.js';
 
 const api = { ...jobRoutes, ...mcpRoutes };
 const document = openApiDocument(api, '1.2.3');
@@ -155,12 +156,12 @@ test('waiting reports progress that grows, and cancelling the call cancels the j
     undefined,
     { signal: cancel.signal, onprogress: (report) => void progress.push(report.progress) },
   );
-  await vi.waitFor(() => expect(progress.length).toBeGreaterThan(2), { timeout: 30_000 });
+  await waitFor(() => expect(progress.length).toBeGreaterThan(2));
   expect(progress).toEqual(progress.toSorted((a, b) => a - b));
   expect(asked.some((line) => line.startsWith('cancelled'))).toBe(false);
   cancel.abort();
   await expect(waiting).rejects.toThrow();
-  await vi.waitFor(() => expect(asked).toContain('cancelled by read+run'), { timeout: 30_000 });
+  await waitFor(() => expect(asked).toContain('cancelled by read+run'));
 });
 
 test('a wait ends when the key of its client is revoked', async () => {
@@ -171,7 +172,7 @@ test('a wait ends when the key of its client is revoked', async () => {
     undefined,
     { onprogress: () => void reports++ },
   );
-  await vi.waitFor(() => expect(reports).toBeGreaterThan(0), { timeout: 30_000 });
+  await waitFor(() => expect(reports).toBeGreaterThan(0));
   revoked.add('read');
   expect(errorOf((await waiting) as never)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
 });
@@ -186,7 +187,7 @@ test('a message of another session or key cancels nothing', async () => {
       onprogress: (report) => void reports.push(report.progress),
     })
     .catch(() => undefined);
-  await vi.waitFor(() => expect(reports.length).toBeGreaterThan(0), { timeout: 30_000 });
+  await waitFor(() => expect(reports.length).toBeGreaterThan(0));
   for (const requestId of [0, 1, 2, 3])
     for (const session of ['other', ''])
       expect(
@@ -198,11 +199,11 @@ test('a message of another session or key cancels nothing', async () => {
         ).status,
       ).toBe(202);
   const seen = reports.length;
-  await vi.waitFor(() => expect(reports.length).toBeGreaterThan(seen), { timeout: 30_000 });
+  await waitFor(() => expect(reports.length).toBeGreaterThan(seen));
   expect(isCancelled).toBe(false);
   stop.abort();
   await waiting;
-  await vi.waitFor(() => expect(isCancelled).toBe(true), { timeout: 30_000 });
+  await waitFor(() => expect(isCancelled).toBe(true));
 });
 
 test('a job that is absent, or a wait that is too long, is an error that names both numbers', async () => {
@@ -222,7 +223,7 @@ test('a key has twenty requests at once', async () => {
       params: { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
     });
   const waiting = Array.from({ length: 20 }, (_, id) => call(id));
-  await vi.waitFor(() => expect(asked.length).toBeGreaterThanOrEqual(20), { timeout: 30_000 });
+  await waitFor(() => expect(asked.length).toBeGreaterThanOrEqual(20));
   const refused = await call(20);
   expect([refused.status, await refused.json()]).toMatchObject([
     429,

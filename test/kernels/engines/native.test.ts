@@ -102,7 +102,7 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
     });
   });
 
-  test('has the bits of WebAssembly with other threads at its side', { timeout: 60_000 }, () => {
+  test('has the bits of WebAssembly with other threads at its side', () => {
     const n = 401;
     const [a, x] = [randomSymmetric(n), randomPanel(997, 203)];
     const results = [wasmEngine, nativeEngine].map((open) => {

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import type { SessionChange } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { partialDates } from '#market/content/partial-dates.js';
+import { warnOfSessions } from '#market/content/session-warnings.js';
+import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, writeFiles } from '../store-folder.js';
 
@@ -72,6 +76,24 @@ test('a holiday of an exchange lacks no bar of its securities according to the c
   expect(await paths(bars, {}, ['XLON'])).toEqual(['market[2024-01-15]']);
   const before = { '2024-01-16': NAMES, '2024-01-17': NAMES.slice(0, 5) };
   expect(await paths(before, { 'reference.csv': reference })).toEqual(['market[2024-01-17]']);
+});
+
+test('a recorded closure of an exchange lacks no bar, and an added session lacks those that are missing', async () => {
+  const folder = await folderFor();
+  const bars = { '2024-03-04': NAMES, '2024-03-05': NAMES.slice(0, 5), '2024-03-09': NAMES.slice(0, 5) };
+  const rows = Object.entries(bars).flatMap(([day, names]) => names.map((name) => `${name},${day},10\n`));
+  await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}` });
+  const changes: SessionChange[] = [
+    { date: '2024-03-05', session: 'closed', reason: 'Storm' },
+    { date: '2024-03-09', session: 'open', reason: 'Test of the new system' }, // a Saturday
+  ];
+  const open = () => correctCalendars(openCalendars(), { XNYS: { version: 1, changes } });
+  const content = await contentOf(folder);
+  const found = partialDates(content, { codes: ['XNYS'], open }).map(({ path }) => path);
+  expect(found).toEqual(['market[2024-03-09]']);
+  const problems = createProblems();
+  warnOfSessions(content, { codes: ['XNYS'], open }, problems);
+  expect(problems.findings().map(({ path }) => path)).toEqual(['market[2024-03-05]']);
 });
 
 test('the calendars are opened once, however many bars are of days on which others rest', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '#contract/route.js';
 import type { Approval } from '#domain/documents/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
@@ -14,6 +14,7 @@ import {
   SESSIONS,
 } from '../daily-plans/family.js';
 import { runService, type Answer, type RunningService } from '../running-service.js';
+import { waitFor } from '../../waiting.js';
 
 /** One story of a family whose publication needs a second person: tests follow each other. */
 let service: RunningService;
@@ -82,14 +83,11 @@ test('a schedule holds back closes until a second person approves them, and then
   expect(await listed()).toHaveLength(1); // Equal closes wait under one request.
 
   expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
-  const done = await vi.waitFor(
-    async () => {
-      const now = await dayOf(as('ada'), day1);
-      if (now.state !== 'done') throw new Error(now.state);
-      return now;
-    },
-    { timeout: 30_000, interval: 20 },
-  );
+  const done = await waitFor(async () => {
+    const now = await dayOf(as('ada'), day1);
+    if (now.state !== 'done') throw new Error(now.state);
+    return now;
+  });
   expect(done.reason).toBeNull();
   expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
   const used = (await as('ada').ask<Approval>('GET', '/approvals/1')).body;
@@ -130,7 +128,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await performed(as('ada'), day2);
   const [approval] = await listed('?state=pending');
   await decide('ben', approval!.approval_id, 'approve');
-  await vi.waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(11), { timeout: 30_000 });
+  await waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(11));
 
   // A price is corrected after the request: the approval of the first figures publishes nothing.
   await folder.write(fileOf(day3));
@@ -145,7 +143,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await performed(as('ada'), day3);
   expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(11);
   await decide('ben', pending[0]!.approval_id, 'approve');
-  await vi.waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(12), { timeout: 30_000 });
+  await waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(12));
 });
 
 test('a restatement follows the rule of restatements, and counts each person once', async () => {

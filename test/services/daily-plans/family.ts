@@ -1,4 +1,3 @@
-import { vi } from 'vitest';
 import type { Schedule } from '#contract/schedules.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
@@ -7,6 +6,7 @@ import { formatDay, dayFrom } from '#domain/time/days.js';
 import { seeded } from '../../seeded.js';
 import { servedFolder } from '../datasets/served-folder.js';
 import type { RunningService } from '../running-service.js';
+import { waitFor } from '../../waiting.js';
 
 /** Securities of the family's market. */
 export const SECURITIES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF'];
@@ -93,16 +93,13 @@ export const dayOf = async (service: RunningService, date: string, id = 'close')
 
 /** Waits for a day to end a round. */
 export async function settledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
-  return vi.waitFor(
-    async () => {
-      const day = await dayOf(service, date, id);
-      const isSettled = day.state !== undefined && day.state !== 'running' && day.rounds > 0;
-      const isDue = day.next_attempt_at != null && Date.parse(day.next_attempt_at) <= Date.now();
-      if (!isSettled || isDue) throw new Error(`${date}: ${JSON.stringify(day).slice(0, 300)}`);
-      return day;
-    },
-    { timeout: 30_000, interval: 20 },
-  );
+  return waitFor(async () => {
+    const day = await dayOf(service, date, id);
+    const isSettled = day.state !== undefined && day.state !== 'running' && day.rounds > 0;
+    const isDue = day.next_attempt_at != null && Date.parse(day.next_attempt_at) <= Date.now();
+    if (!isSettled || isDue) throw new Error(`${date}: ${JSON.stringify(day).slice(0, 300)}`);
+    return day;
+  });
 }
 
 /** Performs a day and waits for the end of its round. */
@@ -110,14 +107,11 @@ export async function performed(service: RunningService, date: string, request: 
   const before = (await dayOf(service, date, id)).rounds ?? 0;
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
   if (status !== 200) throw new Error(JSON.stringify(body));
-  return vi.waitFor(
-    async () => {
-      const day = await settledDay(service, date, id);
-      if (day.rounds <= before) throw new Error('not begun');
-      return day;
-    },
-    { timeout: 30_000, interval: 20 },
-  );
+  return waitFor(async () => {
+    const day = await settledDay(service, date, id);
+    if (day.rounds <= before) throw new Error('not begun');
+    return day;
+  });
 }
 
 export const putSchedule = (service: RunningService, change: object = {}, id = 'close') =>

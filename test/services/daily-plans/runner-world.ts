@@ -88,7 +88,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
             await put(id, id, { state: 'done', message: 'done' });
           } catch (thrown) {
             if (!(thrown instanceof Blocked)) throw thrown;
-            await put(id, id, { state: 'blocked', message: thrown.message });
+            await put(id, id, { state: 'blocked', message: thrown.message, code: thrown.code });
           }
         }
       return { state: 'done', message: `${type} is done` };
@@ -151,4 +151,10 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
 }
 
 /** A fault that blocks its index. */
-export class Blocked extends Error {}
+export class Blocked extends Error {
+  readonly code: string | null;
+  constructor(message: string, code: string | null = null) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -96,7 +96,7 @@ async function withJobs(
     folders,
     files: localStoreFiles,
     calendars: openCalendars(),
-    calendarsInUse: async () => [],
+    calendarsInUse: async () => ({ codes: [] }),
     timestamp: () => LOADED_AT,
   });
   await store.documents.transaction(async (tx) => {

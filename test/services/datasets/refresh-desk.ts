@@ -78,7 +78,7 @@ interface Desk {
   readWhole(): Promise<DatasetDocument>;
 }
 
-const terms = { files: localStoreFiles, calendarsInUse: async () => [], timestamp: () => AT };
+const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => AT };
 
 /** The stores besides the served one, read from their sources. */
 function storesOf({

@@ -79,7 +79,7 @@ beforeAll(async () => {
   service = await serviceOf(Object.keys(SEEDS));
   for (const [id, store_id] of INDICES)
     await ask('POST', '/indices', equalIndex(id, null, store_id === null ? {} : { store_id }));
-}, 60_000);
+});
 afterAll(() => service.close());
 
 describe('indices of several stores side by side', () => {

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { marketOfCall } from '#market/serving/call-market.js';
@@ -8,6 +8,7 @@ import { withinReach } from '#services/operations/access.js';
 import { createStoreMarkets } from '#services/datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { datasetDocument } from './dataset-documents.js';
+import { waitFor } from '../../waiting.js';
 
 const DAYS = 64;
 const NAMES = ['A', 'B'];
@@ -97,7 +98,7 @@ test('a call after a change of a store does not get the content that an earlier 
   let open = (): void => {};
   reads.gate = new Promise((resolve) => (open = resolve));
   const earlier = stores.of('east');
-  await vi.waitFor(() => expect(loads).toEqual(['east']));
+  await waitFor(() => expect(loads).toEqual(['east']));
   change('east');
   const later = stores.of('east');
   open();

@@ -28,13 +28,13 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('after a restart a folder that holds the same is served without being read', async () => {
-  await expect.poll(copy, { timeout: 60_000 }).toBe('made');
+  await expect.poll(copy).toBe('made');
   const before = await closes();
   const goOn = pauseReaders();
   onTestFinished(goOn);
   await utimes(file, new Date(), new Date()); // Touched; its bytes are the same.
   await service.restart();
-  await expect.poll(isReady, { timeout: 60_000 }).toBe(true);
+  await expect.poll(isReady).toBe(true);
   expect(await closes()).toEqual(before);
 });
 
@@ -54,7 +54,7 @@ test('one whose files have changed is read, as for a refresh', async () => {
 });
 
 test('a day that comes after a start from the copy is found by a refresh', async () => {
-  await expect.poll(copy, { timeout: 60_000 }).toBe('made');
+  await expect.poll(copy).toBe('made');
   await service.restart();
   await service.resumed();
   await writeFile(file, csv(10, 11, 12, 13));

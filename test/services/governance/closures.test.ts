@@ -74,6 +74,12 @@ test.each([
     'changes[0].closes',
     '09:30',
   ],
+  [
+    'an added session that closes before the usual opening',
+    [{ ...closed('2023-07-01'), session: 'open', closes: '08:00' }],
+    'changes[0].closes',
+    '09:30',
+  ],
   ['a day before the calendar', [closed('1900-01-01')], 'changes[0].date', 'covers'],
 ])('%s is refused by its place', async (_, changes, path, text) => {
   const { status, detail } = await service.refusal('PUT', CLOSURES, { changes });
@@ -156,6 +162,15 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
   const { entries } = (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/EVEN/published')).body;
   expect(entries.map((entry) => entry.date)).not.toContain(date);
   expect(entries.at(-1)).toMatchObject({ date: day(31), calendar_version: body.version });
+});
+
+test('bars of a closed day are reported by the next refresh', async () => {
+  const date = day(30);
+  await folder.write(fileOf(date));
+  await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
+  expect((await service.finished('refresh:vendor')).status).toBe('succeeded');
+  const { body } = await service.ask<{ findings: { code: string; path: string }[] }>('GET', '/data/stores/vendor');
+  expect(body.findings).toContainEqual(expect.objectContaining({ code: 'NOT_A_SESSION', path: `market[${date}]` }));
 });
 
 test('a published run with a closure is recomputed from its bundle', async () => {

@@ -6,6 +6,7 @@ import { describeTails } from './optimise/tails.js';
 import { describeUncertainty } from './optimise/uncertainty.js';
 import { describeRiskAndCandidates } from './optimise/risk-and-candidates.js';
 import { describeStoredModels } from './optimise/stored-models.js';
+import { describeStudies } from './optimise/studies.js';
 import { useOptimisations } from './optimise/set-up.js';
 
 useOptimisations();
@@ -17,3 +18,4 @@ describeTails();
 describeUncertainty();
 describeRiskAndCandidates();
 describeStoredModels();
+describeStudies();

@@ -15,7 +15,7 @@ beforeAll(async () => {
   });
   expect(estimated.status, JSON.stringify(estimated.body)).toBe(202);
   expect((await world.service.finished(estimated.body.job_id)).error).toBeNull();
-}, 120_000);
+});
 afterAll(() => world?.service.close());
 
 async function run(id: string, more: object = {}): Promise<JobStatus> {
@@ -50,7 +50,7 @@ describe('the backtest of an account', () => {
     });
     expect(spent).toBe(true);
     expect(new Set(view.entries.map(({ kind }) => kind)).size).toBeGreaterThanOrEqual(4);
-  }, 120_000);
+  });
 
   test('taxes each year by the lots that were sold', async () => {
     const view = (await run('taxes', { dividend_rate: 0 })).result as AccountBacktestView;
@@ -61,7 +61,7 @@ describe('the backtest of an account', () => {
     const paid = view.entries.filter(({ kind }) => kind === 'tax');
     expect(paid.map(({ date, amount }) => [date, -amount])).toEqual(tax > 0 ? [['2024-01-02', tax]] : []);
     near(view.tax_paid, tax, 1_000_000);
-  }, 120_000);
+  });
 
   test('repeats with the same bits, and is refused where the model is later than a rebalance', async () => {
     const lots = world.accountsOf(1)[0]!.lots.filter(({ acquired }) => acquired < '2023-01-03');
@@ -80,5 +80,5 @@ describe('the backtest of an account', () => {
     const future = { account_id: 'C', lots: [{ ...lots[0]!, acquired: '2023-06-01' }] };
     const wrong = await run('wrong', { account: future });
     expect(JSON.stringify(wrong.error)).toContain('account.lots[0].acquired');
-  }, 120_000);
+  });
 });

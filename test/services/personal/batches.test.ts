@@ -6,7 +6,7 @@ import { openBatches, type BatchWorld } from './batch-world.js';
 let world: BatchWorld;
 beforeAll(async () => {
   world = await openBatches();
-}, 120_000);
+});
 afterAll(() => world?.service.close());
 
 describe('a batch of accounts', () => {
@@ -30,13 +30,13 @@ describe('a batch of accounts', () => {
       const more = { ...result, trades: [{ ...first, shares: first.shares + 7 }, ...result.trades.slice(1)] };
       expect(verifyResult({ ...data, terms }, account, more)).not.toEqual([]);
     }
-  }, 120_000);
+  });
 
   test('proves trades of any fraction to 1e-8 of the value', async () => {
     const view = await world.batch('fractions', world.accountsOf(6));
     expect(view.by_status).toEqual({ optimal: 6 });
     expect(view.largest_gap).toBeLessThan(1e-8);
-  }, 60_000);
+  });
 
   test('reports a bad account with its place and runs the others', async () => {
     const [good, bad] = world.accountsOf(2);
@@ -55,7 +55,7 @@ describe('a batch of accounts', () => {
       [2, 'accounts[2]'],
       [3, 'accounts[3].lots[0].identifier'],
     ]);
-  }, 60_000);
+  });
 
   test('names the conflicting rows of an infeasible account', async () => {
     const account = {
@@ -66,12 +66,12 @@ describe('a batch of accounts', () => {
     const view = await world.batch('infeasible', [account]);
     expect(view.by_status).toEqual({ infeasible: 1 });
     expect(view.conflicts).toMatchObject({ tracking_error_limit: 1 });
-  }, 60_000);
+  });
 
   test('gives the same bits again, whatever accounts are with it', async () => {
     const accounts = world.accountsOf(30);
     await world.batch('many', accounts);
     await world.batch('one', [accounts[27]]);
     expect((await world.resultsOf('one'))[0]).toEqual((await world.resultsOf('many'))[27]);
-  }, 120_000);
+  });
 });

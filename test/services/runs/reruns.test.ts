@@ -117,6 +117,6 @@ describe('a rerun', () => {
   });
 
   test.runIf(IS_SOAK)('leaves no file that nothing names, a minute later', async () => {
-    await expect.poll(() => leftovers(join(service.folder, 'home')), { timeout: 90_000 }).toEqual([]);
+    await expect.poll(() => leftovers(join(service.folder, 'home'))).toEqual([]);
   });
 });

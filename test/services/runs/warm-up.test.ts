@@ -14,7 +14,7 @@ afterEach(async () => {
 
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
 const RUN = 'heavy warm-up run';
-const PRACTICE = 5;
+const PRACTICE = 12;
 /** Runs that a thread makes once. */
 const RUNS = Array.from({ length: PRACTICE }, () => RUN);
 /** The questions that a thread is asked once: the code, the market and those runs. */

@@ -18,6 +18,7 @@ const SUBJECTS = {
   generate: 'dataset',
   sweep: 'index',
   rerun: null,
+  study: null,
   simulate: 'index',
   diff: 'index',
   replay: 'index',

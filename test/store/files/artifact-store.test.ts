@@ -7,6 +7,7 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { temporaryFolders } from '../temporary-folder.js';
+import { waitFor } from '../../waiting.js';
 
 const newFolder = temporaryFolders();
 
@@ -207,7 +208,7 @@ test('an artifact goes a while after its last document, so that who has just rea
   } finally {
     vi.useRealTimers();
   }
-  await vi.waitFor(async () => expect(await readdir(home.artifacts)).toEqual([]), { timeout: 60_000 });
+  await waitFor(async () => expect(await readdir(home.artifacts)).toEqual([]));
   await store.close();
   await home.close();
 });

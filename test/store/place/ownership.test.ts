@@ -61,10 +61,10 @@ test('the first process of a database owns its place at once, the next one once 
   expect([ownership.isConfirmed(), ownership.isHolder()]).toEqual([true, true]);
   const second = await begin(documents, folder);
   expect([second.ownership.isConfirmed(), second.ownership.isHolder()]).toEqual([false, false]);
-  await expect.poll(() => second.ownership.isConfirmed(), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => second.ownership.isConfirmed()).toBe(true);
   expect([second.ownership.isHolder(), second.lost]).toEqual([false, []]);
   ownership.close(); // The holder ends without a word.
-  await expect.poll(() => second.ownership.isHolder(), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => second.ownership.isHolder()).toBe(true);
 });
 
 test('processes that claim a new place at once agree on its owner', async () => {
@@ -108,7 +108,7 @@ test('a physical copy of the database, of the same server and name, ends and rem
   expect(await sweep()).toBe(0);
   await seenByClone.remove([`${'a'.repeat(32)}.art`]);
   await seenByClone.discard([`${'a'.repeat(32)}.art`]);
-  await expect.poll(() => clone.lost.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => clone.lost.length).toBe(1);
   expect(clone.lost[0]).toContain('was renewed by another copy of the database divisor');
   expect([await sweep(), await readFile(result, 'utf8')]).toEqual([0, 'results']);
   expect([ownership.isConfirmed(), lost]).toEqual([true, []]);
@@ -117,7 +117,7 @@ test('a physical copy of the database, of the same server and name, ends and rem
 test('a copy that is older than the last renewal is refused at its start', async () => {
   const { folder, documents } = await livingCluster();
   const [copied, token] = [await copyOf(documents), await tokenOf(folder)];
-  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
+  await expect.poll(() => tokenOf(folder)).not.toBe(token);
   await expect(begin(copied, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
@@ -131,12 +131,12 @@ test('a renewal that was cut off in the middle is completed, and a delayed earli
   const cut = { ...recorded.body, ownership: { ...recorded.body.ownership, next: 'next-token' } };
   await documents.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', cut)));
   const second = await begin(documents, folder);
-  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).toBe('next-token');
-  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe('next-token');
+  await expect.poll(() => tokenOf(folder)).toBe('next-token');
+  await expect.poll(() => tokenOf(folder)).not.toBe('next-token');
   const marker = join(folder, 'divisor-store.json');
   const text = await readFile(marker, 'utf8');
   await writeFile(marker, text.replace(await tokenOf(folder), token)); // By a process that was stopped while it wrote.
-  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
+  await expect.poll(() => tokenOf(folder)).not.toBe(token);
   expect([lost, second.lost]).toEqual([[], []]);
 });
 
@@ -173,7 +173,7 @@ test('a database that was set back takes its place over once no service renews i
   const earlier = await copyOf(documents);
   const options = { identity: LIVE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);
-  await expect.poll(() => tokenOf(folder), { timeout: 10_000 }).not.toBe(token);
+  await expect.poll(() => tokenOf(folder)).not.toBe(token);
   await expect(takePlaceOver(earlier, at(folder), options)).rejects.toMatchObject({
     exitStatus: 75,
     message: /was renewed during the check/,
@@ -181,8 +181,8 @@ test('a database that was set back takes its place over once no service renews i
   ownership.close();
   // A renewal that had begun before it was closed may still end.
   const takeOver = () => takePlaceOver(earlier, at(folder), options).then(() => 'taken', String);
-  await expect.poll(takeOver, { timeout: 10_000 }).toBe('taken');
+  await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);
-  await expect.poll(() => after.ownership.isConfirmed(), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => after.ownership.isConfirmed()).toBe(true);
   await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });

@@ -127,7 +127,7 @@ test('a missing file is damage if the place is available, and an outage if it is
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await artifacts.remove([ref.name]);
   await rename(`${folder}-away`, folder);
-  await expect.poll(() => health.fault(), { timeout: 10_000 }).toBeUndefined();
+  await expect.poll(() => health.fault()).toBeUndefined();
   expect(told.map((fault) => fault === undefined)).toEqual([false, true]); // Once each.
   expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
   await writeFile(join(folder, 'report.pdf'), 'of somebody else');

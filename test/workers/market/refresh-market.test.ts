@@ -84,7 +84,7 @@ const add = (
   unchangedTables: readonly ('corporate_actions' | 'reference' | 'universes')[] = [],
 ) =>
   refreshMarket(
-    { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: [] },
+    { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: { codes: [] } },
     control,
   );
 /** Tests that two handles share memory: writes of one are visible to the other. */

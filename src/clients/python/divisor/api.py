@@ -90,7 +90,7 @@ class Operations:
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -111,14 +111,14 @@ class Operations:
         """Kinds of job, and which are paused."""
         return cast("c.JobKindList", self._transport.json("GET", "/jobs/kinds"))
 
-    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
+    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
         """Starts no more jobs of a kind.
 
         :param job_kind: Kind of job.
         """
         return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/pause", body=body))
 
-    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]) -> c.JobKindState:
+    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]) -> c.JobKindState:
         """Starts jobs of a kind again.
 
         :param job_kind: Kind of job.
@@ -963,6 +963,22 @@ class Operations:
         :param block: Number of the block, from 0.
         """
         return cast("c.RerunRows", self._transport.json("GET", f"/analytics/reruns/{word(rerun_id)}/rows", query={"block": block}))
+
+    def start_study(self, body: c.StudyRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.StudyView]:
+        """Many optimisations, as one job on all nodes.
+
+        :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return Job(self._transport, self._transport.json("POST", "/optimise/studies", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
+
+    def get_study_rows(self, study_id: str, *, block: Optional[int] = None) -> c.StudyRows:
+        """Rows of a study in blocks.
+
+        :param block: Number of the block, from 0.
+        """
+        return cast("c.StudyRows", self._transport.json("GET", f"/optimise/studies/{word(study_id)}/rows", query={"block": block}))
 
     def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SimulationView]:
         """Simulate the future level of a stored run, as a job.

@@ -5574,6 +5574,14 @@ class IdentifierSearchIdentifiers(t.TypedDict):
     start: t.Optional[str]
     #: Last bar.
     end: t.Optional[str]
+    #: Latest SECTOR of the reference data.
+    sector: t.Optional[str]
+    #: Latest CURRENCY of the reference data. Default: the currency of the store.
+    currency: t.Optional[str]
+    #: CLOSE of the last bar, as stored.
+    close: t.Optional[float]
+    #: MARKET_CAP on the date of the last bar.
+    market_cap: t.Optional[float]
 
 
 class IdentifierSearch(t.TypedDict):
@@ -6264,7 +6272,7 @@ class JobKindState(t.TypedDict):
     """A kind of job."""
 
     #: Kind of the object.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]
     #: Jobs of the light lane run while those of the heavy one do.
     lane: t.Literal["heavy", "light"]
     #: Null while jobs of the kind start.
@@ -6291,7 +6299,7 @@ class JobRetries(t.TypedDict):
 
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
-    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]]
+    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]]
     #: Only those of these jobs that failed. Default: all jobs.
     job_ids: t.Sequence[str]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
@@ -6306,7 +6314,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Kind of the object.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]
     #: Order in which waiting jobs start.
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -6581,6 +6589,8 @@ class Limits(t.TypedDict):
     MAX_BATCH_IDS: float
     #: Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction.
     MAX_RERUN_IDS: float
+    #: Optimisations of `POST /optimise/studies`, whose results are stored in one transaction.
+    MAX_STUDY_RUNS: float
     #: Runs of `GET /analytics/compare`.
     MAX_COMPARE_IDS: float
     #: Starts of one job before it is considered poison.
@@ -11975,6 +11985,128 @@ class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     drift_tolerance: t.Optional[float]
     #: Fraction invested at each rebalance; the rest is cash without interest.
     exposure: float
+
+
+class StudyFigures(t.TypedDict):
+    """Figures of an optimisation, as in its result."""
+
+    #: The rebalance in force.
+    rebalance_date: str
+    #: True if the solver reached its tolerances.
+    converged: bool
+    #: True if the choice of securities is not proven optimal.
+    heuristic: bool
+    #: Number of positive weights.
+    holdings: int
+    #: The objective in its measure, including costs.
+    objective_value: float
+    #: Distance of the value from its bound, relative to the value.
+    gap: t.Optional[float]
+    #: Annualised arithmetic mean of the window.
+    expected_return: t.Optional[float]
+    #: Annualised standard deviation of returns.
+    volatility: float
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: One-way: half the sum of the absolute changes.
+    turnover: float
+    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
+    costs: t.Optional[float]
+
+
+class StudyJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:LARGE-100.
+    job_id: str
+    kind: t.Literal["study"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    progress: float
+    #: Current step.
+    message: str
+    #: Set only if the job failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: t.Optional[str]
+    #: Time of the last heartbeat of the running attempt.
+    heartbeat_at: t.Optional[str]
+    #: Number of starts; written before the work starts.
+    attempt: int
+    #: Attempts in order, at most the last eleven; the last one is the current one.
+    attempts: t.Sequence[JobAttempt]
+    #: The body as accepted.
+    request: t.Any
+    #: SHA-256 of all inputs except the market.
+    input_hash: str
+    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    request_id: t.Optional[str]
+    #: Trace of the submission, from its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are notified of its end.
+    callbacks: t.Sequence[JobCallback]
+    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    result: t.Optional[StudyView]
+
+
+class _StudyRequest(t.TypedDict):
+    #: Optimisations, at most 10000, each as in POST /optimise/runs.
+    runs: t.Sequence[OptimisationRunRequest]
+
+
+class StudyRequest(_StudyRequest, total=False):
+    #: Id of the study. Default: a generated one.
+    study_id: t.Optional[str]
+
+
+class StudyRow(t.TypedDict):
+    #: Position in the request, from 0.
+    position: int
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: The constraint set.
+    constraint_set_id: str
+    #: `solved`: see `run_id`. `refused`: see `error`.
+    outcome: t.Literal["solved", "refused"]
+    #: Its result: GET /optimise/runs/{run_id}. Null if it was refused.
+    run_id: t.Optional[str]
+    #: Null if it was refused.
+    figures: t.Optional[StudyFigures]
+    #: Set only if refused: the error of its job.
+    error: t.Optional[ErrorDetail]
+
+
+class StudyRows(t.TypedDict):
+    #: The study of optimisations.
+    study_id: str
+    #: Rows of all blocks.
+    count: int
+    #: Number of the block, from 0.
+    block: int
+    #: Number of blocks.
+    blocks: int
+    #: In the order of the request.
+    rows: t.Sequence[StudyRow]
+
+
+class StudyView(t.TypedDict):
+    #: The study of optimisations.
+    study_id: str
+    #: Number of optimisations.
+    runs: int
+    #: Number of these with a result.
+    solved: int
+    #: Number of these that have an error.
+    refused: int
+    #: In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows.
+    rows: t.Sequence[StudyRow]
+    #: Version of the engine that computed it.
+    engine_version: str
 
 
 class SweepFanQuantiles(t.TypedDict):

@@ -5,7 +5,7 @@ import { colourOf, spread, type Line, type Range } from './series.js';
 interface BrushProps {
   readonly label: string;
   readonly dates: readonly string[];
-  /** The line whose course is drawn. */
+  /** Line to draw. */
   readonly line: Line | undefined;
   /** First and last position in sight. */
   readonly first: number;
@@ -17,12 +17,12 @@ const HEIGHT = 36;
 /** Sessions that an arrow key moves an edge by, and with the control key. */
 const STEP = 21;
 const LONG_STEP = 252;
-/** Least number of sessions of a range. */
+/** Minimum number of sessions of a range. */
 const LEAST = 5;
 
 type Part = 'from' | 'to' | 'both';
 
-/** The whole course of a line, with the range that the chart shows: its edges and the range itself are dragged. */
+/** Renders the full history of a line with the selected range of the chart. The range and its edges can be dragged. */
 export function Brush({ label, dates, line, first, last, onRange }: BrushProps) {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
@@ -94,7 +94,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
   );
 }
 
-/** A range moved, or one of its edges. */
+/** Returns a range that is moved as a whole or at one of its edges. */
 function shift([from, to]: readonly [number, number], part: Part, by: number, end: number): readonly [number, number] {
   if (part === 'from') return [Math.max(0, Math.min(to - LEAST, from + by)), to];
   if (part === 'to') return [from, Math.min(end, Math.max(from + LEAST, to + by))];
@@ -102,7 +102,7 @@ function shift([from, to]: readonly [number, number], part: Part, by: number, en
   return [from + moved, to + moved];
 }
 
-/** A path over a number of pixels, on a logarithmic scale where all values are positive. */
+/** Returns a path over a number of pixels, on a logarithmic scale where all values are positive. */
 function pathOf(values: readonly (number | null)[], width: number): string {
   const places = spread(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
   const isLog = values.every((value) => value === null || value > 0);

@@ -61,7 +61,7 @@ function legendOf(lines: readonly Line[], width: number): readonly LegendEntry[]
 
 const rangeText = ({ dates, first, last }: DrawnChart): string => `${dates[first]} – ${dates[last]}`;
 
-/** The canvas of the chart below its title and legend, on the ground of the theme. */
+/** Returns the canvas of the chart below its title and legend, on the ground of the theme. */
 async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
   const { canvas } = chart.plot.ctx;
   const own = style();
@@ -103,7 +103,7 @@ async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
 const escape = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** The chart as a document of lines and texts. */
+/** Returns the chart as a document of lines and texts. */
 export function svgOf(chart: DrawnChart): string {
   const own = style();
   const { width: plotWidth, height: plotHeight } = chart.plot.rect;

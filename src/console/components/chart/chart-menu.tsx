@@ -1,5 +1,7 @@
 import { attempt } from '../../state/actions.js';
 import { copyText } from '../../state/clipboard.js';
+import { pinPart } from '../../state/dashboard.js';
+import { partName } from '../../state/part.js';
 import { countValues } from '../../words/numbers.js';
 import { tabSeparated } from '../../words/tabular.js';
 import { Icon } from '../icon.js';
@@ -12,7 +14,7 @@ interface ChartMenuProps {
   drawn(): DrawnChart | null;
 }
 
-/** Takes a chart away: as a picture, or its values in the range. */
+/** Takes a chart away: as a picture, its values in the range, or to the dashboard. */
 export function ChartMenu({ label, drawn }: ChartMenuProps) {
   const save = (format: 'png' | 'svg') =>
     attempt(async () => {
@@ -46,6 +48,11 @@ export function ChartMenu({ label, drawn }: ChartMenuProps) {
       <li>
         <button type="button" onClick={() => void save('svg')}>
           SVG picture
+        </button>
+      </li>
+      <li>
+        <button type="button" onClick={() => pinPart(partName(label), 2)}>
+          Pin to the dashboard
         </button>
       </li>
     </Menu>

@@ -39,7 +39,7 @@ export interface ChartProps {
   readonly subject?: string;
   /** True if an overview of the full period is shown below the chart, for selecting a range. */
   readonly hasBrush?: boolean;
-  /** True if a table has the values at the cursor, their changes and differences. */
+  /** True if a table shows the values at the cursor, with their changes and differences. */
   readonly compares?: boolean;
 }
 
@@ -48,8 +48,9 @@ const NO_BANDS: readonly Band[] = [];
 const HEIGHT = 300;
 
 /**
- * Lines over dates. A drag selects a range, with the shift key it moves the range, a double click shows all again. With the keyboard the
- * arrows move the cursor, with the shift key they select from where it was, Enter takes the selection or opens a mark, Escape shows all.
+ * Renders lines over dates. Dragging selects a range, dragging with shift moves it, and a double click shows the full
+ * period. On the keyboard, arrows move the cursor, shift with an arrow selects from the cursor, Enter applies the
+ * selection or opens a mark, and Escape shows the full period.
  */
 export function Chart(props: ChartProps) {
   const { label, dates, lines, height = HEIGHT, isLog = false, isStacked = false, hasZero = false } = props;
@@ -164,7 +165,7 @@ function ChartHead(props: ChartHeadProps) {
   );
 }
 
-/** Shaded periods and flags: those of the chart and the notes of the reader. */
+/** Returns shaded periods and flags: those of the chart and the reader's notes. */
 function useOverlays({ subject, bands = NO_BANDS }: ChartProps) {
   const notes = subject === undefined ? NO_NOTES : notesOf(subject);
   const key = JSON.stringify(notes);
@@ -191,7 +192,7 @@ function noteRange(dates: readonly string[], a: number, b: number): Range {
 
 type Drawing = Omit<PlotOptions, 'width' | 'onRange'>;
 
-/** The drawing of a chart: made again when its content or the theme changes, and as wide as its place. */
+/** Draws the chart. It is redrawn when its content or the theme changes, and fills the width of its container. */
 function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onRange: ChartProps['onRange']) {
   const { dates, lines, height, isLog, isStacked, marks, bands, flags } = drawing;
   const into = useRef<HTMLDivElement>(null);
@@ -259,14 +260,14 @@ function rangeBetween(dates: readonly string[], a: number, b: number): Range {
 
 interface SpokenProps {
   readonly date: string | undefined;
-  /** Position of the cursor; null where there is none. */
+  /** Position of the cursor; null if there is none. */
   readonly at: number | null;
   readonly lines: readonly Line[];
   readonly unit: Unit;
   readonly from: string | undefined;
 }
 
-/** The values at the cursor for screen readers. */
+/** Renders the values at the cursor for screen readers. */
 function Spoken({ date, at, lines, unit, from }: SpokenProps) {
   const values =
     at === null ? '' : lines.map(({ label, values: all }) => `${label} ${textAt(all, at, unit)}`).join(', ');

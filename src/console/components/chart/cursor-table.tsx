@@ -44,7 +44,7 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
   );
 }
 
-/** Change as a fraction; null where a value is missing or not positive. */
+/** Change as a fraction; null if a value is missing or not positive. */
 function changeOf(values: Line['values'], from: number, at: number): number | null {
   const [base, value] = [values[from] ?? null, values[at] ?? null];
   return base === null || value === null || base <= 0 ? null : value / base - 1;

@@ -12,7 +12,7 @@ interface NoteMenuProps {
   readonly range: Range;
 }
 
-/** Own notes on days and periods, which are kept in this browser. */
+/** Renders a menu of the reader's notes on days and periods, which are stored in this browser. */
 export function NoteMenu({ subject, range }: NoteMenuProps) {
   const notes = notesOf(subject);
   return (

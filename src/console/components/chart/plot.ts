@@ -27,7 +27,7 @@ export interface PlotOptions {
   readonly marks: readonly Mark[];
   readonly bands: readonly Band[];
   readonly flags: readonly Flag[];
-  /** Charts of one name have one cursor. */
+  /** Charts with the same name share one cursor. */
   readonly sync: string | undefined;
   readonly unit: Unit;
   onCursor(at: number | null): void;
@@ -46,7 +46,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       width: options.width,
       height: options.height,
       legend: { show: false },
-      // Half of a date stands left of the first one.
+      // Half of the first date label extends to the left of the chart.
       padding: [8, 8, 0, 32],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       cursor: cursorOf(options),
@@ -54,7 +54,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       axes: axesOf(options, style),
       series: [{}, ...drawn.map((line) => seriesOf(line, isStacked, style))],
       hooks: {
-        // After the first drawing, for who measures it.
+        // Measured after the first drawing.
         ready: [() => performance.measure('chart', { start: started })],
         setCursor: [(u) => options.onCursor(u.cursor.idx ?? null)],
         setSelect: [(u) => reportRange(u, options)],
@@ -117,7 +117,7 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
 
 const MONTH = 28 * 86_400;
 
-/** A year, a month or a day, depending on the step of the axis. */
+/** Returns a year, a month or a day, depending on the step of the axis. */
 function dayText(seconds: number, step: number): string {
   const date = dateOf(seconds);
   return step >= 12 * MONTH ? date.slice(0, 4) : step >= MONTH ? date.slice(0, 7) : date;
@@ -161,7 +161,7 @@ function reportRange(plot: uPlot, { onRange }: PlotOptions): void {
   if (width > 0) plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
 }
 
-/** Moves the range along with the pointer while the shift key is held, and reports it at the end. */
+/** Moves the range with the pointer while the shift key is held, and reports it at the end. */
 function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   const first = secondsOf(dates[0] ?? '1970-01-01');
   const last = secondsOf(dates.at(-1) ?? '1970-01-01');
@@ -186,7 +186,7 @@ function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   plot.over.addEventListener('contextmenu', (event) => event.shiftKey && event.preventDefault());
 }
 
-/** Small marks on the axis of dates; a number stands for several that would touch. */
+/** Draws small marks on the date axis. A number stands for several marks that would touch. */
 function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   if (marks.length === 0) return;
   const { ctx, bbox } = plot;
@@ -213,7 +213,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   ctx.restore();
 }
 
-/** Least distance of two marks, in pixels: narrower ones are one with a number. */
+/** Minimum distance of two marks, in pixels. Closer ones are combined into one with a number. */
 const MARK_GAP = 11;
 
 const MARK_REACH = 6;

@@ -11,7 +11,7 @@ const SCALES = [
   },
 ] as const;
 
-/** The scale in the address. Default: the scale that shows the whole course of the lines. */
+/** Returns true if the scale in the address is logarithmic. Default: the scale that suits the range of the lines. */
 export function isLogarithmic(lines: readonly Line[], first: number, last: number): boolean {
   const chosen = parameter('scale');
   return chosen === 'log' || (chosen !== 'linear' && isWide(lines, first, last));

@@ -26,7 +26,7 @@ export interface Mark {
 
 export const COLOURS = 12;
 
-/** The colour of the nth thing, as the styles name it. */
+/** Returns the colour of the nth thing, as the styles name it. */
 export const colourOf = (n: number): string => `var(--series-${((n - 1) % COLOURS) + 1})`;
 
 const SECONDS_PER_DAY = 86_400;
@@ -35,7 +35,7 @@ export const secondsOf = (date: string): number => dayNumber(date) * SECONDS_PER
 
 export const dateOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
 
-/** Lines on top of each other, the last one on top: each with the sum of those before it. */
+/** Stacks lines: each has the sum of those before it. */
 export function stack(lines: readonly Line[]): readonly Line[] {
   const sums: number[] = [];
   return lines.map((line) => ({
@@ -44,7 +44,10 @@ export function stack(lines: readonly Line[]): readonly Line[] {
   }));
 }
 
-/** The last item drawn is on top: the first line, and above it those that are dashed, as the line below shows through them. */
+/**
+ * Orders lines for drawing. The last one drawn is on top: the first line, and above it dashed lines, through which it
+ * remains visible.
+ */
 export const inDrawingOrder = (lines: readonly Line[]): readonly Line[] => {
   const reversed = lines.toReversed();
   const isDashed = (line: Line) => line.isDashed === true;
@@ -68,7 +71,7 @@ export function toBins(
 /** A range of values of which a linear scale hides the first part. */
 const WIDE = 8;
 
-/** True if positive lines grow or fall so far that only a logarithmic scale shows all of their course. */
+/** Returns true if positive lines grow or fall so much that only a logarithmic scale shows all their changes. */
 export function isWide(lines: readonly Line[], first: number, last: number): boolean {
   let least = Infinity;
   let most = 0;
@@ -89,7 +92,7 @@ export function spread(length: number, most: number): readonly number[] {
   return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));
 }
 
-/** First and last position within a range. Default: the whole series. */
+/** Returns the first and last position within a range. Default: the whole series. */
 export function within(dates: readonly string[], range: Range | null): readonly [number, number] {
   if (range === null || dates.length === 0) return [0, dates.length - 1];
   const first = dates.findIndex((date) => date >= range.from);
@@ -106,7 +109,7 @@ export interface Unit {
 export const PERCENT: Unit = { of: 'percent', digits: 2 };
 export const NUMBER: Unit = { of: 'number', digits: 2 };
 
-/** A value as it is written, a dash where there is none. */
+/** Formats a value, a dash if it is missing. */
 export function textAt(values: Line['values'], at: number, { of, digits }: Unit): string {
   const value = values[at];
   return of === 'percent' ? percent(value, digits) : decimal(value, digits);

@@ -7,7 +7,7 @@ import { countValues } from '../../words/numbers.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './conflict.css';
 
-/** Somebody saved another version since this one was opened. */
+/** Another version that somebody saved after this one was opened. */
 export interface Clash {
   /** The document from which this draft began. */
   readonly base: JsonObject;
@@ -23,7 +23,7 @@ interface ConflictProps {
   onResolve(document: JsonObject): void;
 }
 
-/** For each field: the original, the draft and the saved value, with a choice. */
+/** Renders the original, draft and saved value of each field, with a choice. */
 export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const fields = changedFields({ base, mine, theirs });
@@ -60,7 +60,7 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
 
 interface FieldsProps {
   readonly fields: readonly ChangedField[];
-  /** Whose rows are named. */
+  /** Document whose rows are named in labels. */
   readonly document: JsonObject;
   readonly chosen: ReadonlyMap<string, Side>;
   onChoose(path: Path, side: Side): void;
@@ -118,7 +118,7 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
   );
 }
 
-/** A value in full: rows of a list one beneath the other. */
+/** Renders a value in full, with list items on separate lines. */
 function Value({ value }: { readonly value: Json | undefined }) {
   if (!Array.isArray(value)) return <>{valueText(value)}</>;
   const items = value as readonly Json[];

@@ -1,4 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { messageAt } from '../../words/findings.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
@@ -19,7 +21,7 @@ export interface AnyFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** A field, or those of an object or of a list of them. */
+/** Renders a field, or the fields of an object or of a list of objects. */
 export function AnyField(props: AnyFieldProps) {
   const { spec, path, findings } = props;
   const text = pathText(path);
@@ -29,9 +31,9 @@ export function AnyField(props: AnyFieldProps) {
   );
   if (spec.kind === 'expression') return <Expression {...props} findings={own} />;
   if (spec.members === undefined) return <Field {...props} findings={own} />;
-  return (
-    <fieldset class="field-group">
-      <legend>{spec.label}</legend>
+  const members = spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />;
+  const content = (
+    <>
       {spec.help != null && <p class="field-help">{coded(spec.help)}</p>}
       {own
         .filter(({ path: one }) => one === text)
@@ -40,8 +42,47 @@ export function AnyField(props: AnyFieldProps) {
             {messageAt(finding, spec.name, spec.label)}
           </p>
         ))}
-      {spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />}
+      {members}
+    </>
+  );
+  if (spec.kind === 'object' && spec.isRequired !== true)
+    return (
+      <Optional label={spec.label} isSet={props.value !== undefined || own.length > 0}>
+        {content}
+      </Optional>
+    );
+  return (
+    <fieldset class="field-group">
+      <legend>{spec.label}</legend>
+      {content}
     </fieldset>
+  );
+}
+
+interface OptionalProps {
+  readonly label: string;
+  /** True if it has a value or a finding, which open it. */
+  readonly isSet: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** The members of an object that may be absent: a line that opens. */
+function Optional({ label, isSet, children }: OptionalProps) {
+  const [isOpen, setOpen] = useState(isSet);
+  useEffect(() => {
+    if (isSet) setOpen(true);
+  }, [isSet]);
+  return (
+    <details
+      class="field-group"
+      role="group"
+      aria-label={label}
+      open={isOpen}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
+      <summary>{label}</summary>
+      {isOpen && children}
+    </details>
   );
 }
 

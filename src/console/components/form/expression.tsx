@@ -19,7 +19,7 @@ interface ExpressionProps extends NodeProps {
   readonly spec: FieldSpec;
 }
 
-/** A condition on the datapoints of one name: a tree of `all`, `any` and `not` over comparisons. */
+/** Renders a condition on the datapoints of one security: a tree of `all`, `any` and `not` over comparisons. */
 export function Expression({ spec, ...node }: ExpressionProps) {
   const { label, help } = spec;
   const { value, onChange } = node;
@@ -71,7 +71,7 @@ const NODE: FieldSpec = {
 
 const FIRST: JsonObject = { node: 'comparison', comparison: 'ge' };
 
-/** A node converted to another kind; it keeps the operands that the new kind accepts. */
+/** Returns a node converted to another kind; it keeps the operands that the new kind accepts. */
 function ofKind(value: JsonObject, node: string): JsonObject {
   const before = operandsOf(value);
   const operands = before.length > 0 ? before : [value];

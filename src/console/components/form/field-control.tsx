@@ -22,7 +22,7 @@ interface ControlProps {
   onChange(value: Json | undefined): void;
 }
 
-/** The input control for each kind of field. */
+/** Renders the input control for each kind of field. */
 export function FieldControl(props: ControlProps) {
   const { spec, value, onChange, id, describedBy, isInvalid, isDisabled } = props;
   const common = {
@@ -98,7 +98,7 @@ const YesAndNo = () => (
 
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 
-/** The value used when nothing is chosen. */
+/** Returns the text for the value that is used if nothing is chosen. */
 function otherwiseText({ otherwise }: FieldSpec): string {
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
@@ -122,14 +122,14 @@ function Several({ spec, value, onChange }: ControlProps) {
   );
 }
 
-/** A text, with the series of the served market to choose from. */
+/** Renders a text input with suggestions from the series of the served market. */
 function SeriesInput(props: TextInputProps) {
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
   const suggestions = (series.data?.series ?? []).map(({ identifier }) => identifier);
   return <TextInput {...props} spec={{ ...props.spec, suggestions }} />;
 }
 
-/** An expression as text, with what it means. */
+/** Renders an expression as text, with its meaning. */
 function FormulaInput(props: CommonProps) {
   return (
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
@@ -191,7 +191,7 @@ type Parsed = { readonly value: Json | undefined } | undefined;
 
 const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : text });
 
-/** A name, or the object that says more, as window and lag; undefined while it is being typed. */
+/** Parses a name, or an object with further members such as window and lag; undefined while it is incomplete. */
 const parseNamed = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
 /** A number, or an expression. */
@@ -202,7 +202,7 @@ const numericParser =
     return value === undefined ? parseNamed(text) : { value };
   };
 
-/** The name of a datapoint, where a node says no more. */
+/** Returns the name of a datapoint, if a node has no other members. */
 function nodeText(value: Json | undefined): string {
   const { node, name, ...others } = isObject(value) ? value : {};
   const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
@@ -235,7 +235,7 @@ interface Typed {
   onChange(value: Json | undefined): void;
 }
 
-/** The text as it is being typed, `0.0` on the way to `0.05`; that of the value when it changed elsewhere. */
+/** Keeps the text as it is typed, such as `0.0` before `0.05`, until the value changes elsewhere. */
 function useTyped({ value, toText, toValue, onChange }: Typed): readonly [string, (text: string) => void] {
   const written = toText(value);
   const [text, setText] = useState(written);
@@ -281,7 +281,7 @@ function parseList(text: string): Parsed {
   return { value: items.length === 0 ? undefined : items };
 }
 
-/** Whole numbers; other text is sent as typed. */
+/** Parses integers; other text is sent as typed. */
 function parseIntegers(text: string): Parsed {
   const items = parseList(text)?.value as readonly string[] | undefined; // It reads texts.
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };

@@ -12,16 +12,16 @@ export type FieldKind =
   | 'choices'
   | 'date'
   | 'list'
-  /** Whole numbers, separated as those of a list. */
+  /** Integers, separated like the items of a list. */
   | 'integers'
   | 'datapoint'
   /** An expression of datapoints, as text. */
   | 'formula'
   /** The identifier of a series of the served market. */
   | 'series'
-  /** A text, or the object that says more. */
+  /** Text, or an object with further members. */
   | 'named'
-  /** A text, or a whole number. */
+  /** Text, or an integer. */
   | 'numbered'
   /** A datapoint as an object: `{ node: "field", name }`. */
   | 'node'
@@ -29,7 +29,7 @@ export type FieldKind =
   | 'pairs'
   /** Names with a number each. */
   | 'numbers'
-  /** An object, or a list of objects, with its own members. */
+  /** Object or list of objects, with its own members. */
   | 'object'
   | 'rows'
   /** A condition on datapoints: a tree of comparisons. */
@@ -48,7 +48,7 @@ export interface FieldSpec {
   /** The value used when none is given. */
   readonly otherwise?: unknown;
   readonly choices?: readonly string[];
-  /** Words for its choices, where they are no words themselves. */
+  /** Labels of its choices, if the choices themselves are not readable. */
   readonly words?: Readonly<Record<string, string>>;
   /** True if its choices are numbers, or if a formula may be a number. */
   readonly isNumeric?: boolean;
@@ -56,17 +56,17 @@ export interface FieldSpec {
   readonly suggestions?: readonly string[];
   readonly help?: string | null;
   readonly unit?: string | null;
-  /** Where what may be chosen is made. */
+  /** Page on which choices are created. */
   readonly link?: { readonly address: string; readonly text: string };
   /** Members of an object, or of each row. */
   readonly members?: readonly MemberSpec[];
-  /** Of a formula, where it is no number. */
+  /** Expected result of a formula, if it is not a number. */
   readonly expects?: 'condition';
   /** True if it takes a full line. */
   readonly isWide?: boolean;
 }
 
-/** A field made from a catalogue parameter. */
+/** Creates a field from a parameter of a catalogue. */
 export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fields'>>): FieldSpec {
   const { name, label, required, choices, help, default: otherwise, fields: members = null } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
@@ -87,7 +87,7 @@ export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fie
   };
 }
 
-/** True if a parameter applies given the values of the others, defaults included. */
+/** Returns true if a parameter applies given the values of the others, including defaults. */
 export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
   const read = (name: string) =>
     valueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
@@ -96,7 +96,7 @@ export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], valu
   );
 }
 
-/** An object without the members that do not apply given its others: those of another kind of a union. */
+/** Returns an object without members that do not apply given its others, such as those of another kind of a union. */
 export function withoutUnread(members: readonly MemberSpec[], value: Json): Json {
   const unread = isObject(value)
     ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))
@@ -104,7 +104,9 @@ export function withoutUnread(members: readonly MemberSpec[], value: Json): Json
   return unread.reduce((rest, { name }) => withValue(rest, [name], undefined), value);
 }
 
-/** Kinds of fields with members; they are JSON inside another object, whose catalogue does not list them. */
+/**
+ * Kinds of fields with members. Inside another object they are JSON, because its catalogue does not list their members.
+ */
 const HAS_MEMBERS: ReadonlySet<FieldKind> = new Set(['object', 'rows']);
 
 /** Names of parameters that name a column or a datapoint. */

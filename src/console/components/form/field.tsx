@@ -25,7 +25,7 @@ interface FieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** A field with its label, unit, help, and what is wrong with it. */
+/** Renders a field with its label, unit, help and problems. */
 export function Field({
   spec,
   value,
@@ -132,10 +132,10 @@ const suggestedFor = ({ code, value, accepted }: Finding): readonly string[] =>
 export const coded = (text: string) =>
   text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 
-/** True if a unit fits next to the label. */
+/** Returns true if a unit fits next to the label. */
 const isShort = (unit: string | null | undefined): unit is string => typeof unit === 'string' && unit.length <= 10;
 
-/** Fields side by side. */
+/** Renders fields side by side. */
 export function FieldGrid({ children }: { readonly children: ComponentChildren }) {
   return <div class="field-grid">{children}</div>;
 }

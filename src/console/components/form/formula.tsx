@@ -12,12 +12,12 @@ interface FormulaProps {
   readonly value: Json | undefined;
   readonly expects: 'number' | 'condition';
   readonly datapoints: readonly string[];
-  /** Where the text is typed. */
+  /** Input of the text. */
   readonly children: ComponentChildren;
   onChange(value: Json | undefined): void;
 }
 
-/** An expression as text: how the word at its end may go on, where it is wrong, its unit and a few of its values. */
+/** Renders an expression as text, with completions of its last word, its error, its unit and some of its values. */
 export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
   const { functions, request, store } = useContext(FormulaTerms);
   const text = formulaText(value);
@@ -55,7 +55,7 @@ function Meaning({ text, found }: { readonly text: string; readonly found: Datap
   return told.length === 0 ? null : <p class="field-help formula-values">{told.join(' · ')}</p>;
 }
 
-/** The text with the characters marked that are wrong. */
+/** Renders a text with the invalid characters marked. */
 function Fault({ text, finding }: { readonly text: string; readonly finding: Finding }) {
   const { position, message } = finding;
   return (

@@ -6,7 +6,7 @@ import type { FieldSpec } from './field-spec.js';
 
 interface NamedFieldProps {
   readonly spec: FieldSpec;
-  /** Fields of the object that may stand instead of the text. */
+  /** Fields of the object that may replace the text. */
   readonly members: readonly FieldSpec[];
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
@@ -15,7 +15,7 @@ interface NamedFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** A name such as `index:EQ`, or the fields of what says more. */
+/** Renders a name such as `index:EQ`, or the fields of an object with further members. */
 export function NamedField({ members, ...props }: NamedFieldProps) {
   const { spec, value, findings, onChange } = props;
   const named = typeof value === 'string' ? partsOf(value, members) : undefined;

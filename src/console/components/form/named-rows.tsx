@@ -22,7 +22,7 @@ interface NamedRowsProps {
 
 type Row = readonly [name: string, members: JsonObject];
 
-/** Objects by name, a row each. */
+/** Renders objects by name, one per row. */
 export function NamedRows(props: NamedRowsProps) {
   const { label, help, fields, value, isDisabled, onChange } = props;
   const first = fields[0]?.name ?? '';
@@ -101,7 +101,7 @@ function NamedRow({
   );
 }
 
-/** @param first member of a row that is written as its value alone */
+/** @param first member of a row that is written as a single value */
 const rowsOf = (value: Json | undefined, first: string): readonly Row[] =>
   isObject(value)
     ? Object.entries(value).map(([name, row]): Row => [name, isObject(row) ? row : { [first]: row }])

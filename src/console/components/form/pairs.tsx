@@ -88,7 +88,7 @@ const numbersOf =
       pairs.filter(([name]) => name !== '').map(([name, text]) => [name, parseQuantity(text, unit) ?? text]),
     );
 
-/** A fraction as it is taken: `= -20%`. */
+/** Formats a fraction as it is interpreted: `= -20%`. */
 function readAs(text: string, unit: string | null): string {
   const read = parseQuantity(text, unit);
   return read === undefined ? '' : `= ${quantityText(read, unit)}`;

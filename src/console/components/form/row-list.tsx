@@ -16,7 +16,7 @@ interface RowListProps {
   readonly rows: readonly JsonObject[];
   /** Classes that a row may be of. */
   readonly types: readonly TypeSpec[];
-  /** Where the rows lie, as findings name it. */
+  /** Path of the rows in findings. */
   readonly path: Path;
   readonly findings: readonly Finding[];
   readonly datapoints: readonly string[];
@@ -26,7 +26,9 @@ interface RowListProps {
 /** Rows from which on each is a line that opens to its form. */
 const FOLDED_MIN = 4;
 
-/** Rows of a catalogue in their order: to be dragged, or moved by their buttons and by Alt with an arrow. */
+/**
+ * Renders the rows of a catalogue in order. They can be dragged, or moved by their buttons and by Alt with an arrow.
+ */
 export function RowList({ what, rows, types, path, findings, datapoints, onChange }: RowListProps) {
   const [dragged, setDragged] = useState<number | null>(null);
   const [opened, setOpened] = useState<readonly string[]>([]);
@@ -113,7 +115,7 @@ interface RowProps extends Pick<RowListProps, 'findings' | 'datapoints' | 'path'
   readonly isDragged: boolean;
   /** True if only the line of the row is shown. */
   readonly isFolded: boolean;
-  /** Null where every row is open. */
+  /** Null if every row is open. */
   readonly onFold: (() => void) | null;
   onChange(row: JsonObject): void;
   onMove(to: number): void;

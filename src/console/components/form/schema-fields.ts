@@ -8,8 +8,8 @@ const HELP_MAX = 200;
 const LINE_MAX = 1000;
 
 /**
- * The members of a schema as fields, in its order.
- * @param schema its name; `WindowScenario.window` is the member of one
+ * Returns the members of a schema as fields, in its order.
+ * @param schema its name; `WindowScenario.window` is a member of a schema
  * @param names members to show, in this order. Default: all
  */
 export function fieldsOf(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
@@ -49,18 +49,18 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
   };
 }
 
-/** The accepted values, if there are only a few. */
+/** Returns the accepted values, if there are only a few. */
 const choicesOf = ({ enum: all, const: one, items }: Schema): readonly string[] | undefined =>
   all ?? items?.enum ?? (typeof one === 'string' ? [one] : undefined);
 
-/** The schema of a member without null. */
+/** Returns the schema of a member without null. */
 function valueOf(schemas: Schemas, own: Schema): Schema {
   const whole = resolve(schemas, own);
   const other = whole.anyOf?.filter(({ type }) => type !== 'null');
   return other?.length === 1 ? resolve(schemas, other[0]!) : whole;
 }
 
-/** The object that a member is, or may be instead of a name. */
+/** Returns the object that a member is, or may be instead of a name. */
 function objectOf(schemas: Schemas, own: Schema): Schema {
   const whole = valueOf(schemas, own);
   return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;

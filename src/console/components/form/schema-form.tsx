@@ -26,7 +26,7 @@ interface SchemaFormProps {
   onChange(value: JsonObject): void;
 }
 
-/** Members of a schema of the contract as fields: a member that is emptied leaves the value. */
+/** Renders members of a schema of the contract as fields. Emptying a field removes its member from the value. */
 export function SchemaForm(props: SchemaFormProps) {
   const { schema, names, except = [], changes = {}, value, onChange } = props;
   const { findings = [], path = [], datapoints = [], fixed = [] } = props;

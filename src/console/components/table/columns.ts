@@ -4,20 +4,20 @@ import { tabSeparated, type CellValue } from '../../words/tabular.js';
 export interface Column<R> {
   readonly id: string;
   readonly title: string;
-  /** More about the column, its unit for example. */
+  /** Help for the column, for example its unit. */
   readonly help?: string;
-  /** Least width in pixels. */
+  /** Minimum width in pixels. */
   readonly width: number;
   /** Share of the remaining width. Default: none. */
   readonly grow?: number;
   /** 1 is always shown; the highest are hidden first in narrow tables. Default: 1. */
   readonly priority?: number;
   readonly align?: 'right';
-  /** The sort key of the column. */
+  /** Returns the sort key of the column. */
   value(row: R): number | string | null;
-  /** The content of a cell. Default: the value. */
+  /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
-  /** The value in a copy, where the sort key is another. */
+  /** Returns the value in a copy, where the sort key is another. */
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
   readonly head?: ComponentChildren;
@@ -29,11 +29,11 @@ export interface Column<R> {
 interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'align' | 'value' | 'show'> {
   of(row: R): V;
   write(value: V | number): ComponentChildren;
-  /** True if the values of several rows add up. */
+  /** True if values of several rows can be added. */
   readonly adds?: boolean;
 }
 
-/** Numbers are right-aligned, and sorted by their written value. */
+/** Creates a numeric column. Numbers are right-aligned and sorted by value. */
 export const numeric = <R, V extends number | null = number | null>({
   of,
   write,
@@ -63,18 +63,18 @@ export interface TableProps<R> {
   readonly columns: readonly Column<R>[];
   readonly rows: readonly R[];
   keyOf(row: R): string;
-  /** Where a row leads to. */
+  /** Returns the address to which a row links. */
   addressOf?(row: R): string;
   /** Opens a row that is not a link. */
   onOpen?(row: R): void;
-  /** Name of order and search in the address. Default: they are not kept. */
+  /** Name of order and search in the address. Default: not stored. */
   readonly name?: string;
   readonly sort?: Sort;
-  /** The searched text of a row. Default: no search. */
+  /** Returns the searched text of a row. Default: no search. */
   searchIn?(row: R): string;
   /** Height in pixels above which the rows scroll. */
   readonly height?: number;
-  /** Said where no row is left by the search, or none was there. */
+  /** Text shown if the table is empty or the search finds no row. */
   readonly empty?: string;
   /** Key of the row that is open. */
   readonly openKey?: string | null;
@@ -84,7 +84,7 @@ export interface TableProps<R> {
   readonly tools?: ComponentChildren;
 }
 
-/** Columns whose money titles show the currency. */
+/** Returns columns whose money titles show the currency. */
 export const inCurrency = <R>(
   columns: readonly Column<R>[],
   money: readonly string[],
@@ -94,7 +94,7 @@ export const inCurrency = <R>(
     money.includes(column.id) ? { ...column, title: `${column.title} ${currency}`.trim() } : column,
   );
 
-/** The columns for which there is room. */
+/** Returns the columns that fit. */
 export function fitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
   let kept = columns;
   for (let priority = 9; priority > 1 && widthOf(kept) > width; priority--)
@@ -102,7 +102,7 @@ export function fitting<R>(columns: readonly Column<R>[], width: number): readon
   return kept;
 }
 
-/** Least width of columns, in pixels. */
+/** Returns the minimum width of columns, in pixels. */
 export const widthOf = <R>(columns: readonly Column<R>[]): number =>
   columns.reduce((sum, column) => sum + column.width, 0);
 

@@ -4,7 +4,10 @@ import type { Column } from './columns.js';
 /** Minimum column width after resizing, in pixels. */
 export const WIDTH_MIN = 44;
 
-/** Columns with the chosen widths; a pinned one does not grow, because the position of the next one depends on its width. */
+/**
+ * Returns columns with the chosen widths. A pinned column does not grow, because the position of the next one depends
+ * on its width.
+ */
 export function arranged<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
   return columns.map((column) => {
     const width = layout.widths[column.id];
@@ -19,7 +22,7 @@ export function arranged<R>(columns: readonly Column<R>[], layout: TableLayout):
   });
 }
 
-/** Distance of each pinned column from the left edge, in pixels. */
+/** Returns the distance of each pinned column from the left edge, in pixels. */
 export function pinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   let left = 0;
@@ -31,7 +34,7 @@ export function pinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayo
   return places;
 }
 
-/** Ids with one of them some places further. */
+/** Returns ids with one of them moved by a number of positions. */
 export function moved(ids: readonly string[], id: string, by: number): readonly string[] {
   const from = ids.indexOf(id);
   const to = Math.max(0, Math.min(ids.length - 1, from + by));

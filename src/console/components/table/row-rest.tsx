@@ -8,12 +8,12 @@ interface RowRestProps<R> {
   readonly at: number;
   readonly row: R;
   readonly columns: readonly Column<R>[];
-  /** Columns for which there is room. */
+  /** Columns that fit. */
   readonly fits: readonly Column<R>[];
   readonly label: string;
 }
 
-/** The part of a row that does not fit: truncated texts and hidden columns. */
+/** Renders the part of a row that does not fit: truncated texts and hidden columns. */
 export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps<R>) {
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {

@@ -3,7 +3,10 @@ import type { Column, Selection } from './columns.js';
 /** Id of the column of checkboxes. */
 export const SELECT = 'select';
 
-/** A column of checkboxes; the space key of a row does the same. @param found rows that its head selects */
+/**
+ * Creates a column of checkboxes. The space key selects a row as well. @param found rows that the checkbox in the
+ * header selects
+ */
 export function selectColumn<R>(
   { keys, onChange }: Selection,
   { label, keyOf, found }: { readonly label: string; keyOf(row: R): string; found(): readonly R[] },

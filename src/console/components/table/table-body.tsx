@@ -13,7 +13,7 @@ import type { Entry, TableModel } from './table-model.js';
 import { ROW, TableRows } from './table-row.js';
 import { useWidened } from './widened.js';
 
-/** Rows above and below those in sight, so that a scroll meets rows that are there. */
+/** Number of rows rendered above and below the visible ones, so that scrolling does not show empty space. */
 const BEYOND = 12;
 const HEIGHT = 560;
 /** Rows on paper: some 60 pages. */
@@ -25,7 +25,7 @@ interface TableBodyProps<R> extends TableProps<R> {
   readonly order: Sort | undefined;
   onSort(sort: Sort): void;
   onLayout(changes: Partial<TableLayout>): void;
-  /** Null where columns are not filtered. */
+  /** Null if columns are not filtered. */
   readonly filters: Readonly<Record<string, string>> | null;
   onFilter(column: string, text: string): void;
   /** Folds or unfolds a group of rows. */
@@ -103,7 +103,7 @@ function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<
 interface Laid<R> {
   /** All columns with their widths. */
   readonly wide: readonly Column<R>[];
-  /** Columns for which there is room. */
+  /** Columns that fit. */
   readonly fits: readonly Column<R>[];
   readonly template: string;
   readonly pinned: ReadonlyMap<string, number>;
@@ -122,9 +122,9 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
 
 interface InSight {
   readonly window: Window;
-  /** Position of the row that the tab key comes to: always one that is there. */
+  /** Position of the row that the tab key reaches, which is always rendered. */
   readonly stop: number;
-  /** Position and key of the row that was clicked or reached. */
+  /** Position and key of the row that was clicked or focused. */
   readonly active: number;
   readonly picked: string | null;
   pick(at: number, key: string): void;
@@ -180,7 +180,7 @@ interface BeyondProps<R> extends TableBodyProps<R>, Laid<R> {
   readonly picked: string | null;
 }
 
-/** Columns without room: of the row that is picked, or how to see them. */
+/** Renders the columns that do not fit: those of the selected row, or a hint how to see them. */
 function Beyond<R>(props: BeyondProps<R>) {
   const { scroller, at, picked, wide, fits, label, model, openKey = null } = props;
   const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
@@ -196,7 +196,10 @@ function Beyond<R>(props: BeyondProps<R>) {
   );
 }
 
-/** Rows between the ends of the selection, those out of sight too; without a selection all. Within one row the text is copied as it is. */
+/**
+ * Returns the selected rows as text, including those that are not rendered; all rows if nothing is selected. Within one
+ * row, the selected text is copied.
+ */
 function copiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>): readonly R[] {
   const selection = getSelection();
   if (selection === null || selection.isCollapsed) return found;
@@ -236,7 +239,7 @@ function nextRow(key: string, { at, last, page }: Step): number | undefined {
   return next === undefined ? undefined : Math.max(0, Math.min(last, next));
 }
 
-/** Brings a row in sight, and where it opens the focus to it once it is on the page. */
+/** Scrolls to a row and, if rows open something, focuses it when it is rendered. */
 function showRow(scroller: HTMLDivElement | null, at: number, opens: boolean): void {
   if (scroller === null) return;
   const top = at * ROW;
@@ -252,7 +255,10 @@ interface Window {
   readonly to: number;
 }
 
-/** The rows in sight and some around them; it moves in steps, so that most scrolls render nothing. */
+/**
+ * Returns the rendered rows: the visible ones and some around them. The range moves in steps, so that most scrolling
+ * renders nothing.
+ */
 function useWindow(element: { readonly current: HTMLElement | null }, rows: number, height: number): Window {
   const [top, setTop] = useState(0);
   useEffect(() => {

@@ -14,7 +14,7 @@ interface TableHeadProps<R> {
   readonly order: Sort | undefined;
   onSort(sort: Sort): void;
   onLayout(changes: Partial<TableLayout>): void;
-  /** Null where columns are not filtered. */
+  /** Null if columns are not filtered. */
   readonly filters: Readonly<Record<string, string>> | null;
   onFilter(column: string, text: string): void;
 }
@@ -144,20 +144,20 @@ function focusTitle(from: HTMLElement, id: string): void {
 export const cellClass = <R,>(column: Column<R>, pinned: ReadonlyMap<string, number>): string =>
   `table-cell${column.align === 'right' ? ' right' : ''}${pinned.has(column.id) ? ' pinned' : ''}`;
 
-/** Where a pinned cell stays. */
+/** Returns the position of a pinned cell. */
 export function placeOf<R>({ id }: Column<R>, pinned: ReadonlyMap<string, number>): { left?: string } {
   const left = pinned.get(id);
   return left === undefined ? {} : { left: `${left}px` };
 }
 
-/** The right edge of a title: a drag changes the width, a double click resets it. */
+/** Renders the right edge of a title. Dragging changes the width, a double click resets it. */
 function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
   return (
     <span
       class="table-resize"
       draggable
       onDragStart={(event) => {
-        // The title is not dragged along.
+        // Prevents the title from being dragged as well.
         event.preventDefault();
         event.stopPropagation();
       }}

@@ -44,7 +44,7 @@ const features = tableFeatures({
 });
 type Features = typeof features;
 
-/** A line of a table: a row, or the head of a group of rows. */
+/** Line of a table: a row, or the header of a group of rows. */
 export type Entry<R> =
   | { readonly kind: 'row'; readonly key: string; readonly row: R }
   | {
@@ -58,7 +58,7 @@ export type Entry<R> =
     };
 
 export interface TableModel<R> {
-  /** Columns that are not hidden, in order, the pinned ones first. */
+  /** Visible columns in order, pinned ones first. */
   readonly columns: readonly Column<R>[];
   readonly entries: readonly Entry<R>[];
   /** Rows that meet search and filters, in order. */
@@ -75,7 +75,7 @@ interface Arranged<R> {
   readonly typed: string;
   /** Filters by column. */
   readonly filters: Readonly<Record<string, string>>;
-  /** Keys of the groups whose rows are folded. */
+  /** Keys of the folded groups. */
   readonly folded: readonly string[];
 }
 
@@ -146,7 +146,7 @@ function optionsOf<R>({ columns, rows, keyOf, searchIn, layout, order, typed, fi
   return options;
 }
 
-/** The groups whose rows are shown, as the library names them. */
+/** Returns the open groups in the format of the table library. */
 function unfolded<R>(
   rows: readonly R[],
   columns: readonly Column<R>[],

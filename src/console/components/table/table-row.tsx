@@ -3,12 +3,12 @@ import type { Column } from './columns.js';
 import { cellClass, placeOf } from './table-head.js';
 import type { Entry } from './table-model.js';
 
-/** Height of a row, as `--row` says. */
+/** Height of a row, equal to the CSS variable `--row`. */
 export const ROW = 32;
 
 interface CellsProps<R> {
   readonly columns: readonly Column<R>[];
-  /** Columns for which there is room. */
+  /** Columns that fit. */
   readonly fits: readonly Column<R>[];
   readonly pinned: ReadonlyMap<string, number>;
   /** True if a row opens something. */
@@ -24,9 +24,9 @@ interface TableRowsProps<R> extends CellsProps<R> {
   readonly template: string;
   keyOf(row: R): string;
   readonly openKey: string | null;
-  /** Key of the entry that was clicked or reached. */
+  /** Key of the entry that was clicked or focused. */
   readonly picked: string | null;
-  /** Position of the entry that the tab key comes to. */
+  /** Position of the entry that the tab key reaches. */
   readonly stop: number;
   onPick(at: number, key: string): void;
   onOpen(entry: Entry<R>): void;
@@ -126,7 +126,7 @@ function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
   return sum === null ? null : <>{column.total?.(sum)}</>;
 }
 
-/** A truncated text is shown in full next to the pointer. */
+/** Shows a truncated text in full next to the pointer. */
 function tellWhole({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
   if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
   else cell.removeAttribute('title');

@@ -57,7 +57,7 @@ export function TableTools<R>(props: TableToolsProps<R>) {
   );
 }
 
-/** Which columns are shown and where, and by what rows are grouped and filtered. */
+/** Renders the choice of columns and their order, and of groups and filters. */
 function Arrangement<R>({
   columns,
   rows,

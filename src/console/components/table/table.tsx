@@ -13,7 +13,7 @@ import './table.css';
 /** Rows above which a table without a search has tools; the keys copy all rows too. */
 const TOOLS_MIN = 8;
 
-/** Rows to sort, search, filter, group and open, of which only those in sight are on the page. */
+/** Renders rows that can be sorted, searched, filtered, grouped and opened. Only visible rows are in the page. */
 export function Table<R>(given: TableProps<R>) {
   const found = useRef<readonly R[]>([]);
   const props = useSelectable(given, found);
@@ -95,7 +95,7 @@ function filtersText(filters: Readonly<Record<string, string>>): string {
   return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given));
 }
 
-/** A text kept in the address under a name, or for as long as the table is there. */
+/** Keeps a text in the address under a name, or else until the table is removed. */
 function useKept(name: string | undefined, first: string): [string, (text: string) => void] {
   const [own, setOwn] = useState(first);
   if (name === undefined || name === '') return [own, setOwn];

@@ -2,10 +2,13 @@ import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import type { TableLayout } from '../../state/table-layouts.js';
 import type { Column } from './columns.js';
 
-/** Room for the border of a cell, in pixels. */
+/** Width of the border of a cell, in pixels. */
 const ROOM = 2;
 
-/** The columns, those of numbers as wide as the widest number that was in sight: a part of a number is another number. */
+/**
+ * Returns the columns, numeric ones as wide as the widest number that was visible, because a truncated number would be
+ * read as another number.
+ */
 export function useWidened<R>(
   table: { readonly current: HTMLElement | null },
   columns: readonly Column<R>[],

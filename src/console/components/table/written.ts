@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import type { Column } from './columns.js';
 
-/** Rows whose cells decide the unit of a column. */
+/** Number of rows whose cells determine the unit of a column. */
 const LOOKED_AT = 20;
 
-/** True if the numbers of a column are written as percentages. */
+/** Returns true if the numbers of a column are percentages. */
 export function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boolean {
   const row = rows.slice(0, LOOKED_AT).find((one) => column.value(one) !== null);
   return row !== undefined && textOf(column.show?.(row)).trim().endsWith('%');
 }
 
-/** The text of what is shown in a cell. */
+/** Returns the text of what is shown in a cell. */
 export function textOf(shown: ComponentChildren): string {
   if (typeof shown === 'string' || typeof shown === 'number') return String(shown);
   if (Array.isArray(shown)) return shown.map(textOf).join('');

@@ -7,7 +7,7 @@ import './versions.css';
 interface ChangeTableProps {
   readonly label: string;
   readonly changes: readonly DocumentChange[];
-  /** Whose rows are named; they are counted where it is not known. */
+  /** Document whose rows are named; they are numbered if it is unknown. */
   readonly document?: JsonObject | undefined;
 }
 
@@ -35,7 +35,7 @@ interface WrittenTableProps {
   readonly children: ComponentChildren;
 }
 
-/** A table whose rows are all written out; a wide one scrolls by itself. */
+/** Renders a table with all rows; a wide one scrolls separately. */
 export function WrittenTable({ label, heads, children }: WrittenTableProps) {
   return (
     <div class="version-changes" tabIndex={0} role="region" aria-label={label}>
@@ -55,10 +55,10 @@ export function WrittenTable({ label, heads, children }: WrittenTableProps) {
   );
 }
 
-/** Characters of a value that have room. */
+/** Maximum number of characters of a value before it is folded. */
 const SHOWN_MAX = 200;
 
-/** A value of JSON; a long one in full once it is opened. */
+/** Renders a JSON value; a long one is shown in full when it is opened. */
 function Value({ value }: { readonly value: Json }) {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text.length <= SHOWN_MAX) return <>{text}</>;

@@ -25,7 +25,10 @@ interface DifferenceProps {
   onRestored(): void;
 }
 
-/** The changes from another version (default: the previous one), the document at that version, and the command to restore it. */
+/**
+ * Renders the changes from another version (default: the previous one), the document at that version, and the command
+ * to restore it.
+ */
 export function Difference({ of, version: { version, note, action }, newest, all, onRestored }: DifferenceProps) {
   const earlier = all.find((one) => one.version < version);
   const against = all.find((one) => String(one.version) === parameter('against')) ?? earlier;

@@ -28,14 +28,17 @@ export interface Versioned {
 }
 
 export interface VersionsProps extends Versioned {
-  /** Called when one of them was written again. */
+  /** Called when one of them was restored. */
   onRestored?(): void;
 }
 
-/** Versions asked for at once: the most that the service lists. */
+/** Number of versions per request, the maximum that the service lists. */
 const LIMIT = 1000;
 
-/** Every family has the same routes under its own names: the contract makes them from one table. */
+/**
+ * Returns the routes of a family. All families have the same routes under their own names, because the contract
+ * generates them from one table.
+ */
 const named = ({ kind, id }: Versioned) => {
   const { routes, parameter } = FAMILIES[kind];
   return { routes, params: { [parameter]: id } as { readonly index_id: string } };

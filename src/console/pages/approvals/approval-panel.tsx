@@ -23,7 +23,7 @@ interface ApprovalPanelProps {
   onClose(): void;
 }
 
-/** One approval: what changes, what people said, and the decision. */
+/** Renders one approval: the change, the comments and the decision. */
 export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
   const approval = useResource(`approval ${id}`, (signal) =>
     service.value.call('getApproval', { params: { approval_id: id }, signal }),
@@ -67,7 +67,7 @@ function Described({ approval }: { readonly approval: Approval }) {
 
 type Levels = Partial<Readonly<Record<'price' | 'total' | 'net', number | null>>> & { readonly date?: string };
 
-/** The last close of a publication and the one before it. */
+/** Returns the last close of a publication and the one before it. */
 function closeFacts(detail: Approval['detail']): readonly (readonly [string, string])[] {
   const [close, previous] = [detail['close'], detail['previous']] as (Levels | null | undefined)[]; // of a publication
   if (close == null) return [];

@@ -17,7 +17,7 @@ import { STATE_KINDS } from './approval-states.js';
 type State = Approval['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
 
-/** Changes that wait for the agreement of other people; each opens to its figures and the decision. */
+/** Page of changes that wait for approval. Each opens to its figures and the decision. */
 export function ApprovalsPage() {
   const chosen = parameter('state') ?? 'pending';
   const state = STATES.find((known) => known === chosen);

@@ -1,6 +1,6 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
+import { Button, LinkButton } from '../../components/button.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Download } from '../../components/download.js';
 import { Page } from '../../components/page.js';
@@ -15,14 +15,14 @@ import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
-import { indexAddress } from '../../words/addresses.js';
+import { closuresAddress, indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
 import { MonthGrid } from './month-grid.js';
 import './calendar.css';
 
-/** Events of every index by date: announcements, effective dates, expiries, holidays. */
+/** Page of the events of all indices by date: announcements, effective dates, expiries, holidays. */
 export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
@@ -47,7 +47,12 @@ export function CalendarPage() {
         events.data &&
         `${events.data.from} to ${events.data.to}, of ${countValues(events.data.indices, 'index', 'indices')}`
       }
-      actions={<Subscribe address={file} query={query} />}
+      actions={
+        <>
+          <LinkButton href={closuresAddress(calendarOf(events.data) ?? 'XNYS')}>Recorded closures</LinkButton>
+          <Subscribe address={file} query={query} />
+        </>
+      }
     >
       <Filters view={view} kinds={kinds} index={index} from={events.data?.from ?? from} />
       <Answered resource={events} what="the events">
@@ -88,6 +93,9 @@ export function CalendarPage() {
     </Page>
   );
 }
+
+/** Calendar of the first event. */
+const calendarOf = (view: EventsView | undefined): string | undefined => view?.events[0]?.calendar;
 
 const VIEWS = [
   { value: 'month', text: 'Month' },
@@ -144,7 +152,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
 }
 
 interface SubscribeProps {
-  /** Of the calendar file. */
+  /** Address of the calendar file. */
   readonly address: string;
   readonly query: NonNullable<Parameters<typeof read>[0]>;
 }
@@ -152,7 +160,7 @@ interface SubscribeProps {
 const read = (query: { readonly kinds?: readonly EventKind[]; readonly index_ids?: readonly string[] }) =>
   service.value.download('listEvents', 'text/calendar', { query });
 
-/** The events as a calendar file, and its address for calendar programs. */
+/** Renders the events as a calendar file, and its address for calendar programs. */
 function Subscribe({ address, query }: SubscribeProps) {
   const copy = () =>
     attempt(async () => {

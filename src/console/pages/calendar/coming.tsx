@@ -14,7 +14,7 @@ const NAMED_MAX = 3;
 
 type Event = EventsView['events'][number];
 
-/** The next events of all indices. */
+/** Renders the next events of all indices. */
 export function Coming() {
   const events = useResource('events coming', (signal) => service.value.call('listEvents', { signal }));
   const { data } = events;
@@ -53,7 +53,7 @@ function Of({ events }: { readonly events: readonly Event[] }) {
   );
 }
 
-/** Events of one kind on one day together; they come by date and kind. */
+/** Groups events of one kind and day. They are sorted by date and kind. */
 function sameDays(events: readonly Event[]): readonly (readonly [Event, ...Event[]])[] {
   const days = new Map<string, [Event, ...Event[]]>();
   for (const event of events) {

@@ -20,10 +20,10 @@ interface MonthGridProps {
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-/** Events named in a day; the others are a number. */
+/** Maximum number of events named per day; others are counted. */
 const NAMED_MAX = 3;
 
-/** A month of events: a week a row, from Monday to Sunday. A day with events opens their list. */
+/** Renders a month of events: a week a row, from Monday to Sunday. A day with events opens their list. */
 export function MonthGrid({ month, events, from, to }: MonthGridProps) {
   const byDay = new Map<string, Event[]>();
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
@@ -48,7 +48,7 @@ export function MonthGrid({ month, events, from, to }: MonthGridProps) {
           </span>
         </Button>
       </header>
-      <table class="month-days" aria-label={`Events of ${name}`}>
+      <table class="month-days" data-part="Events of a month" aria-label={`Events of ${name}`}>
         <thead>
           <tr>
             {WEEKDAYS.map((day) => (
@@ -74,7 +74,7 @@ export function MonthGrid({ month, events, from, to }: MonthGridProps) {
 
 interface DayProps {
   readonly date: string;
-  /** True for a day of the month before or after. */
+  /** True for a day of an adjacent month. */
   readonly isOther: boolean;
   readonly events: readonly Event[];
 }
@@ -111,7 +111,7 @@ function Day({ date, isOther, events }: DayProps) {
 
 const DAY_MS = 86_400_000;
 
-/** The weeks that a month has days in, from Monday on. */
+/** Returns the weeks that a month has days in, from Monday on. */
 export function weeksOf(month: string): readonly (readonly string[])[] {
   const first = Date.parse(`${month}-01T00:00:00Z`);
   const start = first - ((new Date(first).getUTCDay() + 6) % 7) * DAY_MS;

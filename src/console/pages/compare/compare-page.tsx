@@ -36,7 +36,7 @@ const Together = lazy<{ readonly view: CompareView }>(
 /** Maximum number of runs compared at once: each has its own colour. */
 const COMPARED_MAX = 11;
 
-/** Several runs side by side, on the dates that all of them have. */
+/** Page that compares several runs on their common dates. */
 export function ComparePage() {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   return (
@@ -54,7 +54,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
   const benchmark = parameter('benchmark');
-  // As the benchmark it is drawn, and once.
+  // The benchmark is drawn once, as the benchmark.
   const compared = chosen.filter((id) => id !== benchmark);
   const unknown = (asked?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
   if (ids.length === 0)
@@ -80,7 +80,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
   );
 }
 
-/** An index or a security shown in addition to the runs. */
+/** Renders an index or a security shown in addition to the runs. */
 function Benchmark({ value }: { readonly value: string | null }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
@@ -110,7 +110,7 @@ interface ComparedProps {
   readonly benchmark: string | null;
 }
 
-/** The runs over one range of dates. Default: all shared dates. */
+/** Returns the runs over one range of dates. Default: all shared dates. */
 const compare = ({ ids, benchmark }: ComparedProps, range: { readonly start?: string; readonly end?: string }) =>
   service.value.call('compareRuns', { query: { ids, ...(benchmark === null ? {} : { benchmark }), ...range } });
 
@@ -179,7 +179,7 @@ interface Row {
   /** Among the entries: a benchmark can have the id of a run. */
   readonly at: number;
   readonly entry: Entry;
-  /** Null of a benchmark, which is no run. */
+  /** Null for a benchmark, which is not a run. */
   readonly performance: PerformanceView | null;
 }
 
@@ -187,7 +187,7 @@ interface FiguresProps extends ComparedProps {
   readonly view: CompareView;
 }
 
-/** The figures of each over the same dates, and how they move together. */
+/** Renders the figures of each run over the same dates, and their correlations. */
 function Figures({ ids, benchmark, view }: FiguresProps) {
   const range = chosenRange();
   const query = { start: range?.from ?? view.start, end: range?.to ?? view.end };
@@ -306,7 +306,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'error',
-    title: 'Realised TE to own index',
+    title: 'TE to own index',
     help: 'Realised annualised tracking error to the index that the run follows, not to the benchmark chosen here',
     width: 124,
     priority: 5,

@@ -1,13 +1,15 @@
+import { partName } from '../../state/part.js';
+
 interface MatrixProps {
   readonly label: string;
   readonly ids: readonly string[];
   valueAt(row: number, column: number): string;
 }
 
-/** A figure of each pair of runs; ids may repeat. */
+/** Renders a figure for each pair of runs. Ids may repeat. */
 export function Matrix({ label, ids, valueAt }: MatrixProps) {
   return (
-    <div class="compare-correlations" tabIndex={0} role="region" aria-label={label}>
+    <div class="compare-correlations" data-part={partName(label)} tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>

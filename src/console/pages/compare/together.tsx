@@ -46,7 +46,9 @@ function ranged({ entries }: CompareView, range: ReturnType<typeof chosenRange>)
   return { dates, series, sessions: sessionsOfYear(dates) };
 }
 
-/** Runs side by side: drawdowns, years, rolling measures, and each against a reference and every other one. */
+/**
+ * Renders runs side by side: drawdowns, years, rolling measures, and each relative to a reference and to the others.
+ */
 export function Together({ view }: { readonly view: CompareView }) {
   const range = chosenRange();
   const data = useMemo(() => ranged(view, range), [view, range?.from, range?.to]);
@@ -257,7 +259,7 @@ interface PairsProps {
   readonly entries: readonly Entry[];
 }
 
-/** Every run against every other one: tracking errors, and weights in common on the last date. */
+/** Renders pairs of runs: tracking errors, and common weights on the last date. */
 function Pairs({ data: { series, sessions }, entries }: PairsProps) {
   const ids = series.map(({ id }) => id);
   const weights = useResource(

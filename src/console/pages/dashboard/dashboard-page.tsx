@@ -7,7 +7,7 @@ import { pins, setPins, type Pin } from '../../state/dashboard.js';
 import { countValues } from '../../words/numbers.js';
 import './dashboard.css';
 
-/** Charts, tables and figures of other pages, as they were pinned. */
+/** Page of pinned charts, tables and figures of other pages. */
 export function DashboardPage() {
   const all = pins.value;
   const [dragged, setDragged] = useState<string | null>(null);
@@ -103,7 +103,7 @@ function PinButtons({ one, at, last, onMove }: PinButtonsProps) {
 const FIRST_HEIGHT = 220;
 const HEIGHT_MAX = 640;
 
-/** The part in a separate page with its address and range; as high as its content. */
+/** Renders the part in a separate page with its address and range; as high as its content. */
 function PinFrame({ one }: { readonly one: Pin }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [height, setHeight] = useState(FIRST_HEIGHT);

@@ -37,7 +37,7 @@ const FIRST: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 
 
 interface TableNamesProps {
   readonly value: Json | undefined;
-  /** Tables that the database has, once it was looked into. */
+  /** Tables of the database, after it was inspected. */
   readonly found: readonly string[];
   readonly findings: readonly Finding[];
   onChange(tables: JsonObject): void;
@@ -78,7 +78,7 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   );
 }
 
-/** Page that registers a folder or database as a store, in its location, after reading it in full. */
+/** Page that registers a folder or database as a store, without copying it, after reading it in full. */
 export function ConnectPage() {
   const { served, activate } = useServed();
   const [typed, setWanted] = useState<JsonObject>(FIRST);

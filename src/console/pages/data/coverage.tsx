@@ -14,7 +14,7 @@ import { count } from '../../words/numbers.js';
 
 const NAMES: Unit = { of: 'number', digits: 0 };
 
-/** How many names have a price through time, and available to rules. */
+/** Renders the number of securities with a price over time, and the data available to rules. */
 export function Coverage({ store }: { readonly store: DataStore }) {
   const history = useResource(`coverage ${store.store_id} ${store.content_hash}`, (signal) =>
     service.value.call('getCoverageHistory', { signal }),

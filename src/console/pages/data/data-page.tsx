@@ -20,7 +20,7 @@ import { MARKET_WORDS } from './generate-market.js';
 import { StoreState } from './store-state.js';
 import './data.css';
 
-/** Every store of market data, and the ways to another one. */
+/** Page of all stores of market data, with the ways to add one. */
 export function DataPage() {
   const [isAsking, setAsking] = useState(false);
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
@@ -30,6 +30,7 @@ export function DataPage() {
       subtitle="An index uses the store that it names, otherwise the active store."
       actions={
         <>
+          <LinkButton href="/console/names">Securities</LinkButton>
           <LinkButton href="/console/watchlists">Watchlists</LinkButton>
           {may('data') && (
             <>

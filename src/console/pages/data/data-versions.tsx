@@ -13,7 +13,7 @@ import { count, countValues } from '../../words/numbers.js';
 
 type Version = Versions['versions'][number];
 
-/** Contents of a store that were served: what made each, and what it changed of the one before. */
+/** Renders the contents of a store that were served, with the origin and the changes of each. */
 export function DataVersions({ store: { store_id: id, active: isServed } }: { readonly store: DataStore }) {
   const list = useResource(`data versions ${id}`, (signal) =>
     service.value.call('listDataVersions', { params: { store_id: id }, signal }),
@@ -57,7 +57,7 @@ interface DifferenceProps {
   readonly isServed: boolean;
 }
 
-/** The changes of a version against the previous one. */
+/** Renders the changes of a version against the previous one. */
 function Difference({ id, version: { version, note }, isServed }: DifferenceProps) {
   const isCompared = isServed && version > 1;
   const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>

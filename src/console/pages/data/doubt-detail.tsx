@@ -158,7 +158,7 @@ function repaired(
   });
 }
 
-/** A repair in words. */
+/** Returns a repair in words. */
 export function repairText(repair: DataRepair): string {
   switch (repair.kind) {
     case 'scale':

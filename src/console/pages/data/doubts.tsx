@@ -117,7 +117,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
   );
 }
 
-/** Writes a store with the chosen repairs; the one that is looked at stays as it is. */
+/** Writes a store with the chosen repairs. The displayed store is unchanged. */
 function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen: readonly string[] }) {
   const [isWriting, setWriting] = useState(false);
   const write = async (onRefusal: OnRefusal) => {

@@ -14,7 +14,7 @@ interface DropAreaProps {
   onFiles(files: readonly File[]): void;
 }
 
-/** Takes files that are dropped or chosen. */
+/** Renders an area for files that are dropped or chosen. */
 export function DropArea({ isSmall, onFiles }: DropAreaProps) {
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);

@@ -1,17 +1,17 @@
 /** A file that was chosen, or a file of an archive that was chosen. */
 export interface Source {
-  /** With its folders inside an archive. */
+  /** Name of the file, with its folders inside an archive. */
   readonly name: string;
   readonly size: number;
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 
-/** Endings of files that an import takes. */
+/** Extensions of files that an import accepts. */
 export const ACCEPTED = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
 
-/** The ending of a file, in lower case. */
+/** Returns the ending of a file, in lower case. */
 export const endingOf = ({ name }: { readonly name: string }): string =>
   /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
-/** The name of a file without the folders of its archive. */
+/** Returns the name of a file without the folders of its archive. */
 export const baseOf = ({ name }: { readonly name: string }): string => name.slice(name.lastIndexOf('/') + 1);

@@ -33,7 +33,7 @@ interface FileActs {
   remove(at: number): void;
 }
 
-/** Files that are to be imported, each with its table and what is wrong with it. */
+/** Renders files to import, each with its table and problems. */
 export function FileList({ files, findings, isMapped, onChange }: FileListProps) {
   const chosen = files.map(({ file, table }, at) => ({ name: file.name, table, at }));
   const about = new Map<number | undefined, Finding[]>();
@@ -163,14 +163,14 @@ function FileTable({ files, acts }: { readonly files: readonly Listed[]; readonl
   );
 }
 
-/** A finding with its place in the file. */
+/** Returns a finding with its place in the file. */
 function messageOf({ path, message }: Finding): string {
   const { row, column } = placeOf(path);
   const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
   return `${place === '' ? '' : `${place}: `}${message}`;
 }
 
-/** The first finding of a file, and the number of further findings in the table below. */
+/** Renders the first finding of a file, and the number of further findings in the table below. */
 function Said({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
   return (

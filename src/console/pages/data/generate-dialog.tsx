@@ -18,7 +18,7 @@ interface GenerateDialogProps {
   onClose(): void;
 }
 
-/** Asks for the settings of a generated market, each with a value to begin with. */
+/** Renders the settings of a generated market, each with an initial value. */
 export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [settings, setSettings] = useState<JsonObject>(() => newMarket(stores));

@@ -12,21 +12,24 @@ export interface ImportContent {
 
 /** Bytes of an archive that the service inspects: 8 MiB in base64. */
 export const INSPECTED_BYTES_MAX = 6 << 20;
-/** Bytes that the service unpacks of one request, and its files. */
+/** Maximum number of bytes that the service unpacks per request, and maximum number of files. */
 const UNPACKED_BYTES_MAX = 190 << 20;
 const FILES_MAX = 4000;
-/** Room in a request for everything except the content. */
+/** Bytes of a request reserved for everything except the content. */
 const HEADER_BYTES = 1 << 20;
 
 /** Files that the service can inspect. */
 export interface Sample {
   readonly content: ImportContent;
   readonly files: number;
-  /** True if only the first rows of a file are in it. */
+  /** True if it contains only the first rows of a file. */
   readonly isCut: boolean;
 }
 
-/** As many files as the service inspects, of a single CSV file its first rows; null for a larger workbook or Parquet file. */
+/**
+ * Returns as many files as the service inspects, and for a single CSV file its first rows; null for a larger workbook
+ * or Parquet file.
+ */
 export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | null> {
   const market = files.find((one) => isParquet(one) && one.table === 'market');
   const whole = market ?? files.find(({ table }) => table === null);
@@ -52,7 +55,7 @@ export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | n
 /** A request of an import. */
 export interface Part {
   readonly content: ImportContent;
-  /** Files in this part and in earlier ones. */
+  /** Number of files in this part and in earlier ones. */
   readonly sent: number;
   readonly isLast: boolean;
 }
@@ -64,10 +67,13 @@ interface PartTerms {
   readonly bytesMax: number;
 }
 
-/** An import as the fewest requests in order: tables other than prices are in the first. @throws Error if a file is too large, or the files cannot be divided */
+/**
+ * Returns an import as the fewest requests in order: tables other than prices are in the first. @throws Error if a file
+ * is too large, or the files cannot be divided
+ */
 export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<Part> {
   const whole = files.find(({ table }) => table === null);
-  // Base64 takes four characters for three bytes.
+  // Base64 uses four characters for three bytes.
   const room = ((bytesMax - HEADER_BYTES) / 4) * 3;
   if (whole !== undefined) {
     if (whole.file.size > room) throw tooLarge(whole.file.name, whole.file.size, room);
@@ -106,7 +112,7 @@ const tooLarge = (name: string, size: number, room: number): Error =>
     `${name} has ${bytesText(size)} after compression; one request takes ${bytesText(room)}. Connect its folder instead.`,
   );
 
-/** Prices of one security must be read together where its history is read as a whole. */
+/** Requires the prices of one security to be in one part if its history must be read as a whole. */
 function assertDivisible(mapping: JsonObject | null, files: number): void {
   const isOfFiles = typeof mapping?.['identifier_from'] === 'string' && mapping['identifier_from'] !== 'column';
   if (mapping?.['layout'] === 'wide')
@@ -135,7 +141,7 @@ async function packedStart({ file }: ImportFile): Promise<Packed> {
   return pack({ name: file.name, bytes: start.slice(0, start.lastIndexOf(NEWLINE) + 1) });
 }
 
-/** A workbook or Parquet file unchanged. */
+/** Returns a workbook or Parquet file unchanged. */
 async function contentOfWhole(one: ImportFile): Promise<ImportContent> {
   return { format: isParquet(one) ? 'parquet' : 'xlsx', content: await base64Of(await blobOf(one)) };
 }
@@ -145,7 +151,7 @@ const contentOfArchive = async (packed: readonly Packed[]): Promise<ImportConten
   content: await base64Of(archiveOf(packed)),
 });
 
-/** The bytes of a file for a request. */
+/** Returns the bytes of a file for a request. */
 export const blobOf = async ({ file }: ImportFile): Promise<Blob> =>
   file instanceof Blob ? file : new Blob([await file.arrayBuffer()]);
 

@@ -7,29 +7,32 @@ export type TableName = (typeof TABLES)[number];
 
 export interface ImportFile {
   readonly file: Source;
-  /** Which table a file of CSV or Parquet is; null for what brings its tables by itself. */
+  /** Table of a CSV or Parquet file; null for a file that determines its tables itself. */
   readonly table: TableName | null;
 }
 
 /** Endings of files that hold one table each; a workbook does among others. */
 const OF_A_TABLE = new Set(['.csv', '.tsv', '.txt', '.parquet']);
 
-/** Bytes of one file before compression: what the service unpacks of one request. */
+/** Maximum size of one file before compression, equal to the limit of the service per request. */
 export const FILE_BYTES_MAX = 200 << 20;
 
 export const isParquet = ({ file }: ImportFile): boolean => endingOf(file) === '.parquet';
 
 const isWorkbook = ({ file }: ImportFile): boolean => endingOf(file) === '.xlsx';
 
-/** True if each file is a workbook of one table; a single workbook has one table per sheet. */
+/** Returns true if each file is a workbook with one table. A single workbook has one table per sheet. */
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
 
-/** The files as they would be imported; a file of one table is the table it is called like, and of the market where it is called otherwise. */
+/**
+ * Returns the files as they will be imported. A file with one table is assigned to the table with its name, otherwise
+ * to the market.
+ */
 export function withFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
   return place([...before, ...added.map((file) => ({ file, table: null }))], before.length);
 }
 
-/** The files except one. */
+/** Returns the files except one. */
 export const withoutFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
   place(
     files.filter((_, i) => i !== at),
@@ -50,7 +53,7 @@ function place(files: readonly ImportFile[], from: number): readonly ImportFile[
   });
 }
 
-/** Why the files cannot be imported together; null where they can. */
+/** Why the files cannot be imported together; null if they can. */
 export function troubleOfFiles(files: readonly ImportFile[]): string | null {
   const odd = files.find((one) => !OF_A_TABLE.has(endingOf(one.file)) && !isWorkbook(one));
   if (odd !== undefined)
@@ -71,7 +74,7 @@ export function troubleOfFiles(files: readonly ImportFile[]): string | null {
     : `${large.file.name} has ${bytes(large.file.size)}; a file may have up to ${bytes(FILE_BYTES_MAX)}. Connect its folder instead.`;
 }
 
-/** A name for a store, from that of its file. */
+/** Derives the name of a store from its file. */
 export const nameFrom = ({ name }: { readonly name: string }): string =>
   name
     .replace(/^.*\//, '')

@@ -20,7 +20,7 @@ import { useInspection } from './use-inspection.js';
 
 const NO_FILES: readonly ImportFile[] = [];
 
-/** Files become a store: chosen or dropped, checked by the service, and kept when nothing in them is wrong. */
+/** Page that creates a store from files: chosen or dropped, checked by the service, and stored if they are valid. */
 export function ImportPage() {
   const { files, notes, trouble, add, change } = useFiles(() => setOutcome(null));
   const [header, setHeader] = useState<JsonObject>({ name: '', adjustment: 'none', on_exists: 'refuse' });
@@ -35,7 +35,7 @@ export function ImportPage() {
     setHeader((now) => ({ ...now, adjustment })),
   );
   const { inspected, isLooking, mapping, checked } = inspection;
-  // Without a mapping each table is one file.
+  // Without a mapping, each table is one file.
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
   if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];

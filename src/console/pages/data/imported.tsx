@@ -12,7 +12,7 @@ import { rowMetrics } from './store-overview.js';
 
 export const ABOVE = [{ address: '/console/data', text: 'Data' }];
 
-/** The store that an import created. */
+/** Renders the store that an import created. */
 export function Imported({ result }: { readonly result: ImportResult }) {
   const { store, rows, identifiers, start, end, findings } = result;
   return (

@@ -15,7 +15,7 @@ import '../designer/designer.css';
 
 /** The report of the service about files before they are imported. */
 export interface Inspected {
-  /** The inspected part of the files; null where none of them can be inspected. */
+  /** The inspected part of the files; null if none of them can be inspected. */
   readonly sample: Sample | null;
   readonly result: InspectResult | null;
   readonly trouble: Trouble | null;
@@ -95,7 +95,7 @@ function Confidence({ result: { confidence, recognised_as: vendor } }: { readonl
   return <Badge kind={CONFIDENCE[confidence]}>{vendor === null ? confidence : `${confidence}: ${vendor}`}</Badge>;
 }
 
-/** Which part of the files was inspected, where that is not all of them. */
+/** Renders which part of the files was inspected, if not all of them. */
 function InspectedPart({ inspected, files }: { readonly inspected: Inspected; readonly files: number }) {
   const { sample, trouble } = inspected;
   if (sample === null && trouble === null)
@@ -116,7 +116,7 @@ function InspectedPart({ inspected, files }: { readonly inspected: Inspected; re
   );
 }
 
-/** The bars that the mapping reads: proposed mapping, or as it was changed to. */
+/** Renders the bars that the mapping reads: proposed mapping, or as it was changed to. */
 function Read({
   proposed,
   checked,

@@ -37,7 +37,7 @@ interface MappingFormProps {
   onChange(mapping: JsonObject): void;
 }
 
-/** The mapping of a market, with a field for each member; uncertainties are shown next to their field. */
+/** Renders the mapping of a market, with a field for each member; uncertainties are shown next to their field. */
 export function MappingForm({ mapping, unsure, findings, onChange }: MappingFormProps) {
   const schemas = useSchemas();
   const isWide = mapping['layout'] === 'wide';

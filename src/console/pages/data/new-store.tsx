@@ -32,7 +32,7 @@ interface NewStoreProps {
 
 const FORM = 'new-store';
 
-/** The name of the store, and why it was refused. */
+/** Renders the name of the store, and why it was refused. */
 export function NewStore({ header, served, outcome, findings, unsure, onChange, onSend }: NewStoreProps) {
   return (
     <form
@@ -65,7 +65,7 @@ interface ImportBarProps {
   readonly isReady: boolean;
 }
 
-/** The button that creates the store, always in sight. */
+/** Renders the button that creates the store, always in sight. */
 export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   return (
     <div class="import-bar" role="group" aria-label="Import of the files">
@@ -90,7 +90,7 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   );
 }
 
-/** Why nothing was kept, every problem at its table, row and column. */
+/** Renders the reason why nothing was stored, with every problem by table, row and column. */
 function Refused({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
   if (trouble === null) return null;
   const findings = elsewhere(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));

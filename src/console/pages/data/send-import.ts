@@ -20,7 +20,7 @@ interface Wanted {
   readonly files: readonly ImportFile[];
   readonly header: JsonObject;
   readonly mapping: JsonObject | null;
-  /** Hears how many files were sent, before each further request. */
+  /** Called with the number of sent files before each further request. */
   onSent(files: number): void;
 }
 
@@ -35,7 +35,10 @@ interface Accepted {
   files: number;
 }
 
-/** Requests in order: the first creates the store, others are added to it, and the last serves it. A new store is deleted if a part is refused. */
+/**
+ * Sends requests in order: the first creates the store, others add to it, and the last serves it. A new store is
+ * deleted if a part is refused.
+ */
 async function sentParts(wanted: Wanted): Promise<Outcome> {
   const accepted: Accepted = { results: [], files: 0 };
   try {
@@ -93,7 +96,7 @@ async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> 
   return { result: together(done), trouble: null };
 }
 
-/** The last answer, with the rows and findings of all. */
+/** Returns the last answer, with the rows and findings of all answers. */
 function together(done: readonly ImportResult[]): ImportResult | null {
   const last = done.at(-1);
   if (last === undefined) return null;

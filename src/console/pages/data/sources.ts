@@ -1,12 +1,12 @@
 import { endingOf, type Source } from './file-kinds.js';
 import { ArchiveFault, membersOf } from './unzip.js';
 
-/** Files as they were chosen, with those of archives in place of the archives. */
+/** Chosen files, with archives replaced by their files. */
 export interface Chosen {
   readonly sources: readonly Source[];
   /** Names of files in archives that hold no table. */
   readonly ignored: readonly string[];
-  /** Why an archive cannot be read; null where all can. */
+  /** Why an archive cannot be read; null if all can. */
   readonly trouble: string | null;
 }
 
@@ -37,5 +37,8 @@ export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
   return { sources, ignored, trouble: null };
 }
 
-/** True for files that a system adds to archives, as the service has it: names that begin with a dot or two underscores. */
+/**
+ * Returns true for files that operating systems add to archives: names that begin with a dot or two underscores. The
+ * service has the same rule.
+ */
 const isOfTheSystem = (name: string): boolean => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));

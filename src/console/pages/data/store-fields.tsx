@@ -35,7 +35,7 @@ interface StoreFieldsProps {
   readonly findings: readonly Finding[];
   /** Uncertainties, each at its field. */
   readonly unsure?: InspectResult['unsure'];
-  /** The store that is served now; null where none is. */
+  /** Store that is served now; null if none is. */
   readonly served: string | null;
   onChange(value: JsonObject): void;
 }
@@ -60,7 +60,7 @@ export function StoreFields({ more = [], value, findings, unsure = [], served, o
   );
 }
 
-/** The effect on all users of serving another store. */
+/** Returns the effect on all users of serving another store. */
 const whatServingDoes = (served: string | null, isToServe: boolean): readonly string[] =>
   isToServe && served !== null
     ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]

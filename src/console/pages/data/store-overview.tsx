@@ -167,7 +167,7 @@ function Settings({ store }: { readonly store: DataStore }) {
   );
 }
 
-/** The result of the last refresh; empty if there was none. */
+/** Renders the result of the last refresh; empty if there was none. */
 function LastRefresh({ id }: { readonly id: string }) {
   const jobs = useResource(`refreshes ${id}`, (signal) =>
     Promise.all((['refresh', 'sync'] as const).map((kind) => refreshOf(`${kind}:${id}`, signal))),
@@ -208,7 +208,7 @@ interface Refresh {
   readonly result: RefreshResult;
 }
 
-/** The newest success of a kind about a store; jobs of a store have its id. */
+/** Returns the newest success of a kind about a store; jobs of a store have its id. */
 async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | null> {
   const kind = jobId.startsWith('sync:') ? 'sync' : 'refresh';
   const { jobs } = await service.value.call('listJobs', { query: { kind: [kind], status: ['succeeded'] }, signal });

@@ -32,7 +32,7 @@ const TABS: readonly Tab[] = [
   { id: 'versions', text: 'Versions' },
 ];
 
-/** Everything about one store. */
+/** Page of one store. */
 export function StorePage({ params }: PageProps) {
   const id = params['id']!; // The address has it.
   const store = useResource(`store ${id}`, (signal) =>

@@ -15,10 +15,10 @@ const KINDS: Readonly<Record<DataStore['status'], Kind>> = {
 
 const OF_STORES = new Set(['load', 'refresh', 'sync', 'generate']);
 
-/** The job about a store that is under way. */
+/** Returns the job about a store that is under way. */
 export const storeJob = (id: string) => liveJobs.value.find((job) => OF_STORES.has(job.kind) && jobIdent(job) === id);
 
-/** The state of a store: a job with its progress, or a label. */
+/** Renders the state of a store: a job with its progress, or a label. */
 export function StoreState({ store }: { readonly store: DataStore }) {
   const job = storeJob(store.store_id);
   if (job === undefined)

@@ -92,7 +92,7 @@ async function unpacked({ archive, name, method, packed, size, local }: Entry): 
   const out = new Uint8Array(size);
   let length = 0;
   const reader = stream.getReader();
-  // No more is unpacked than the archive says.
+  // Unpacking stops at the size stated in the archive.
   for (;;) {
     const { value, done } = await reader.read().catch(() => {
       throw damaged();

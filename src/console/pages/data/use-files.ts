@@ -4,7 +4,7 @@ import { count } from '../../words/numbers.js';
 import { troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
 import { sourcesOf } from './sources.js';
 
-/** The chosen files, with those of archives in place of the archives. */
+/** Returns the chosen files, with archives replaced by their files. */
 export function useFiles(onChange: () => void) {
   const [files, setFiles] = useState<readonly ImportFile[]>([]);
   const [notes, setNotes] = useState<readonly string[]>([]);

@@ -47,7 +47,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
   return { inspected, isLooking, mapping, setMapping, checked, usual: usual ?? null };
 }
 
-/** The default of each member of a mapping. */
+/** Returns the default of each member of a mapping. */
 const usualIn = (schemas: Schemas): JsonObject =>
   Object.fromEntries(fieldsOf(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]));
 
@@ -69,7 +69,7 @@ async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promis
   }
 }
 
-/** The inspected files, read with a mapping. */
+/** Returns the inspected files, read with a mapping. */
 function readWith(sample: Sample | null, mapping: JsonObject | null): Promise<InspectResult> {
   if (sample === null) throw new Error('nothing was inspected');
   const body = { ...sample.content, mapping: mapping as unknown as InspectResult['mapping'] }; // The service says what is wrong with it.

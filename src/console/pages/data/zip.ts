@@ -19,7 +19,7 @@ const DEFLATED = 8;
 /** Names are UTF-8. */
 const FLAGS = 0x0800;
 const VERSION = 20;
-/** 1 January 1980: what is packed says nothing of when. */
+/** 1 January 1980: archives contain no time. */
 const DATE = 0x21;
 /** The service refuses what unpacks to a hundred times its size. */
 const RATIO_MAX = 50;
@@ -82,7 +82,9 @@ async function deflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 
 type Field = readonly [width: 2 | 4, value: number];
 
-/** The bytes shared by the header of a file and its directory entry, from the flags to the length of the name. */
+/**
+ * Returns the bytes shared by the header of a file and its directory entry, from the flags to the length of the name.
+ */
 function describe({ method, crc, packed, size }: Packed, nameLength: number): readonly Field[] {
   return [
     [2, FLAGS],

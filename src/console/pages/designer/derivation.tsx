@@ -11,7 +11,7 @@ import { Fields, Part } from './parts.js';
 const DERIVATION = ['derivation'] as const;
 const CONSTRAINTS = [...DERIVATION, 'constraints'] as const;
 
-/** How a derived index is optimised at every rebalance of its parent, which stays the same. */
+/** Renders the optimisation of a derived index at every rebalance of its parent, which is unchanged. */
 export function Derivation() {
   const { draft, findings, datapoints, types: definitions } = useWorkshop();
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {

@@ -41,7 +41,7 @@ import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
 
-/** A definition in forms, with a live preview next to it. */
+/** Page that edits a definition in forms, with a live preview. */
 export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const beneath = id === null ? parameter('beneath') : null;
@@ -107,7 +107,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const document = draft.document.value;
   const names = useNames(storeOf(document));
   const isChanged = !isSame(document, first);
-  // A document is valid depending on what is stored, for example its parent.
+  // The validity of a document depends on stored documents, for example its parent.
   const report = useOneAtATime(
     JSON.stringify(document),
     () => service.value.call('validateIndex', { body: bodyOf(document) }),
@@ -199,7 +199,7 @@ interface Drafted {
   discard(): void;
 }
 
-/** The draft, kept in the address until it is saved. */
+/** Keeps the draft in the address until it is saved. */
 function useDraft(opened: Opened): Drafted {
   const { document: first, isStored } = opened;
   const id = idOf(opened);
@@ -236,7 +236,7 @@ interface SavedProps {
   readonly note: string;
 }
 
-/** Result of the last attempt to save. */
+/** Renders the result of the last attempt to save. */
 function Saved({ saving, mine, note }: SavedProps) {
   const { clash, trouble, takeTheirs, saveOver } = saving;
   return (
@@ -304,14 +304,14 @@ function Forms({ document }: { readonly document: JsonObject }) {
   );
 }
 
-/** The live part, on the dates of the served store. */
+/** Renders the live preview, on the dates of the served store. */
 function Extent({ findings, isValid }: Pick<Parameters<typeof Live>[0], 'findings' | 'isValid'>) {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
   return <Live findings={findings} isValid={isValid} start={served?.start ?? null} end={served?.end ?? null} />;
 }
 
-/** Leaving the tab with changes asks first. */
+/** Asks for confirmation before the tab is closed with unsaved changes. */
 function useWarning(isChanged: boolean): void {
   useEffect(() => {
     if (!isChanged) return undefined;

@@ -23,14 +23,14 @@ export interface Draft {
   at(path: Path): Json | undefined;
   set(path: Path, value: Json | undefined): void;
   replace(document: JsonObject): void;
-  /** Goes back to the document before the last change; does nothing where there is none. */
+  /** Restores the document before the last change, if there is one. */
   undo(): void;
   redo(): void;
   readonly canUndo: ReadonlySignal<boolean>;
   readonly canRedo: ReadonlySignal<boolean>;
 }
 
-/** Documents that can be gone back to. */
+/** Maximum number of changes that can be undone. */
 const UNDONE_MAX = 200;
 /** Letters typed within this time are one change. */
 const TYPED_MS = 600;
@@ -64,7 +64,7 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
     document,
     unread: signal<string | null>(null),
     at: (path) => valueAt(document.value, path),
-    // The document is an object, and stays one with another value somewhere in it.
+    // The document remains an object when a value in it is replaced.
     set: (path, value) => change(withValue(document.value, path, value) as JsonObject, pathText(path)),
     replace: (next) => change(next),
     undo: () => step(before, after),
@@ -111,17 +111,17 @@ export const findingsAt = (findings: readonly Finding[], path: Path): readonly F
   findings.filter((finding) => finding.path === pathText(path));
 
 interface Market {
-  /** First date; null where no store is served. */
+  /** First date; null if no store is served. */
   readonly start: string | null;
   /** Names of its datapoints. */
   readonly fields: readonly string[];
-  /** Data store to which a new index belongs; null for the served one of each moment. */
+  /** Data store of a new index; null for the store that is served at the time. */
   readonly store: string | null;
 }
 
 /**
- * The initial definition: the whole market by size, starting one year after the first data so that rules have enough history. A market
- * without sizes gives equal weights, one without dividends price returns.
+ * Returns the initial definition: the whole market by size, starting one year after the first data so that rules have
+ * enough history. Without sizes, weights are equal; without dividends, returns are price returns.
  */
 export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }: Market): JsonObject => {
   let number = 1;
@@ -154,13 +154,13 @@ const FIRST: JsonObject = {
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
 };
 
-/** The changes of a document since the start, for an address; null if there are none. */
+/** Returns the changes of a document since the start, for an address; null if there are none. */
 export function changesText(first: JsonObject, document: JsonObject): string | null {
   const changes = differences(first, document).map(({ path, after }) => (after === undefined ? [path] : [path, after]));
   return changes.length === 0 ? null : JSON.stringify(changes);
 }
 
-/** The document with the changes of an address; null where it has none that can be read. */
+/** Returns the document with the changes of an address; null if it has none that can be read. */
 export function withChanges(first: JsonObject, text: string | null): JsonObject | null {
   const changes = jsonIn(text);
   if (!Array.isArray(changes)) return null;
@@ -173,7 +173,7 @@ export function withChanges(first: JsonObject, text: string | null): JsonObject 
 
 const KEPT = 'divisor.draft.';
 
-/** A draft that was left, as long as the tab is open. */
+/** Returns a draft that was left in this tab. */
 export function leftDraft(id: string): JsonObject | null {
   const text = sessionStorage.getItem(KEPT + id);
   return text === null ? null : (JSON.parse(text) as JsonObject); // Written by `keepDraft`.

@@ -9,7 +9,7 @@ import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Opened } from './saving.js';
 
-/** A new index as a published methodology defines it, with the documents beneath it. */
+/** Returns a new index as defined by a published methodology, with its underlying documents. */
 export async function fromTemplate(template: string, id: string | null, signal: AbortSignal): Promise<Opened> {
   const [{ documents }, { stores }] = await Promise.all([
     service.value.call('getMethodologyTemplate', {
@@ -25,7 +25,7 @@ export async function fromTemplate(template: string, id: string | null, signal: 
   return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };
 }
 
-/** Indices of a template that are not stored yet, and a button that stores them. */
+/** Renders the indices of a template that are not stored yet, and a button that stores them. */
 export function Beneath({ documents }: { readonly documents: readonly JsonObject[] }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const stored = new Set(indices.data?.indices.map(({ id }) => id));

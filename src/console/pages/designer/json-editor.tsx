@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
 import { useWorkshop } from './draft.js';
 
-/** The definition as JSON, kept in step with the forms. */
+/** Renders the definition as JSON, synchronised with the forms. */
 export function JsonEditor() {
   const { draft } = useWorkshop();
   const written = JSON.stringify(draft.document.value, null, 2);
@@ -46,7 +46,7 @@ export function JsonEditor() {
 
 interface Read {
   readonly value?: Json;
-  /** As the editor writes it. */
+  /** Text as the editor writes it. */
   readonly json?: string;
   readonly trouble: string | null;
 }

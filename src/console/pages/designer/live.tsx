@@ -34,7 +34,7 @@ interface LiveProps {
   readonly end: string | null;
 }
 
-/** Live preview of the definition. */
+/** Renders a live preview of the definition. */
 export function Live({ findings, isValid, start, end }: LiveProps) {
   const { draft, isStored } = useWorkshop();
   const views = isStored ? VIEWS : VIEWS.filter(({ value }) => value !== 'change');
@@ -107,7 +107,7 @@ interface AnswerProps<T> {
   readonly children: (data: T) => preact.ComponentChildren;
 }
 
-/** The last answer; pale while it is that of an earlier draft. */
+/** Renders the last answer, pale while it belongs to an earlier draft. */
 function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }: AnswerProps<T>) {
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
@@ -120,7 +120,9 @@ function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }:
 
 const SHOWN = 15;
 
-/** How far decided weights are from the rule whose breach calls for a rebalance; nothing where none does. */
+/**
+ * Returns the distance of decided weights from the rule whose breach triggers a rebalance; nothing without such a rule.
+ */
 const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
   limits === undefined
     ? []

@@ -11,14 +11,14 @@ const OVERLAY = ['overlay'] as const;
 const TYPE = [...OVERLAY, 'type'] as const;
 const BENEATH = ['source_index_id'] as const;
 
-/** The overlay on the underlying index, from the catalogue of overlays. */
+/** Renders the overlay on the underlying index, from the catalogue of overlays. */
 export function Overlay() {
   const { draft, findings, known, isStored } = useWorkshop();
   const types = useResource('overlay types', (signal) => service.value.call('listOverlayTypes', { signal }), {
     follows: false,
   });
   const type = draft.at(TYPE);
-  /** Parameters of one kind are not those of another; a blend names its parts instead of an index. */
+  /** Each kind has its own parameters, and a blend has parts instead of an index. */
   const choose = (chosen: string) => {
     const { source_index_id: beneath, ...others } = draft.document.value;
     const parts =
@@ -101,7 +101,7 @@ function rename(document: JsonObject, { from, to }: { readonly from: string; rea
   return Object.fromEntries(named);
 }
 
-/** An overlay on an index, before anything of it was chosen: a fee is the simplest. */
+/** Returns an initial overlay on an index, with a fee as the simplest type. */
 export const overlayOn = (beneath: JsonObject): JsonObject => ({
   id: `${String(beneath['id'])}${endings('fee').id}`,
   name: `${String(beneath['name'])}${endings('fee').name}`,

@@ -14,7 +14,7 @@ interface PartProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of the definition. */
+/** Renders a part of the definition. */
 export function Part({ title, help, aside, children }: PartProps) {
   return (
     <section class="designer-part" aria-label={title}>
@@ -38,14 +38,14 @@ interface FieldsProps {
   readonly fixed?: readonly string[];
 }
 
-/** Fields of the definition, those that are read with the values of the others. */
+/** Renders fields of the definition that apply given the values of the others. */
 export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
   /** Values of the other kinds, restored when a kind is selected again. */
   const left = useRef<JsonObject>({});
-  /** The stored ones, and the referenced one even if it was deleted. */
+  /** Returns the stored ones, and the referenced one even if it was deleted. */
   const watchlistsOf = (named: Json | undefined) => [
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];

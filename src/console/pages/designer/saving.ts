@@ -19,7 +19,7 @@ export interface Opened {
   readonly beneath?: readonly JsonObject[];
 }
 
-/** Id of what is stored; empty for a new index. */
+/** Returns the id of the stored document; empty for a new index. */
 export const idOf = ({ document, isStored }: Opened): string => (isStored ? String(document['id']) : '');
 
 export async function storedIndex(id: string, signal?: AbortSignal): Promise<Opened> {
@@ -45,7 +45,7 @@ export interface Saving {
   takeTheirs(): void;
 }
 
-/** Saves only over the version that was looked at: when another one has come in between, both are shown. */
+/** Saves only over the version that was reviewed. If another one was saved in the meantime, both are shown. */
 export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const [isSaving, setSaving] = useState(false);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
@@ -67,7 +67,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     go(indexAddress(body.id));
   }
 
-  /** @param over the version that was looked at last */
+  /** @param over version that was reviewed last */
   async function save(over: Opened, note: string): Promise<void> {
     setSaving(true);
     setTrouble(null);

@@ -4,7 +4,7 @@ import { Part } from './parts.js';
 
 const SELECTION = ['pipeline', 'selection'] as const;
 
-/** The rules, each on the names that the one before has left. */
+/** Renders the rules, each applied to the securities that the previous one kept. */
 export function Selection() {
   const { draft, types, findings, datapoints } = useWorkshop();
   return (

@@ -5,12 +5,12 @@ import { Fields, Part } from './parts.js';
 
 const WEIGHTING = ['pipeline', 'weighting'] as const;
 
-/** How the names that are left are weighted. */
+/** Renders the weighting of the selected securities. */
 export function Weighting() {
   const { draft, types, findings } = useWorkshop();
   const type = draft.at([...WEIGHTING, 'type']);
   const spec = types.weighting.find((known) => known.type === type);
-  /** Parameters of one class are not those of another; the limits are everybody's. */
+  /** Each class has its own parameters; the limits are common to all. */
   const choose = (chosen: string) => {
     const before = draft.at(WEIGHTING);
     const { params: _, ...limits } = isObject(before) ? before : {};

@@ -18,7 +18,7 @@ import { duration, moment } from '../../words/dates.js';
 import { limitText } from '../../words/numbers.js';
 import { RunChecks } from './run-checks.js';
 
-/** How often the page looks while it is open. */
+/** Interval of checks while the page is open. */
 const LOOK_MS = 5_000;
 
 /** Health of the service: its checks, the identities of every run, its limits and its guarantees. */

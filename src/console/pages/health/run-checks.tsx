@@ -18,7 +18,7 @@ interface Outcome {
 }
 type Outcomes = ReadonlyMap<string, Outcome>;
 
-/** Every stored run, and whether its identities still hold when they are computed again. */
+/** Renders all stored runs, and whether their identities hold when they are computed again. */
 export function RunChecks() {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   return (
@@ -38,7 +38,7 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
   const check = async () => {
     isWanted.current = true;
     const found = new Map<string, Outcome>();
-    // One after the other: each reads and hashes a whole run.
+    // One at a time, because each reads and hashes a whole run.
     for (const [k, { index_id: id }] of runs.entries()) {
       setDone(k);
       found.set(id, await outcomeOf(id));

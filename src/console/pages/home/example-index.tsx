@@ -15,7 +15,7 @@ const ID = 'EXAMPLE';
 /** Securities of the example. */
 const COUNT = 30;
 
-/** The first definition of the designer with the largest companies, where the market has sizes. */
+/** Returns the first definition of the designer with the largest companies, where the market has sizes. */
 async function exampleDocument(): Promise<JsonObject> {
   const [{ stores }, { fields }] = await Promise.all([
     service.value.call('listStores'),

@@ -10,7 +10,7 @@ import { ACCEPTED } from '../data/file-kinds.js';
 import { GenerateDialog } from '../data/generate-dialog.js';
 import { MARKET_WORDS } from '../data/generate-market.js';
 
-/** Three ways to a market for a service that serves none. */
+/** Renders three ways to a market, if the service serves none. */
 export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {
   const [isAsking, setAsking] = useState(false);
   const isMaking = liveJobs.value.some(({ kind }) => kind === 'generate' || kind === 'load');

@@ -17,12 +17,12 @@ import './home.css';
 
 const Coming = lazy('the calendar', async () => (await import('../calendar/coming.js')).Coming);
 
-/** After a start the market that was served is read again. */
+/** Returns true while a started service reads the previously served market. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
 
 const BeingRead = () => <Banner kind="info" title="The data store is being loaded after the restart." />;
 
-/** Everything at a glance: the market served, what runs, and every index with its state. */
+/** Page with an overview: the served market, running jobs, and all indices with their state. */
 export function Home() {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));

@@ -7,7 +7,7 @@ export interface Row {
   readonly run: RunSummaryRow | null;
   /** False before the summaries of the runs have arrived. */
   readonly isKnown: boolean;
-  /** The last run, where it failed after the stored one was made. */
+  /** Last run, if it failed after the stored one was made. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
 }

@@ -73,7 +73,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   );
 }
 
-/** The state in a colour, where there is no room for its word. */
+/** Returns the colour of a state, for narrow tables. */
 const dotOf = ({ run, failed }: Row): string =>
   failed !== null ? 'bad' : run === null ? '' : run.stale === null ? 'good' : 'warning';
 
@@ -114,7 +114,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'index',
     title: 'Index',
     width: 138,
-    grow: 3,
+    grow: 12,
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (
       <span class="home-index">
@@ -216,7 +216,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 156,
+    width: 120,
     grow: 1,
     priority: 2,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
@@ -226,7 +226,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
+/** Renders the state: never run, running, failed, stale or up to date, with its reason and the possible action. */
 function State({ index, run, isKnown, failed, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
@@ -257,7 +257,7 @@ function State({ index, run, isKnown, failed, asking }: Row) {
   );
 }
 
-/** Short reasons why a run is stale; its page has the full sentences. */
+/** Returns short reasons why a run is stale. Its page has the full sentences. */
 function staleWord({ stale }: RunSummaryRow): string {
   const parts = [stale?.definition && 'definition', stale?.data && 'data', stale?.engine && 'engine'].filter(Boolean);
   return parts.length === 0 ? 'stale' : `stale: ${parts.join(', ')}`;

@@ -16,7 +16,7 @@ interface IndexToolsProps {
   readonly asking: Asking;
 }
 
-/** Acts on several indices: those that are selected, or all. */
+/** Renders actions on the selected indices, or on all of them. */
 export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   const meant = selected.length === 0 ? rows : rows.filter(({ index }) => selected.includes(index.id));
   const running = new Set(liveJobs.value.map(({ job_id: id }) => id));

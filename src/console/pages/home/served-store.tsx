@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<DataStore['kind'], string>> = {
   synthetic: 'synthetic',
 };
 
-/** The served market: number of securities, dates and data warnings. */
+/** Renders the served market: number of securities, dates and data warnings. */
 export function ServedStore({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, kind, identifiers, start, end, last_loaded_at: loadedAt, status } = store;
   const whole = useResource(`store ${id}`, (signal) =>

@@ -16,12 +16,12 @@ import { change, countValues, decimal, signClass } from '../../words/numbers.js'
 interface Row {
   readonly stored: StoredStrategy;
   readonly run: RunSummaryRow | null;
-  /** The last run, where it failed after the stored one was made. */
+  /** Last run, if it failed after the stored one was made. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
 }
 
-/** Portfolios that follow an index under their own terms; empty if there are none. */
+/** Renders portfolios that follow an index under their own terms; empty if there are none. */
 export function Strategies() {
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));

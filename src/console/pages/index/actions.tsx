@@ -29,7 +29,7 @@ interface ActionsProps {
 /** Effects of past and announced corporate actions on the index. */
 export function Actions({ id, run }: ActionsProps) {
   const range = chosenRange();
-  // Without a range those that come behind the run are there, too.
+  // Without a range, actions after the run are included.
   const query = { ...shownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };
   const view = useResource(
     `actions of ${runKey(id)} ${range?.from} ${range?.to}`,
@@ -38,7 +38,7 @@ export function Actions({ id, run }: ActionsProps) {
       const all = await service.value.call('getIndexActions', { ...asked, query });
       const { actions, actions_total: total } = all;
       if (range !== null || total <= actions.length) return all;
-      // There are more than one answer has room for: of the whole run the latest are wanted.
+      // More actions exist than one answer can contain. For the whole run, the latest ones are shown.
       const from = latestFrom(run, actions.length / total);
       const latest = await service.value.call('getIndexActions', { ...asked, query: { ...query, from } });
       return { ...latest, actions_total: total };
@@ -59,7 +59,7 @@ export function Actions({ id, run }: ActionsProps) {
 
 const DAYS_PER_MONTH = 30;
 
-/** The date from which on a share of what happened in a run has room, with some to spare. */
+/** Returns the date from which a share of the actions of a run fits, with a margin. */
 function latestFrom({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
   const months = (dayNumber(end) - dayNumber(start)) / DAYS_PER_MONTH;
   return monthsBefore(end, Math.floor(0.8 * share * months));
@@ -135,7 +135,7 @@ const DECIDED: Readonly<Partial<Record<IndexAction['type'], typeof OFFER>>> = {
 
 /** Outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
-  // The two sides of an offer have the same choices.
+  // Both sides of an offer have the same choices.
   const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
   const facts = useNames(
     open.map(({ identifier }) => identifier),
@@ -176,7 +176,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   );
 }
 
-/** Ordinary dividends in index points; empty if the prices of the run include them. */
+/** Renders ordinary dividends in index points; empty if the prices of the run include them. */
 function Dividends({ id }: { readonly id: string }) {
   const range = chosenRange();
   const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };

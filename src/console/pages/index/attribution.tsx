@@ -26,7 +26,7 @@ import { change, count, figure, percent, signClass } from '../../words/numbers.j
 import { returnText, withReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
 
-/** No benchmark, in the address. */
+/** Value in the address for no benchmark. */
 const NOTHING = '-';
 
 interface AttributionProps {
@@ -34,7 +34,7 @@ interface AttributionProps {
   readonly run: OverviewView;
 }
 
-/** Where the return of a range came from: steps from nothing to the total, groups, names. */
+/** Renders the sources of the return of a range: cumulative steps, groups, securities. */
 export function Attribution({ id, run }: AttributionProps) {
   const range = chosenRange();
   const window = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
@@ -43,7 +43,7 @@ export function Attribution({ id, run }: AttributionProps) {
   const own = useResource(`performance ${runKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: shownRun(), signal }),
   );
-  // The benchmark of the run, where it is an index and nothing else was chosen.
+  // Returns the benchmark of the run, if it is an index and no other was chosen.
   const usual = others.find(({ id: other }) => other === own.data?.benchmark)?.id ?? null;
   const asked = parameter('against');
   const against = asked === NOTHING ? null : (asked ?? usual);
@@ -117,7 +117,7 @@ export function Attribution({ id, run }: AttributionProps) {
   );
 }
 
-/** The returns of both sides and the effects of all groups: nothing without a benchmark. */
+/** Renders the returns of both sides and the effects of all groups; nothing without a benchmark. */
 function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   const { effects, benchmark, findings } = view;
   if (effects === null || benchmark === null) return null;

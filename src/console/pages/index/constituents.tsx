@@ -26,7 +26,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
   const on = parameter('on') ?? run.end;
   const open = parameter('name');
   const weights = useResource(`weights ${runKey(id)} ${on}`, weightsOf(id, on, false), { keeps: true });
-  // Of a run that is too short there is no risk, and of many names it takes longer than what they weigh.
+  // A run that is too short has no risk, and for many securities risk takes longer than weights.
   const measured = useResource(`risk ${runKey(id)} ${on}`, weightsOf(id, on, true), { keeps: true });
   const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
   return (
@@ -139,7 +139,7 @@ function grossNote({ constituents, gross_constituents: all }: WeightsView['conce
   return all === undefined || all === constituents ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** The uninvested weight: cash, or a loan if the weights exceed 1. */
+/** Returns the uninvested weight: cash, or a loan if the weights exceed 1. */
 function cashOf(weights: readonly ConstituentRow[]) {
   const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);
   return Math.abs(cash) < SHOWN_MIN

@@ -4,10 +4,9 @@ import { useResource } from '../../state/resource.js';
 import { newestRun } from './run-terms.js';
 
 /**
- * The run whose definition decides what is shown, for questions about single decisions: none where the stored definition
- * is that of the run.
- * @param stale of the run that is shown
- * @returns null while it is not known
+ * Returns the run whose definition explains single decisions; undefined if the stored definition is the same.
+ * @param stale state of the displayed run
+ * @returns null while it is unknown
  */
 export function useDefinitionRun(id: string, stale: StaleState | null): { readonly run_id?: string } | null {
   const named = parameter('run_id');

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import type { Line } from '../../components/chart/series.js';
+import type { Line, Unit } from '../../components/chart/series.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
@@ -17,7 +17,7 @@ interface Divisors {
   readonly points: readonly Line[];
 }
 
-/** The divisor of the index and its ordinary dividends in points, which are read when the part is opened. */
+/** Renders the divisor of the index and its ordinary dividends in points, which are read when the part is opened. */
 export function DivisorChart({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -41,6 +41,7 @@ function Charts({ id }: { readonly id: string }) {
               label={`Divisor of ${id}`}
               dates={dates}
               lines={[{ id: 'divisor', label: 'Divisor', values: divisor, colour: 1 }]}
+              unit={unitOf(divisor)}
               {...linked}
             />
             {points.length > 0 ? (
@@ -53,6 +54,16 @@ function Charts({ id }: { readonly id: string }) {
       </Answered>
     </Section>
   );
+}
+
+/** Significant digits of a divisor: small changes at a rebalance are visible. */
+const DIGITS = 8;
+const DECIMALS_MAX = 12;
+
+function unitOf(divisor: readonly (number | null)[]): Unit {
+  const most = divisor.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
+  const whole = most === 0 ? 0 : Math.ceil(Math.log10(most));
+  return { of: 'number', digits: Math.min(DECIMALS_MAX, Math.max(2, DIGITS - whole)) };
 }
 
 async function divisorsOf(id: string, signal: AbortSignal): Promise<Divisors> {

@@ -17,7 +17,7 @@ interface Exit {
   readonly divisorAfter: number | null;
 }
 
-/** Securities that left between rebalances, with or without an action, from the table of events. */
+/** Renders securities that left between rebalances, with or without an action, from the table of events. */
 export function Exits({ id }: { readonly id: string }) {
   const range = chosenRange();
   const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {

@@ -16,12 +16,12 @@ interface ExplanationProps {
   readonly id: string;
   readonly identifier: string;
   readonly asOf: string;
-  /** Of the run that is shown. */
+  /** State of the displayed run. */
   readonly stale: StaleState | null;
   readonly onClose: () => void;
 }
 
-/** Why a name has the weight it has, or none: every rule, the formula, the cap. */
+/** Renders the reasons for the weight of a security, or for its absence: every rule, the formula, the cap. */
 export function Explanation({ id, identifier, asOf, stale, onClose }: ExplanationProps) {
   const run = useDefinitionRun(id, stale);
   const chain = useResource(run === null ? null : `explain ${id} ${identifier} ${asOf} ${run.run_id ?? ''}`, (signal) =>
@@ -45,7 +45,7 @@ export function Explanation({ id, identifier, asOf, stale, onClose }: Explanatio
   );
 }
 
-/** Said where the run is not what would be decided now. */
+/** Renders a note if a new run would decide differently from this one. */
 export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
   const parts = [
     stale?.definition === true && 'the definition changed since this run',
@@ -121,11 +121,11 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
 
 interface PlacingProps {
   readonly explained: IndexExplanation;
-  /** Currency of its prices; null where it is not known. */
+  /** Currency of its prices; null if it is not known. */
   readonly quoted: string | null;
 }
 
-/** Its weight, since when it has been there, and what is waited for. */
+/** Renders the weight of a security, the date since which it is held, and pending changes. */
 function Placing({ explained, quoted }: PlacingProps) {
   const { weight, drift } = explained;
   return (
@@ -147,7 +147,7 @@ function Placing({ explained, quoted }: PlacingProps) {
 
 type Change = NonNullable<IndexExplanation['entered']>;
 
-/** How a name came into the index, or left it. */
+/** Describes how a security entered or left the index. */
 const cameText = ({ date, event, related, weight, price, currency }: Change): string =>
   `${date}, by ${event.replaceAll('_', ' ')}${related === null ? '' : ` (${related})`}: ${percent(weight, 4)} at ${inMoney(figure(price), currency)}`;
 
@@ -156,7 +156,7 @@ const waitingText = ({ date, side, target_weight: target, reason }: NonNullable<
 
 interface StepProps {
   readonly step: ExplainedRule;
-  /** Of the index; null where it is not known. */
+  /** Currency of the index; null if unknown. */
   readonly currency: string | null;
 }
 
@@ -187,11 +187,11 @@ function Step({ step, currency }: StepProps) {
 
 interface WeighingProps {
   readonly explained: IndexExplanation;
-  /** Of the index; null where it is not known. */
+  /** Currency of the index; null if unknown. */
   readonly currency: string | null;
 }
 
-/** From the raw weight to the capped one. */
+/** Renders the steps from the raw weight to the capped one. */
 function Weighing({ explained: { weighting, capping }, currency }: WeighingProps) {
   if (weighting === null) return null;
   return (

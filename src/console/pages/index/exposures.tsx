@@ -16,11 +16,11 @@ import { percent } from '../../words/numbers.js';
 export interface ExposuresProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** Dates and interval that the page looks at. */
+  /** Dates and interval of the page. */
   readonly query: { readonly start?: string; readonly end?: string; readonly interval: 'native' | 'weekly' };
 }
 
-/** A weighted datapoint through time, against a benchmark if one is chosen, with turnover and concentration. */
+/** Renders a weighted datapoint through time, against a benchmark if one is chosen, with turnover and concentration. */
 export function Exposures({ id, run, query }: ExposuresProps) {
   const fields = useFieldsOfRun(id, run);
   const numeric = fields.data?.fields.map(({ name }) => name) ?? [];

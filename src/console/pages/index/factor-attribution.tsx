@@ -18,7 +18,7 @@ const MODELS = [
   { value: 'market_sector', text: 'Market and sectors' },
 ] as const;
 
-/** The return of a range by market, sectors and styles, with what they leave. */
+/** Renders the return of a range by market, sectors and styles, with the remainder. */
 export function FactorAttribution({ id }: { readonly id: string }) {
   const range = chosenRange();
   const model = MODELS.find(({ value }) => value === parameter('factors'))?.value ?? 'styles';

@@ -13,7 +13,7 @@ import { newestRun } from './run-terms.js';
 
 interface FailedRunProps {
   readonly id: string;
-  /** A strategy, whose rules are those of its index. */
+  /** True for a strategy, whose rules are those of its index. */
   readonly isStrategy: boolean;
 }
 
@@ -50,6 +50,6 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
   );
 }
 
-/** Where the designer has the rule that a finding is about. */
+/** Returns the address of the rule of a finding in the designer. */
 const ruleAddress = (id: string, path: string): string | null =>
   path.startsWith('pipeline.') ? addressOf(`${indexAddress(id)}/edit`, { at: path }) : null;

@@ -2,7 +2,7 @@ import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.
 import { returnText } from '../../words/returns.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 
-/** A figure as it is shown. */
+/** Figure as displayed. */
 interface Figure {
   readonly term: string;
   readonly value: string;
@@ -12,7 +12,7 @@ interface Figure {
   readonly note?: string;
 }
 
-/** `Index INDEX-1, total return, before costs of the run`: what every figure of an answer is of. */
+/** Returns the subject of all figures of an answer: `Index INDEX-1, total return, before costs of the run`. */
 export const subjectOf = (view: Pick<PerformanceView, 'of' | 'return_variant'>, tracked: string): string =>
   view.of === 'index'
     ? `Index ${tracked}, ${returnText(view.return_variant)}, before costs of the run`
@@ -25,7 +25,7 @@ const withSign = (term: string, value: number | null, help: string): Figure => (
   help,
 });
 
-/** Result of a range: the first figures of a page. */
+/** Returns the main figures of a range. */
 export function figuresOf(view: PerformanceView): readonly Figure[] {
   const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
@@ -101,7 +101,7 @@ export function statisticsOf({ statistics }: PerformanceView): readonly Figure[]
   ];
 }
 
-/** The range against the benchmark of the run; empty if there is none. */
+/** Returns the range relative to the benchmark of the run; empty if there is none. */
 export function againstBenchmark({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
   if (relative === null) return [];
   return [
@@ -127,7 +127,7 @@ export function againstBenchmark({ benchmark_statistics: relative }: Performance
   ];
 }
 
-/** A derived index against the one it was made from, over the whole run. */
+/** Returns a derived index relative to its parent, over the whole run. */
 export function againstParent({ parent }: OverviewView): readonly Figure[] {
   if (parent === undefined) return [];
   const { forecast } = parent;

@@ -58,7 +58,7 @@ interface RunStateProps {
   readonly isStrategy?: boolean;
 }
 
-/** A run under way, or why the last one failed. */
+/** Renders a run under way, or why the last one failed. */
 export function RunState({ id, isStrategy = false }: RunStateProps) {
   const job = liveJobs.value.find(({ job_id: jobId }) => jobId === `backtest:${id}`);
   if (job === undefined) return <FailedRun id={id} isStrategy={isStrategy} />;

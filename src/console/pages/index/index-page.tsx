@@ -77,7 +77,7 @@ const TABS: readonly Tab[] = [
   { id: 'runs', text: 'Runs' },
 ];
 
-/** Everything about one index, or about a strategy that follows one: their runs and views share their addresses. */
+/** Page of one index or strategy, whose runs and views have the same addresses. */
 export function IndexPage({ params }: PageProps) {
   const id = params['id']!; // The address has it.
   const definition = useResource(definitionKey(id), (signal) => definitionOf(id, signal));
@@ -96,7 +96,7 @@ export function IndexPage({ params }: PageProps) {
   );
 }
 
-/** The versions of an index that was deleted: one of them can be restored. */
+/** Renders the versions of an index that was deleted: one of them can be restored. */
 function Deleted({ id }: { readonly id: string }) {
   const list = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
   return list.data === undefined ? null : <Versions kind="index" id={id} />;
@@ -207,7 +207,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
   );
 }
 
-/** Letters of a description that have room above everything else. */
+/** Maximum number of characters of a description at the top of the page. */
 const DESCRIPTION_MAX = 240;
 
 /** Description of an index; a long text is collapsed. */
@@ -297,7 +297,7 @@ function NeverRun({ id }: { readonly id: string }) {
   );
 }
 
-/** Reasons why the displayed run is out of date. */
+/** Renders the reasons why the displayed run is stale. */
 function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState }) {
   const store = stale.store_id;
   return (

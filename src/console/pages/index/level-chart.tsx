@@ -24,7 +24,7 @@ interface LevelChartProps {
   /** The index that the run tracks. */
   readonly tracked: string;
   readonly run: OverviewView;
-  /** Null before it is known: the chart has no benchmark then. */
+  /** Null before it is known. The chart has no benchmark then. */
   readonly performance: PerformanceView | null;
 }
 
@@ -39,7 +39,7 @@ const VARIANTS = [
 ] as const satisfies readonly Option<string>[];
 export type Variant = (typeof VARIANTS)[number]['value'];
 
-/** The return that is looked at, as the address has it. */
+/** Returns the return variant in the address. */
 export const chosenVariant = (): Variant =>
   VARIANTS.find(({ value }) => value === parameter('variant'))?.value ?? 'own';
 
@@ -48,7 +48,7 @@ const UNITS = [
   { value: 'points', text: 'Points', help: 'Index points' },
 ] as const;
 
-/** The level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
+/** Renders the level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
 export function LevelChart(props: LevelChartProps) {
   const { id, tracked, performance } = props;
   const variant = chosenVariant();
@@ -148,7 +148,7 @@ function useRebalanceMarks(id: string): readonly Mark[] {
 
 const NO_FALLS: PerformanceView['drawdowns'] = [];
 
-/** From the high to the recovery, or to the last date. */
+/** Returns the period from the high to the recovery, or to the last date. */
 const bandOf = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({
   from: peak,
   to: recovery ?? '9999-12-31',
@@ -222,7 +222,7 @@ async function levelsOf(id: string, variant: Variant, signal: AbortSignal, run =
   return { id, variant: told, index: levels.index, data: levels.data };
 }
 
-/** The levels in the requested variant, or in that of the definition if the prices do not support it. */
+/** Reads the levels in the requested variant, or in that of the definition if the prices do not support it. */
 async function nearestLevels(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
   try {
     return await levelsOf(id, variant, signal);
@@ -242,7 +242,7 @@ interface Drawn {
   readonly range: Range | null;
 }
 
-/** Every line on the dates of the run; rebased, if asked for, at the first date of the range. */
+/** Prepares all lines on the dates of the run, optionally rebased at the first date of the range. */
 function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];

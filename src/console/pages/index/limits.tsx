@@ -31,7 +31,7 @@ type Rule = NonNullable<LimitsView['rule']>;
 /** Prefix of constraint sets in a list of rules and sets. */
 const SET = 'set:';
 
-/** A published rule of concentration, or the rows of a constraint set, watched on every session. */
+/** Renders a published rule of concentration, or the rows of a constraint set, watched on every session. */
 export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
@@ -78,7 +78,7 @@ export function Limits({ id, run }: LimitsProps) {
 /** Default reference column of issuers. */
 const ISSUER = 'ISSUER';
 
-/** Which names count together: those of one value of a reference column. */
+/** Renders the choice of issuers: securities with the same value of a reference column count together. */
 function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView }) {
   const fields = useFieldsOfRun(id, run);
   const columns = (fields.data?.fields ?? []).filter(
@@ -235,7 +235,7 @@ const ROWS: readonly Column<Row>[] = [
 
 const CAUSES: Readonly<Record<Breach['cause'], Kind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
 
-/** @param rows whose units the figures of their breaches have */
+/** @param rows rows whose units apply to the figures of their breaches */
 function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));
   const figureOf = (row: string, value: number) => write(value, units.get(row) ?? 'value');

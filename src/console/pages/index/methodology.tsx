@@ -6,7 +6,7 @@ import { parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
-/** The definition in words, and as it is stored. */
+/** Renders the definition in words, and as it is stored. */
 export function Methodology({ index }: { readonly index: IndexDocument }) {
   const { id } = index;
   const words = useResource(`methodology ${id}`, (signal) =>
@@ -33,7 +33,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
   );
 }
 
-/** The terms of a strategy, as they are stored. */
+/** Renders the terms of a strategy, as they are stored. */
 export function Terms({ strategy }: { readonly strategy: StoredStrategy['strategy'] }) {
   return (
     <div class="index-part">

@@ -11,11 +11,11 @@ import { termsText } from './run-terms.js';
 
 interface OtherRunProps {
   readonly id: string;
-  /** Why the run cannot be shown; null where it is. */
+  /** Why the run cannot be shown; null if it is. */
   readonly trouble: Trouble | null;
 }
 
-/** Said where another run than the newest is looked at. */
+/** Renders a note if a run other than the latest is shown. */
 export function OtherRun({ id, trouble }: OtherRunProps) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),

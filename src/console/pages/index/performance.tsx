@@ -93,7 +93,7 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** The requested return variant if the run has it: a portfolio has only the variant of its run. */
+/** Returns the requested return variant if the run has it: a portfolio has only the variant of its run. */
 async function measure({ id, of, variant, query, signal }: Asked): Promise<PerformanceView> {
   const params = { index_id: id };
   const ask = (asked: { readonly variant?: Exclude<Variant, 'own'> }) =>
@@ -107,7 +107,7 @@ async function measure({ id, of, variant, query, signal }: Asked): Promise<Perfo
   }
 }
 
-/** Said where the figures are not of the return that was chosen. */
+/** Renders a note if the figures are not in the chosen return variant. */
 function Instead({ view, variant }: { readonly view: PerformanceView; readonly variant: Variant }) {
   if (variant === 'own' || variant === view.return_variant) return null;
   const why =

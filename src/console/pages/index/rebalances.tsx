@@ -21,13 +21,13 @@ interface RebalancesProps {
   readonly run: OverviewView;
 }
 
-/** Every rebalance of the run, and those after it. */
+/** Renders all rebalances of the run and the following ones. */
 export function Rebalances({ id, run }: RebalancesProps) {
   const list = useResource(`rebalances ${runKey(id)}`, (signal) =>
     service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  // A strategy is traded by its own terms, and has no orders of an index.
+  // A strategy trades under its own terms and has no orders of an index.
   const index = indices.data?.indices.find(({ id: known }) => known === id);
   return (
     <div class="index-part">
@@ -113,7 +113,7 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
     service.value.call('getSchedule', { params: { index_id: id }, query: { as_of: after!, limit: UPCOMING }, signal }),
   ).data;
 
-/** The first composition trades nothing: all of it is new, and it has no cost. */
+/** The first composition has no trades and no cost, because everything is new. */
 const isFirst = ({ cost_fraction: cost, added, gross_constituents: held }: RebalanceRow): boolean =>
   cost === null && added === held;
 

@@ -4,7 +4,7 @@ import { within, type Line } from '../../components/chart/series.js';
 import { parameter } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 
-/** The first line divided by another one, 100 at the first date of the range. */
+/** Renders the first line divided by another one, 100 at the first date of the range. */
 export function RelativePane({ dates, lines }: { readonly dates: readonly string[]; readonly lines: readonly Line[] }) {
   const range = chosenRange();
   const other = lines.slice(1).find(({ id }) => id === parameter('relative'));
@@ -32,7 +32,7 @@ export function RelativePane({ dates, lines }: { readonly dates: readonly string
   );
 }
 
-/** The values with the first one from a date on at 100: for the eye, the figures are the service's. */
+/** Rebases values to 100 at the first one on or after a date. Only for display; the figures come from the service. */
 export function rebase(values: readonly (number | null)[], first: number): readonly (number | null)[] {
   const base = values.slice(first).find((value) => value !== null) ?? null;
   return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));

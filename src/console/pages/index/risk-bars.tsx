@@ -53,12 +53,12 @@ const PARTS = [
   { value: 'sector', text: 'Sectors' },
 ] as const;
 
-/** The largest, and those that reduce the risk most. */
+/** Returns the largest contributions, and those that reduce the risk most. */
 function ends(bars: readonly Bar[]): readonly Bar[] {
   if (bars.length <= SHOWN + REDUCING) return bars;
   return [...bars.slice(0, SHOWN), ...bars.slice(-REDUCING).filter(({ value }) => value < 0)];
 }
 
-/** Bars of the largest contributions, and of those that reduce the risk. */
+/** Number of bars of the largest contributions, and of those that reduce the risk. */
 const SHOWN = 12;
 const REDUCING = 4;

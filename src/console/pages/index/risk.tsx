@@ -34,7 +34,7 @@ const MODELS = [
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED = 'stored:';
 
-/** Risk as it moved, where it comes from, and whether everything still adds up. */
+/** Renders risk over time, its sources, and the identities of the run. */
 export function Risk({ id }: { readonly id: string }) {
   const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
   const rolling = useResource(
@@ -74,7 +74,7 @@ export function Risk({ id }: { readonly id: string }) {
   );
 }
 
-/** The names that make most of the volatility. */
+/** Renders the names that make most of the volatility. */
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
@@ -140,7 +140,7 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   return <Chart label="Rolling risk" dates={dates} lines={lines} height={240} hasZero unit={PERCENT} />;
 }
 
-/** The active risk against another index, split into factors. */
+/** Renders the active risk against another index, split into factors. */
 function Factors({ id }: { readonly id: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const own = useResource(`performance ${runKey(id)}`, (signal) =>
@@ -236,7 +236,7 @@ function Factors({ id }: { readonly id: string }) {
 
 type Check = ReconciliationView['checks'][number];
 
-/** Every identity of the run, computed again. */
+/** Renders all identities of the run, computed again. */
 function Reconciliation({ id }: { readonly id: string }) {
   const view = useResource(
     `reconcile ${runKey(id)}`,

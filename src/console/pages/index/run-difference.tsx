@@ -20,11 +20,11 @@ interface RunDifferenceProps {
   /** Ids of two runs. */
   readonly from: string;
   readonly to: string;
-  /** Version of the definition of the later one; null where it is not known. */
+  /** Version of the definition of the later one; null if it is not known. */
   readonly version: number | null;
 }
 
-/** The comparison that was made last, where it is of these two runs; else a way to make it. */
+/** Renders the last comparison, if it is between these two runs; otherwise a button that compares them. */
 export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   const last = useResource(`run difference ${id}`, (signal) => lastComparison(id, signal));
   const submit = (onRefusal: OnRefusal) =>
@@ -56,7 +56,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   );
 }
 
-/** An index has one comparison, the last that was asked for. */
+/** Returns the only comparison of an index, the last requested one. */
 async function lastComparison(id: string, signal: AbortSignal): Promise<JobStatus | null> {
   try {
     return await service.value.call('getJob', { params: { job_id: `diff:${id}` }, signal });

@@ -43,7 +43,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
   const findings = refusalAbout(runOf(id))?.findings ?? [];
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
-  // Not during editing, when the terms may equal those of the run for a moment.
+  // Not during editing, because the terms may briefly equal those of the run.
   useEffect(() => {
     if (!isAsked || !isSame || isRunning) return;
     setParameters({ run: null });
@@ -85,7 +85,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
   );
 }
 
-/** Runs with the terms of the address; without any with those of the newest run. */
+/** Runs with the terms of the address, or else those of the latest run. */
 export async function runAsAsked({ id, isStrategy }: Asked, onRefusal: OnRefusal): Promise<void> {
   const newest = isStrategy ? null : await attempt(() => newestRun(id), onRefusal);
   if (newest === undefined) return;
@@ -99,7 +99,7 @@ export const runAgain = (id: string, onRefusal: OnRefusal) => send(id, inAddress
 export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
   send(id, inAddress() ?? (requestOf(failed) as JsonObject), onRefusal);
 
-/** The service checks what an address says. */
+/** The service validates the terms of an address. */
 const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
   runIndex(id, terms as unknown as BacktestRequest, onRefusal);
 
@@ -114,7 +114,9 @@ interface Terms {
   readonly isStrategy: boolean;
 }
 
-/** True if the requested terms equal those of a run; omitted terms are the defaults, or those of the strategy. */
+/**
+ * Returns true if the requested terms equal those of a run. Omitted terms are the defaults, or those of the strategy.
+ */
 function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
   if (schemas === undefined) return false;
   return fieldsOf(schemas, SCHEMA).every(({ name, otherwise }) => {

@@ -9,11 +9,11 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 /** Terms that control when a run starts but do not affect its result. */
 export const EXCEPT = ['if_stale'];
 
-/** The run of an index that was made last; null before the first. */
+/** Returns the latest run of an index; null if there is none. */
 export const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
   (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
-/** The request of a run as a form has it, without what is null. */
+/** Returns the request of a run as a form has it, without what is null. */
 export function termsOf({ request }: StoredRun): JsonObject {
   const all = request as Json;
   if (!isObject(all)) return {};
@@ -22,13 +22,13 @@ export function termsOf({ request }: StoredRun): JsonObject {
   );
 }
 
-/** A benchmark of closes by its name: `{ kind: "index", id: "EQ" }` reads `index:EQ`. */
+/** Converts a benchmark of closes to its name: `{ kind: "index", id: "EQ" }` becomes `index:EQ`. */
 export function inWord(value: Json | undefined): Json | undefined {
   const { kind, id, price_column: column = 'CLOSE' } = isObject(value) ? value : {};
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
-/** `index:EQ, price column OPEN` for a benchmark of another column than the closes. */
+/** Describes a benchmark with another price column than the closes: `index:EQ, price column OPEN`. */
 function wordsOf(value: Json | undefined): string {
   if (!isObject(value)) return String(value);
   const { kind, id, ...others } = value;

@@ -54,7 +54,7 @@ export function Runs({ id }: { readonly id: string }) {
   );
 }
 
-/** Characters of an id that distinguish runs of one minute. */
+/** Number of characters of an id that distinguish runs of one minute. */
 const ID_SHOWN = 4;
 
 interface ComparedProps {
@@ -63,7 +63,7 @@ interface ComparedProps {
   readonly runs: readonly StoredRun[];
 }
 
-/** Two runs, the newest and the one before unless the address names others. */
+/** Renders two runs, by default the latest and the one before. */
 function Compared({ id, runs }: ComparedProps) {
   const named = (name: string) => runs.find(({ run_id: run }) => run === parameter(name));
   const later = named('run_to') ?? runs[0]!; // There are two.

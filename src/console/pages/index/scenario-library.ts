@@ -1,7 +1,7 @@
 import { keptList } from '../../state/kept.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** A past window that many know by its name. */
+/** Past period with a common name. */
 interface NamedWindow {
   readonly name: string;
   readonly start: string;
@@ -29,7 +29,7 @@ export const windowsWithin = (start: string, end: string): readonly JsonObject[]
     window: { ...window },
   }));
 
-/** A fall of one group, to which the others respond. */
+/** Fall of one group, to which the others respond. */
 const FALL = -0.2;
 
 /** Shocks of each group of a column, as scenarios. */
@@ -46,6 +46,6 @@ const { items, set } = keptList<JsonObject>('divisor.scenarios', OWN_MAX);
 /** Scenarios that were saved in this browser. */
 export const ownScenarios = items;
 
-/** Saves a scenario; one of the same name is replaced. */
+/** Saves a scenario, replacing one with the same name. */
 export const saveScenario = (scenario: JsonObject): void =>
   set([...items.peek().filter(({ name }) => name !== scenario['name']), scenario]);

@@ -26,7 +26,7 @@ interface Row {
   readonly returns: ReadonlyMap<string, number | null>;
 }
 
-/** The returns of several indices in the same scenarios: a scenario a row, an index a column. */
+/** Renders the returns of several indices in the same scenarios: scenarios as rows, indices as columns. */
 export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const free = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
@@ -68,7 +68,9 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   );
 }
 
-/** Returns of an index by scenario; none where the service refuses one, such as a group that it does not hold. */
+/**
+ * Returns results of an index by scenario; none if the service refuses one, for example for a group without holdings.
+ */
 async function resultsOf(
   id: string,
   asked: readonly JsonObject[],

@@ -1,6 +1,6 @@
 import type { ScenarioRequest } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** The service says what is wrong with them. @param on date of the holdings; null for the newest */
+/** Returns the request body, which the service validates. @param on date of the holdings; null for the latest */
 export const bodyOf = (asked: readonly JsonObject[], on: string | null): ScenarioRequest =>
   ({ ...(on === null ? {} : { as_of: on }), scenarios: asked }) as unknown as ScenarioRequest;

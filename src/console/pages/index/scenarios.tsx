@@ -34,14 +34,14 @@ interface ScenariosProps {
   readonly run: OverviewView;
 }
 
-/** The composition of the run in past windows and under shocks; the address contains the request. */
+/** Renders the composition of the run in past windows and under shocks; the address contains the request. */
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = parameter('scenarios');
   const asked = scenariosIn(text);
   const on = parameter('on') ?? run.end;
   const set = (next: readonly JsonObject[]) =>
     setParameters({ scenarios: next.length === 0 ? null : JSON.stringify(next) });
-  // A shock to which nothing was added yet leaves the others as they are.
+  // A shock without entries leaves the others unchanged.
   const written = asked.filter((scenario) => !isEmptyShock(scenario));
   const isWritten = written.length > 0;
   const answer = useOneAtATime(isWritten ? `${runKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
@@ -107,7 +107,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
 interface AddingProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** Date of what is held. */
+  /** Date of the holdings. */
   readonly on: string;
   readonly asked: readonly JsonObject[];
   onChange(asked: readonly JsonObject[]): void;
@@ -147,7 +147,7 @@ function Adding({ id, run, on, asked, onChange }: AddingProps) {
 const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
   results.find(({ name }) => name === parameter('scenario')) ?? results[0];
 
-/** A shock to which nothing was added yet: there is nothing to ask. */
+/** Returns true for a shock without entries, which cannot be requested. */
 const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;
 
 function scenariosIn(text: string | null): readonly JsonObject[] {
@@ -226,7 +226,7 @@ interface OpenedProps {
 
 type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
 
-/** Where the return of one scenario comes from. */
+/** Renders the sources of the return of one scenario. */
 function Opened({ result, by, asOf }: OpenedProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
   if (result === undefined) return null;

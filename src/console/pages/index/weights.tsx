@@ -31,7 +31,7 @@ const NAMES_MAX = 8;
 /** Columns of the reference data that names are grouped by. */
 const COLUMNS = ['SECTOR', 'INDUSTRY', 'COUNTRY', 'CURRENCY', 'EXCHANGE'] as const;
 
-/** The columns of the served store that group securities; undefined before they are known. */
+/** Returns the columns of the served store that group securities; undefined while unknown. */
 function groupColumns(fields: FieldList | undefined): readonly string[] | undefined {
   const names = new Set(fields?.fields.flatMap(({ name, dataset }) => (dataset === 'reference' ? [name] : [])));
   return fields && COLUMNS.filter((column) => names.has(column));
@@ -116,7 +116,7 @@ const linesOf = (view: ExposuresView): readonly Line[] =>
 /** Half of the last digit of a percentage. */
 const SHOWN_MIN = 5e-5;
 
-/** Cash, if there is any. */
+/** Returns the cash, if there is any. */
 function cashOf({ dates, groups }: ExposuresView): readonly Line[] {
   const held = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
   const cash = held.map((sum) => (sum === 0 ? 0 : 1 - sum)); // Nothing is held before the first composition.

@@ -9,7 +9,7 @@ interface WholeRunProps {
   readonly run: OverviewView;
 }
 
-/** Said where a range was chosen on another part and is not that of this one. */
+/** Renders a note if a range was chosen on another tab and does not apply to this one. */
 export function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
   const range = chosenRange();
   if (range === null || OF_RANGE.has(tab)) return null;

@@ -25,7 +25,7 @@ interface JobPanelProps {
   onClose(): void;
 }
 
-/** One job: what was asked, how it went, what went wrong. */
+/** Renders one job: its request, progress and errors. */
 export function JobPanel({ id, onClose }: JobPanelProps) {
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
   return (

@@ -21,7 +21,7 @@ const FIRST = 100;
 /** Maximum number of jobs in one response. */
 const MOST = 500;
 
-/** Every job: what waits, runs, ended; any of them opens to what was asked and what came of it. */
+/** Page of all jobs: waiting, running and ended. Each opens to its request and result. */
 export function JobsPage() {
   const [limit, setLimit] = useState(FIRST);
   const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === parameter('kind'));
@@ -95,7 +95,7 @@ export function JobsPage() {
   );
 }
 
-/** The list with jobs that began after it was asked for. */
+/** Returns the list with jobs that began after it was requested. */
 function withLive(
   listed: readonly JobStatus[],
   kind: Kind | undefined,

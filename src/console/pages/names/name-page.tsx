@@ -80,7 +80,7 @@ const SCALES = [
 interface PricesProps {
   readonly identifier: string;
   readonly actions: CorporateActionsResponse | undefined;
-  /** Of the prices; null where it is not known. */
+  /** Currency of the prices; null if unknown. */
   readonly currency: string | null;
 }
 
@@ -126,7 +126,7 @@ interface PriceChartsProps extends Omit<PricesProps, 'identifier'> {
 
 const COUNT: Unit = { of: 'number', digits: 0 };
 
-/** CLOSE with its actions as marks; below it another column, volume where there is any. */
+/** Renders CLOSE with its actions as marks, and below it another column, by default volume. */
 function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
@@ -193,7 +193,7 @@ function lineOf(
   return { id: column, label: inMoney(column, currency), colour, values: data.map((row) => row[at] as number | null) };
 }
 
-/** Months shown around an action whose mark is opened. */
+/** Months shown around an action when its mark is opened. */
 const AROUND_MONTHS = 3;
 
 function marksOf(actions: CorporateActionsResponse | undefined, currency: string | null): readonly Mark[] {

@@ -5,6 +5,7 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
+import { compact, decimal, inMoney } from '../../words/numbers.js';
 
 type Row = IdentifierSearch['identifiers'][number];
 
@@ -12,7 +13,7 @@ type Row = IdentifierSearch['identifiers'][number];
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
-/** Every name of the served store. */
+/** Renders all securities of the served store. */
 export function NameTable() {
   const names = useResource('names of the store', allNames);
   return (
@@ -25,8 +26,8 @@ export function NameTable() {
           rows={rows}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => nameAddress(identifier)}
-          searchIn={({ identifier, name }) => `${identifier} ${name ?? ''}`}
-          sort={{ column: 'identifier', direction: 'asc' }}
+          searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
+          sort={rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST}
           height={640}
         />
       )}
@@ -49,6 +50,9 @@ async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
   return rows;
 }
 
+const LARGEST = { column: 'cap', direction: 'desc' } as const;
+const FIRST = { column: 'identifier', direction: 'asc' } as const;
+
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'identifier',
@@ -59,6 +63,25 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
   { id: 'company', title: 'Company', width: 120, grow: 3, priority: 2, value: ({ name }) => name },
-  { id: 'start', title: 'First price', width: 100, value: ({ start }) => start },
-  { id: 'end', title: 'Last price', width: 100, value: ({ end }) => end },
+  { id: 'sector', title: 'Sector', width: 120, grow: 2, priority: 3, value: ({ sector }) => sector },
+  {
+    id: 'close',
+    title: 'Last close',
+    help: 'As stored, in the currency of the security',
+    width: 120,
+    align: 'right',
+    value: ({ close }) => close,
+    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+  },
+  {
+    id: 'cap',
+    title: 'Market cap',
+    help: 'On the date of the last price, in the currency of the security',
+    width: 108,
+    align: 'right',
+    value: (row) => row.market_cap,
+    show: (row) => compact(row.market_cap),
+  },
+  { id: 'start', title: 'First price', width: 100, priority: 4, value: ({ start }) => start },
+  { id: 'end', title: 'Last price', width: 100, priority: 2, value: ({ end }) => end },
 ];

@@ -1,7 +1,7 @@
 import { Page } from '../../components/page.js';
 import { NameTable } from './name-table.js';
 
-/** Every security of the served store. */
+/** Page of all securities of the served store. */
 export function NamesPage() {
   return (
     <Page title="Securities" above={[{ address: '/console/data', text: 'Data' }]}>

@@ -14,7 +14,7 @@ interface DeriveFormProps {
   onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<Trouble | null>;
 }
 
-/** A derived index, optimised at every rebalance of its parent. */
+/** Renders the form of a derived index, optimised at every rebalance of its parent. */
 export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps) {
   const [id, setId] = useState(`${parent.id}-OPT`);
   const [name, setName] = useState(`${parent.name}, optimised`);

@@ -4,7 +4,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { JobTable } from '../../components/job-table.js';
 
-/** Optimisations that were asked for before. */
+/** Renders earlier optimisations. */
 export function EarlierRuns() {
   const jobs = useResource('jobs optimise', (signal) =>
     service.value.call('listJobs', { query: { kind: ['optimise'], limit: 50 }, signal }),
@@ -14,7 +14,7 @@ export function EarlierRuns() {
       {({ jobs: all }) =>
         all.length > 0 && (
           <Section title="Earlier runs">
-            <JobTable jobs={all} label="optimisations" height={260} />
+            <JobTable jobs={all} label="optimisations" isOneKind height={260} />
           </Section>
         )
       }

@@ -11,7 +11,10 @@ interface ExplanationsProps {
   readonly changes: Changes;
 }
 
-/** Costs of constraints, effects of relaxing them, and the next securities to enter; empty for runs without them. */
+/**
+ * Renders costs of constraints, effects of relaxing them, and the next securities to enter; empty for runs without
+ * them.
+ */
 export function Explanations({ run, changes }: ExplanationsProps) {
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
   return (
@@ -78,7 +81,7 @@ function Sentences({ label, rows }: SentencesProps) {
 const rowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) =>
   rowWords(`${type}[${id === '' ? index + 1 : id}]`);
 
-/** Rows whose bounds are fractions. */
+/** Returns the rows whose bounds are fractions. */
 const fractionsOf = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
   new Set(binding.flatMap((row) => (row?.['unit'] === 'fraction' ? [Number(row['index'])] : [])));
 

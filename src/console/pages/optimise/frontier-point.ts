@@ -12,7 +12,7 @@ export interface ChosenPoint {
   readonly point: FrontierPoint;
 }
 
-/** The point that is chosen; the first where none is. */
+/** Returns the point that is chosen; the first where none is. */
 export function chosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
   if (named === TANGENCY && tangency !== null) return { label: 'Tangency', point: tangency };
   const at = Math.max(0, Number(named ?? 1) - 1);
@@ -21,8 +21,9 @@ export function chosenPoint({ points, tangency }: FrontierPayload, named: string
 }
 
 /**
- * Terms of an optimisation whose answer is a point: the largest utility at its risk aversion, by the expected returns of
- * the frontier; the minimum variance if it has none. Null if the run has no frontier.
+ * Returns the terms of an optimisation whose solution is a point of the frontier: the largest utility at its risk
+ * aversion, with the expected returns of the frontier; the minimum variance if it has none. Null if the run has no
+ * frontier.
  */
 export function termsOfPoint({ risk_aversion: aversion }: FrontierPoint, terms: JsonObject): JsonObject | null {
   if (aversion === undefined) return null;
@@ -30,7 +31,7 @@ export function termsOfPoint({ risk_aversion: aversion }: FrontierPoint, terms: 
   return {
     ...terms,
     objective: { type: 'max_utility', risk_aversion: aversion },
-    // Where none were chosen, the frontier is by the means of the window of risk.
+    // By default, the frontier uses the means over the risk window.
     expected_returns: terms['expected_returns'] ?? { type: 'historical' },
   };
 }

@@ -9,7 +9,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { decimal, figure, percent } from '../../words/numbers.js';
 import { chosenPoint, TANGENCY, type FrontierPoint } from './frontier-point.js';
 
-/** Beyond it the frontier does not grow with its place: its letters would. */
+/** Maximum width of the chart, because its letters would grow with it. */
 const WIDTH_MAX = 640;
 const WIDTH_MIN = 280;
 const HEIGHT = 300;
@@ -20,11 +20,13 @@ interface FrontierProps {
   readonly frontier: FrontierPayload;
   /** True if expected returns were chosen. */
   readonly hasReturns: boolean;
-  /** The page of an optimisation whose answer is a point; null where nothing says which it is. */
+  /** Returns the address of an optimisation whose solution is a point; null if it is unknown. */
   addressOf(point: FrontierPoint): string | null;
 }
 
-/** Portfolios with the highest return for their risk within the constraints; select one to see its figures. */
+/**
+ * Renders portfolios with the highest return for their risk within the constraints. Selecting one shows its figures.
+ */
 export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
   const chosen = chosenPoint(frontier, parameter('point'));
@@ -50,7 +52,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
           ? 'Expected returns come from the selected model.'
           : 'No model of expected returns was selected. The mean returns of the risk window are used.'}
       </p>
-      <div class="frontier" ref={place}>
+      <div class="frontier" data-part="Efficient frontier" ref={place}>
         <svg
           viewBox={`0 0 ${width} ${HEIGHT}`}
           role="group"
@@ -133,7 +135,7 @@ interface DotProps {
   onChoose(): void;
 }
 
-/** A portfolio of the frontier, to be chosen. */
+/** Renders a portfolio of the frontier, to be chosen. */
 function Dot({ x, y, label, kind = '', isChosen, onChoose }: DotProps) {
   return (
     <circle
@@ -170,7 +172,7 @@ function MarkOf({ mark, x, y, isAtEnd }: MarkProps) {
   );
 }
 
-/** The way to an index that holds the chosen point at each rebalance. */
+/** Renders the way to an index that holds the chosen point at each rebalance. */
 function Take({ point, address }: { readonly point: FrontierPoint; readonly address: string | null }) {
   if (address === null) return null;
   return (
@@ -217,7 +219,7 @@ interface Scale {
 
 const TICKS = 5;
 
-/** A scale with round ticks over the values and some room. */
+/** Returns a scale with round ticks that covers the values with a margin. */
 function scaleOf(values: readonly number[], from: number, to: number): Scale {
   const least = Math.min(...values);
   const most = Math.max(...values);

@@ -14,7 +14,7 @@ interface InfeasibleProps {
   onRows(rows: readonly JsonObject[]): void;
 }
 
-/** A change of one row that would let all of them hold. */
+/** Change of one row that makes the problem feasible. */
 interface Remedy {
   readonly id: string;
   readonly index: number;
@@ -76,10 +76,10 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   );
 }
 
-/** Digits of a remedy that are kept. */
+/** Number of significant digits of a change. */
 const DIGITS = 4;
 
-/** A relaxation rounded outwards, so that the problem stays feasible. */
+/** Returns a relaxation rounded outwards, so that the problem stays feasible. */
 function round(remedy: Remedy): Remedy {
   const { from, to } = remedy;
   if (to === 0) return remedy;

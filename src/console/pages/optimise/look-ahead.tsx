@@ -12,14 +12,17 @@ import { isObject, type Json } from '../../words/paths.js';
 
 interface LookAheadProps {
   readonly message: string;
-  /** Of the refusal: model_id and decision_date. */
+  /** Details of the refusal: model_id and decision_date. */
   readonly detail: Readonly<Record<string, unknown>> | null;
   readonly indexId: string;
-  /** Takes the id of the model that ends in time, once it is estimated. */
+  /** Called with the id of the model that ends in time, when it is estimated. */
   onModel(id: string): void;
 }
 
-/** A risk model that knows returns after the decision: another one that ends with it is a click away. */
+/**
+ * Renders a problem: the risk model uses returns after the decision. A button estimates another one that ends with the
+ * decision.
+ */
 export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps) {
   const [asked, setAsked] = useState<string | null>(null);
   const job = asked === null ? undefined : jobOf(`risk:${asked}`);
@@ -57,7 +60,7 @@ const ID_MAX = 64;
 
 const idUpTo = (model: string, date: string): string => `${model.slice(0, ID_MAX - date.length - 1)}-${date}`;
 
-/** The settings of the model with another end; the names of the index where nothing is known of them any more. */
+/** Returns the settings of the model with another end; for a deleted model, the securities of the index. */
 async function requestUpTo(model: string, end: string, indexId: string): Promise<RiskModelRequest> {
   const job = await service.value.call('getJob', { params: { job_id: `risk:${model}` } }).catch(() => null);
   const request = job?.request as Json | undefined;

@@ -5,10 +5,10 @@ import { bps, figure, NONE, percent } from '../../words/numbers.js';
 /** Unit of an objective in the catalogue. */
 export type Measure = ObjectiveTypes['objectives'][number]['measure'];
 
-/** Runs that an earlier version stored say nothing of their objective: it was the only one. */
+/** Returns the objective of a run. Earlier versions supported one objective only and did not store it. */
 const objectiveOf = (run: Partial<OptimisationRunResult>): string => run.objective_type ?? 'min_tracking_error';
 
-/** The measure of the objective of a run; that of an objective that the service no longer has is a plain number. */
+/** Returns the measure of a run's objective; a plain number if the service no longer has that objective. */
 export const measureOf = (run: OptimisationRunResult, { objectives }: ObjectiveTypes): Measure =>
   objectives.find(({ type }) => type === objectiveOf(run))?.measure ?? { name: objectiveOf(run), form: 'number' };
 
@@ -21,7 +21,7 @@ type SolvedFigures = Pick<
   'objective_value' | 'volatility' | 'tracking_error' | 'turnover' | 'expected_return'
 >;
 
-/** Figures of solved weights, each with that of the index weights below it. */
+/** Returns figures of solved weights, each with that of the index weights below it. */
 export function comparedTiles(
   before: Figures | undefined,
   after: Figures | SolvedFigures,
@@ -63,7 +63,7 @@ export function comparedTiles(
   ];
 }
 
-/** An objective value in its unit: of a variance its square root. */
+/** Returns an objective value in its unit: of a variance its square root. */
 function objectiveText(value: number, form: Measure['form']): string {
   if (form === 'number') return figure(value);
   return percent(isShare(form) ? value : Math.sqrt(Math.max(0, value)));
@@ -75,26 +75,29 @@ type Maybe = number | null | undefined;
 export function changesOf({ objective_value: value }: OptimisationRunResult, { form }: Measure) {
   const root = (variance: number) => Math.sqrt(Math.max(0, variance));
   return {
-    /** A change of the objective value as it came out of another solve. */
+    /** Formats a change of the objective value from another solve. */
     step(change: Maybe): string {
       if (change === null || change === undefined) return NONE;
       if (form === 'number') return figure(change);
       return bps(isShare(form) ? change : root(value + change) - root(value));
     },
-    /** By how much the value is worse than another one; never less than nothing. */
+    /** Formats the amount by which the value is worse than another one, at least zero. */
     cost(without: Maybe): string {
       if (without === null || without === undefined) return NONE;
       if (form === 'number') return figure(Math.abs(value - without));
       return bps(Math.abs(isShare(form) ? value - without : root(value) - root(without)));
     },
-    /** A small change of the objective value, by its slope; none at a variance of nothing, where the root has none. */
+    /**
+     * Formats a small change of the objective value by its slope; undefined at variance zero, where the square root has
+     * no slope.
+     */
     slope(change: Maybe): string {
       if (change === null || change === undefined) return NONE;
       if (form === 'number') return figure(change);
       if (isShare(form)) return bps(change);
       return value <= 0 ? NONE : bps(change / (2 * root(value)));
     },
-    /** The objective value of another solve. */
+    /** Formats the objective value of another solve. */
     level(other: Maybe): string {
       if (other === null || other === undefined || form === 'number') return figure(other);
       return percent(isShare(form) ? other : root(other));

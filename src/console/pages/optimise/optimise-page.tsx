@@ -36,7 +36,7 @@ import { ownFindings, useSolution } from './use-solution.js';
 import '../designer/designer.css';
 import './optimise.css';
 
-/** Optimisation under constraints: constraint rows, a live solution, a run, a derived index. */
+/** Page for optimisation under constraints: constraint rows, a live solution, a run, a derived index. */
 export function OptimisePage() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
@@ -118,7 +118,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
   );
 }
 
-/** Puts terms into the address; those by default leave it. */
+/** Stores terms in the address, without those at their default. */
 const setTerms = (next: Terms) =>
   setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
 
@@ -199,7 +199,7 @@ function TooLong() {
   return <p class="quiet">These constraints are too long for the address. Save them before you share the page.</p>;
 }
 
-/** Rows and the id that they are saved under, both in the address while they are not those of the set. */
+/** Keeps rows and the id under which they are saved in the address while they differ from the stored set. */
 function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
   const first = useMemo(() => asRows(set?.constraints ?? []), [set]);
   const written = useAddressed('rows');
@@ -246,7 +246,7 @@ interface RunProps {
   onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
 }
 
-/** Stores the rows under a name, and solves in full. */
+/** Stores the rows under a name and runs the optimisation. */
 function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProps) {
   return (
     <section class="designer-part" aria-label="Run">

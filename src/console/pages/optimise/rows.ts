@@ -26,7 +26,7 @@ type SentTerms = Pick<
 /** Terms as they are sent: the service checks them too. */
 export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
 
-/** Terms as an address has them; none where it has something else. */
+/** Parses the terms of an address; empty if they are invalid. */
 export function termsIn(text: string | null): Terms {
   const value = jsonIn(text);
   return isObject(value) ? value : {};
@@ -38,7 +38,7 @@ interface Derived {
   readonly terms: Terms;
 }
 
-/** Creates an index without storing it: the parent, optimised under the rows from a date on. */
+/** Returns an index without storing it: the parent, optimised under the rows from a date. */
 export function derivedFrom(parent: IndexDocument, { base, rows, terms }: Derived): IndexDocumentBody {
   const { id, name, calendar, base_value, currency } = parent;
   return {

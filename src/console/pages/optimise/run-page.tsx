@@ -27,7 +27,7 @@ import { asConstraints, asRows, termsIn } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
 import './optimise.css';
 
-/** One optimisation: while it runs, what came of it, or why nothing could. */
+/** Page of one optimisation: its progress, its result, or the reason why there is none. */
 export function RunPage({ params }: PageProps) {
   const id = params['run'] ?? '';
   const job = useResource(`job optimise ${id}`, (signal) =>
@@ -69,7 +69,7 @@ export function RunPage({ params }: PageProps) {
 interface Asked {
   readonly index: string | null;
   readonly set: string | null;
-  /** As an address has them. */
+  /** Terms as in the address. */
   readonly terms: string | null;
 }
 
@@ -135,7 +135,7 @@ function Result({ id, asked }: { readonly id: string; readonly asked: Asked }) {
   );
 }
 
-/** The page of an optimisation under the same rows whose answer is a point of the frontier. */
+/** Returns the address of an optimisation under the same rows whose solution is a point of the frontier. */
 function addressOfPoint(point: FrontierPoint, { index, set, terms }: Asked): string | null {
   const own = termsOfPoint(point, termsIn(terms));
   return own && addressOf('/console/optimise', { index, set, terms: JSON.stringify(own) });
@@ -214,7 +214,7 @@ function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
   return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** The risk model and its range of returns. */
+/** Returns the risk model and its range of returns. */
 function riskNote({ risk_model: model, start, end }: ResultOfProps['run']): string {
   if (model === undefined) return `risk from ${start} to ${end}`;
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;
@@ -241,7 +241,7 @@ function bindingOf({ binding }: OptimisationRunResult): readonly Binding[] {
     }));
 }
 
-/** The step of a shadow price: one percentage point of a fraction, else 1. */
+/** Returns the step of a shadow price: one percentage point of a fraction, otherwise 1. */
 const stepOf = (unit: string): number => (unit === 'fraction' ? 0.01 : 1);
 
 const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
@@ -266,7 +266,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   },
 ];
 
-/** The weights of the run next to those of a point of its frontier. */
+/** Returns the weights of the run with those of a point of its frontier. */
 const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
   ...WEIGHTS.slice(0, POINT_AFTER),
   numeric({
@@ -280,7 +280,7 @@ const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Co
   ...WEIGHTS.slice(POINT_AFTER),
 ];
 
-/** Columns before that of a point: name, index, weight. */
+/** Number of columns before that of a point: security, index, weight. */
 const POINT_AFTER = 3;
 
 const WEIGHTS: readonly Column<WeightRow>[] = [

@@ -30,7 +30,7 @@ interface SolveProps {
   onTerms(terms: Terms): void;
 }
 
-/** Live solution on a date; the last solution stays until there is a newer one. */
+/** Renders the live solution on a date. The last solution is kept until there is a newer one. */
 export function Solve(props: SolveProps) {
   const { asOf, hasStores, extent, data, trouble, isBehind } = props.solution;
   const { findings } = props;
@@ -70,7 +70,7 @@ export function Solve(props: SolveProps) {
   );
 }
 
-/** Why there is no solution, with the way out where one is known. */
+/** Renders the reason why there is no solution, with possible changes. */
 function Refused({ parent, rows, terms, trouble, ...act }: SolveProps & { readonly trouble: Trouble }) {
   const { code, message, detail } = trouble;
   if (code === 'INFEASIBLE') return <Infeasible message={message} detail={detail} rows={rows} onRows={act.onRows} />;
@@ -132,7 +132,7 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
   );
 }
 
-/** A slack in its unit. */
+/** Returns a slack in its unit. */
 export function slackText(slack: number, unit: PreviewConstraint['unit']): string {
   return unit === 'fraction' ? percent(slack) : figure(slack);
 }

@@ -14,7 +14,7 @@ export type Terms = JsonObject;
 interface TermsFormProps {
   readonly value: Terms;
   readonly findings: readonly Finding[];
-  /** Where the terms lie, as findings name it. */
+  /** Path of the terms in findings. */
   readonly path: Path;
   readonly datapoints: readonly string[];
   onChange(value: Terms): void;
@@ -92,7 +92,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
   );
 }
 
-/** Sets of expected returns and covariances that the objective is made best for the worst of. */
+/** Renders sets of expected returns and covariances, for whose worst case the objective is optimised. */
 function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
   const whole = isObject(value) ? value : {};
   const part = (name: string) => {
@@ -122,7 +122,7 @@ interface RiskModelProps {
   onChange(value: Json | undefined): void;
 }
 
-/** A stored model by its id, or how one is estimated at each decision. */
+/** Renders a stored model by its id, or how one is estimated at each decision. */
 function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const text = pathText(path);
@@ -173,7 +173,7 @@ interface ClassedProps {
   onChange(value: JsonObject | undefined): void;
 }
 
-/** A class of a catalogue with its parameters; those of one class are not those of another. */
+/** Renders a class of a catalogue with its own parameters. */
 function Classed({ label, otherwise, types, value, findings, path, datapoints, onChange }: ClassedProps) {
   const given: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
   const type = typeof given['type'] === 'string' ? given['type'] : undefined;

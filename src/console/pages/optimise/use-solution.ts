@@ -16,9 +16,9 @@ interface Question {
 
 /** The solution of constraints on a date. */
 export interface Solution extends Latest<PreviewResponse> {
-  /** False before it is known what is served. */
+  /** False until the served store is known. */
   readonly hasStores: boolean;
-  /** Null where no data is served. */
+  /** Null if no data is served. */
   readonly asOf: string | null;
   /** Dates of the served store. */
   readonly extent: { readonly start: string; readonly end: string } | null;
@@ -26,7 +26,7 @@ export interface Solution extends Latest<PreviewResponse> {
   readonly findings: readonly Finding[];
 }
 
-/** Solves the last rebalance at a date, as a run of the same request would. */
+/** Solves the last rebalance on or before a date, with the same result as a run. */
 export function useSolution({ parent, rows, terms, isValid }: Question): Solution {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const { start = null, end = null } = stores.data?.stores.find(({ active }) => active) ?? {};

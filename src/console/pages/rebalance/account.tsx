@@ -19,7 +19,7 @@ type Held = 'shares' | 'value';
 
 const HELD: Readonly<Record<Held, string>> = { shares: 'the shares', value: 'the value at the close' };
 
-/** An account: its cash, and shares or values by name. */
+/** Renders an account: its cash, and shares or values by security. */
 export function Account({ account, findings, at, currency, onChange }: AccountProps) {
   const path = ['accounts', at];
   const name = String(account['name'] ?? '');

@@ -34,7 +34,7 @@ export interface OrdersProps {
   readonly id: string;
   /** Of money. */
   readonly currency: string;
-  /** Session whose closes price the orders, unless another one is chosen between these two. */
+  /** Default session whose closes price the orders; another one may be chosen. */
   readonly asOf: string;
   readonly least: string;
   readonly most: string;
@@ -42,7 +42,7 @@ export interface OrdersProps {
   readonly isChanged: boolean;
 }
 
-/** The orders that bring accounts to the index as of a rebalance; nothing is stored. */
+/** Renders the orders that bring accounts to the index as of a rebalance. Nothing is stored. */
 export function Orders({ isChanged, ...pack }: OrdersProps) {
   const [isOpen, setOpen] = useState(parameter('orders') !== null);
   return (
@@ -137,7 +137,7 @@ interface FilesProps extends Pick<OrdersProps, 'id' | 'asOf'> {
   readonly body: RebalancePackRequest;
 }
 
-/** The orders of all accounts as a file; JSON is the whole pack. */
+/** Renders downloads of the orders of all accounts; JSON contains the whole pack. */
 function Files({ id, body, asOf }: FilesProps) {
   const params = { index_id: id };
   return (
@@ -167,7 +167,7 @@ const accountsIn = (asked: JsonObject): readonly JsonObject[] => {
   return Array.isArray(accounts) ? (accounts as readonly Json[]).filter(isObject) : [];
 };
 
-/** The list with another item at a place; without it where there is none. */
+/** Returns the list with an item replaced; without it if there is no replacement. */
 const replaceValue = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
   list.flatMap((own, i) => (i !== at ? [own] : next === null ? [] : [next]));
 
@@ -265,7 +265,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
   );
 }
 
-/** Less than the last decimal is not nothing. */
+/** A value below the last decimal is not shown as zero. */
 const daysText = (days: number | null) => (days !== null && days > 0 && days < 0.005 ? '< 0.01' : decimal(days));
 
 const COLUMNS: readonly Column<Packing['trades'][number]>[] = [

@@ -32,14 +32,14 @@ const CAUSES: Readonly<Record<RebalanceView['cause'], string>> = {
   fast_exit: 'a constituent was ranked too low',
 };
 
-/** One rebalance: what was held before and after, how the names were found, what was traded. */
+/** Page of one rebalance: holdings before and after, selection, and trades. */
 export function RebalancePage({ params }: PageProps) {
   const { id = '', date = '' } = params;
   const view = useResource(`rebalance ${runKey(id)} ${date}`, (signal) =>
     service.value.call('getRebalance', { params: { index_id: id, date }, query: shownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  // A strategy is traded by its own terms, and has no orders of an index.
+  // A strategy trades under its own terms and has no orders of an index.
   const index = indices.data?.indices.find(({ id: known }) => known === id);
   const open = parameter('name');
   return (
@@ -188,7 +188,7 @@ const IS_SHOWN: Readonly<Record<Shown, (name: RebalancedName) => boolean>> = {
 interface NamesProps {
   readonly view: RebalanceView;
   readonly open: string | null;
-  /** Of money; empty where it is not known. */
+  /** Currency of money; empty if unknown. */
   readonly currency: string;
 }
 

@@ -1,5 +1,5 @@
 import type { JobStatus, RenderResult } from '#clients/typescript/divisor.js';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Confirm } from '../../components/confirm.js';
 import { Download } from '../../components/download.js';
@@ -14,8 +14,9 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
 import { bytes, countValues } from '../../words/numbers.js';
+import { usePdfAddress } from './pdf-address.js';
 
-/** A report: its progress, then the PDF itself. */
+/** Renders a report: its progress, then the PDF itself. */
 export function Render({ ident }: { readonly ident: string }) {
   const id = `render:${ident}`;
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
@@ -42,7 +43,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       follows: false,
     },
   );
-  const address = useAddress(pdf.data);
+  const address = usePdfAddress(pdf.data);
   const [isAsking, setAsking] = useState(false);
   const fileName = `${[index, template, at.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
   const remove = () =>
@@ -80,7 +81,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
         {() =>
           address !== null &&
           (navigator.pdfViewerEnabled ? (
-            <iframe class="report-pdf" src={address} title={`${name}, as PDF`} />
+            <iframe class="report-pdf" src={`${address}#navpanes=0&view=FitH`} title={`${name}, as PDF`} />
           ) : (
             <p>
               This browser cannot display PDF files in a page.{' '}
@@ -103,16 +104,4 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       )}
     </Section>
   );
-}
-
-/** An address of this page alone for a PDF; it ends with the page. */
-function useAddress(pdf: Uint8Array | undefined): string | null {
-  const [address, setAddress] = useState<string | null>(null);
-  useEffect(() => {
-    if (pdf === undefined) return undefined;
-    const made = URL.createObjectURL(new Blob([pdf as Uint8Array<ArrayBuffer>], { type: 'application/pdf' })); // The client's own bytes.
-    setAddress(made);
-    return () => URL.revokeObjectURL(made);
-  }, [pdf]);
-  return address;
 }

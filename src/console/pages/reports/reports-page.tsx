@@ -18,11 +18,12 @@ import { templateAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { jobIdent } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
+import { Covers } from './covers.js';
 import { Render } from './render.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
 
-/** Reports: one rendered by a click and shown, those rendered before, and the templates. */
+/** Page of reports: renders one, shows earlier ones, and lists the templates. */
 export function ReportsPage() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const renders = useResource('jobs render', (signal) =>
@@ -119,7 +120,7 @@ interface OthersProps {
   readonly free: readonly string[];
 }
 
-/** More indices of the same document, each from a new page. */
+/** Renders further indices of the same document, each beginning on a new page. */
 function Others({ others, free }: OthersProps) {
   const put = (next: readonly string[]) => setParameters({ and: next.length === 0 ? null : next.join() });
   return (
@@ -141,7 +142,7 @@ function Others({ others, free }: OthersProps) {
   );
 }
 
-/** Said where another run than the newest is shown. */
+/** Renders a note if a run other than the latest is shown. */
 function OfRun({ index, run }: { readonly index: string; readonly run: string }) {
   const list = useResource(`runs ${index}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: index }, signal }),
@@ -159,10 +160,12 @@ function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly
   if (jobs.length === 0) return null;
   return (
     <Section title="Rendered">
+      <Covers />
       <JobTable
         jobs={jobs}
         label="reports"
         name="reports"
+        isOneKind
         height={360}
         onOpen={(id) => setParameters({ render: id.slice('render:'.length) })}
         openKey={open === null ? null : `render:${open}`}
@@ -205,7 +208,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
   );
 }
 
-/** A template of the service, which a new one begins with. */
+/** Renders a template of the service, which a new one begins with. */
 function BuiltIn({ id }: { readonly id: string }) {
   const template = useResource(
     `built-in template ${id}`,

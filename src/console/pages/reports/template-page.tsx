@@ -19,7 +19,7 @@ import '../data/data.css';
 import '../designer/designer.css';
 import './reports.css';
 
-/** A template of a report: its page and blocks, and the PDF that it makes. */
+/** Renders a template of a report: its page and blocks, and the PDF that it makes. */
 export function TemplatePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const [from, index] = [parameter('from'), parameter('index')];
@@ -63,7 +63,7 @@ export function TemplatePage({ params }: PageProps) {
   );
 }
 
-/** The service says what is wrong with it. */
+/** Returns the service validates the document. */
 const bodyOf = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
 
 const put = (document: JsonObject, write: Write) =>
@@ -78,7 +78,7 @@ async function load(id: string, signal?: AbortSignal): Promise<Opened> {
   return { document: answer as unknown as JsonObject, etag }; // A document of JSON.
 }
 
-/** An empty template, or what a built-in one makes of the run of an index. */
+/** Returns an empty template, or a built-in one for the run of an index. */
 async function newTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<Opened> {
   if (from === null) return { document: { template_id: 'MONTHLY', name: 'Monthly report', blocks: [] }, etag: null };
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });

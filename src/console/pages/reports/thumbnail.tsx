@@ -10,7 +10,7 @@ const MARGIN = 4;
 const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 6, stat_grid: 7, table: 14 };
 const CHART_HEIGHT = 13;
 
-/** The first page of a template in outline, a shape for each block. */
+/** Renders the outline of a template's first page, with a shape for each block. */
 export function Thumbnail({ blocks, isWide }: { readonly blocks: readonly Block[]; readonly isWide: boolean }) {
   const [width, height] = isWide ? [HEIGHT, WIDTH] : [WIDTH, HEIGHT];
   const shapes: { kind: string; y: number; h: number }[] = [];

@@ -1,7 +1,7 @@
 import type { Operations, RiskModelImportInput } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
+import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
@@ -13,13 +13,13 @@ import { riskModelAddress } from '../../words/addresses.js';
 
 type ImportQuery = Operations['importRiskModel']['request']['query'];
 
-/** Media types of files by their ending; JSON says its terms itself. */
+/** Media types of files by extension. JSON contains its own terms. */
 const MEDIA: Readonly<Record<string, string>> = {
   csv: 'text/csv',
   arrow: 'application/vnd.apache.arrow.stream',
 };
 
-/** A file with a risk model from outside. */
+/** Renders a file with a risk model from outside. */
 export function ImportModel() {
   const input = useRef<HTMLInputElement>(null);
   const id = parameter('import') ?? '';
@@ -41,7 +41,7 @@ export function ImportModel() {
           Covariances or a factor model, as JSON, CSV or Arrow. The terms below are those of CSV and Arrow; JSON has its
           own.
         </p>
-        <FieldGrid>
+        <div class="field-grid is-joined">
           <Field
             spec={{
               name: 'imported_id',
@@ -63,14 +63,14 @@ export function ImportModel() {
               setTerms(value === undefined ? others : { ...terms, date: value });
             }}
           />
-        </FieldGrid>
-        <SchemaForm
-          schema="RiskModelImport"
-          names={['units', 'annualisation', 'repair']}
-          value={terms}
-          findings={trouble?.findings ?? []}
-          onChange={setTerms}
-        />
+          <SchemaForm
+            schema="RiskModelImport"
+            names={['units', 'annualisation', 'repair']}
+            value={terms}
+            findings={trouble?.findings ?? []}
+            onChange={setTerms}
+          />
+        </div>
         {trouble !== null &&
           (trouble.findings.length === 0 ? <Problem trouble={trouble} /> : <Findings findings={trouble.findings} />)}
         <input

@@ -25,7 +25,9 @@ import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { count, decimal, figure, percent } from '../../words/numbers.js';
 
-/** Names whose matrix is shown: that of more is some megabytes, and is taken away as Arrow. */
+/**
+ * Maximum number of securities whose matrix is shown. A larger one has several megabytes and is downloaded as Arrow.
+ */
 const NAMES_MAX = 500;
 /** Partners of a name that are drawn. */
 const PARTNERS = 12;
@@ -193,7 +195,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
   );
 }
 
-/** The names that move most with one, and those that move least. */
+/** Renders the securities most and least correlated with one security. */
 function Partners({
   view: { asset_ids: names, correlation },
   name,

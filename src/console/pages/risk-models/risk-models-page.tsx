@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
+import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
@@ -100,7 +100,7 @@ function Estimate() {
           void estimate();
         }}
       >
-        <FieldGrid>
+        <div class="field-grid is-joined">
           <Field
             spec={{
               name: 'model_id',
@@ -113,15 +113,15 @@ function Estimate() {
             findings={(trouble?.findings ?? []).filter(({ path }) => path === 'model_id')}
             onChange={(value) => setId(typeof value === 'string' ? value : '')}
           />
-        </FieldGrid>
-        {form(FIRST)}
+          {form(FIRST)}
+        </div>
         <details>
           <summary>More settings</summary>
           {form(OTHERS)}
         </details>
         {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
         <div class="form-actions">
-          <Button kind="main" type="submit" disabled={id === ''}>
+          <Button kind="main" type="submit" disabled={id.trim() === ''}>
             Estimate
           </Button>
         </div>
@@ -129,6 +129,8 @@ function Estimate() {
     </Section>
   );
 }
+
+const wordOf = (estimator: string): string => estimator.replaceAll('_', ' ');
 
 type Row = RiskModelCollection['risk_models'][number];
 
@@ -141,6 +143,7 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ model_id: id }) => id,
     show: ({ model_id: id }) => <strong>{id}</strong>,
   },
+  { id: 'estimator', title: 'Estimator', width: 120, grow: 1, value: ({ estimator }) => wordOf(estimator) },
   numeric({ id: 'names', title: 'Securities', width: 84, of: ({ assets }) => assets, write: count }),
   numeric({
     id: 'observations',

@@ -1,18 +1,23 @@
-import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import type { Schedule, ScheduleDays, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Page } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { DayPanel } from './day-panel.js';
 import { DAY_KINDS } from './day-states.js';
+import './schedules.css';
 
 /** Days of a schedule; each opens to its indices, steps and deliveries. */
 export function SchedulesPage() {
@@ -31,7 +36,11 @@ function Days({ schedules }: { readonly schedules: readonly Schedule[] }) {
     return (
       <Page title="Schedules">
         <EmptyState title="No schedule yet">
-          A schedule is the daily plan of an index family. <GuideLink page="schedules">How to store one</GuideLink>
+          A schedule is the daily plan of an index family: each session it computes, checks, publishes and delivers the
+          indices. <GuideLink page="schedules">How schedules work</GuideLink>
+          <p>
+            <NewSchedule />
+          </p>
         </EmptyState>
       </Page>
     );
@@ -41,17 +50,59 @@ function Days({ schedules }: { readonly schedules: readonly Schedule[] }) {
       title="Schedules"
       subtitle={<GuideLink page="schedules">How schedules work</GuideLink>}
       actions={
-        <Select
-          label="Schedule"
-          isLabelShown
-          options={schedules.map(({ schedule_id: id, name }) => ({ value: id, text: `${id}: ${name}` }))}
-          value={schedule.schedule_id}
-          onChoose={choose}
-        />
+        <>
+          <Select
+            label="Schedule"
+            isLabelShown
+            options={schedules.map(({ schedule_id: id, name }) => ({ value: id, text: `${id}: ${name}` }))}
+            value={schedule.schedule_id}
+            onChoose={choose}
+          />
+          {may('write') && <LinkButton href={scheduleAddress(schedule.schedule_id)}>Edit</LinkButton>}
+          <NewSchedule />
+        </>
       }
     >
       <DaysOf key={schedule.schedule_id} schedule={schedule} />
     </Page>
+  );
+}
+
+const NewSchedule = () =>
+  may('write') ? (
+    <LinkButton kind="main" href="/console/schedules/new">
+      New schedule
+    </LinkButton>
+  ) : null;
+
+/** The plan in short: when it begins, of what, and its steps. */
+function Plan({ schedule, next }: { readonly schedule: Schedule; readonly next: ScheduleDays['next'] }) {
+  const { enabled, at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
+  const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
+  return (
+    <div class="schedule-plan">
+      <Facts
+        facts={[
+          [
+            'State',
+            enabled ? <Badge kind="good">enabled</Badge> : <Badge>disabled: no day begins automatically</Badge>,
+          ],
+          ['Begins', `${at}${days}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
+          ...(next === null ? [] : ([['Next day', `${next.date}, ${moment(next.due_at)}`]] as const)),
+          [
+            'Indices',
+            <>
+              {indices.map((id) => (
+                <>
+                  <a href={indexAddress(id)}>{id}</a>{' '}
+                </>
+              ))}
+            </>,
+          ],
+          ['Steps', steps.map(({ type }) => type).join(' → ')],
+        ]}
+      />
+    </div>
   );
 }
 
@@ -68,7 +119,7 @@ function DaysOf({ schedule }: { readonly schedule: Schedule }) {
       <Answered resource={days} what="the days">
         {({ days: rows, next }) => (
           <>
-            <p>{next === null ? 'No day begins by itself.' : `Next day: ${next.date}, ${moment(next.due_at)}.`}</p>
+            <Plan schedule={schedule} next={next} />
             <Table
               label="days"
               name="days"
@@ -80,6 +131,7 @@ function DaysOf({ schedule }: { readonly schedule: Schedule }) {
               onOpen={({ date }) => setParameters({ day: date })}
               openKey={open}
               height={620}
+              empty="No day yet. The first one begins after its session if the schedule is enabled."
             />
           </>
         )}

@@ -12,7 +12,7 @@ import { indexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
 
-/** A portfolio that follows an index under its own terms. */
+/** Page of a portfolio that follows an index under its own terms. */
 export function StrategyPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const followed = parameter('index');
@@ -58,7 +58,7 @@ export function StrategyPage({ params }: PageProps) {
 
 type StrategyDocument = StoredStrategy['strategy'];
 
-/** The service says what is wrong with it. */
+/** Returns the service validates the document. */
 const bodyOf = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
 
 async function load(id: string, signal?: AbortSignal): Promise<Opened> {
@@ -92,7 +92,7 @@ const PLAIN = [
   'description',
 ];
 
-/** A strategy needs no benchmark; what one lacks is said of it once it has begun. */
+/** The benchmark of a strategy is optional. Its missing members are reported once it is started. */
 const NOT_NEEDED = { kind: { isRequired: false }, id: { isRequired: false } };
 
 function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {

@@ -11,7 +11,7 @@ const METHODS = Object.keys(SCHEMAS) as readonly Method[];
 const isMethod = (value: unknown): value is Method => METHODS.some((method) => method === value);
 
 interface FoldsFormProps {
-  /** Null as long as the choice is not tested. */
+  /** Null if the choice is not tested. */
   readonly folds: JsonObject | null;
   readonly findings: readonly Finding[];
   onChange(folds: JsonObject | null): void;

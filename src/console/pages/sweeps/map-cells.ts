@@ -2,17 +2,17 @@ import type { SweepRow } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 import { patchText } from './values.js';
 
-/** Parameters of a map, by pointer; `down` is empty where only one is varied. */
+/** Parameters of a map, by pointer; `down` is empty if only one is varied. */
 export interface MapAxes {
   readonly across: string;
   readonly down: string;
 }
 
-/** Parameters that a map does not show, with the values of each in the order in which they were asked for. */
+/** Parameters that a map does not show, with their values in the requested order. */
 export interface HiddenParameter {
   readonly pointer: string;
   readonly values: readonly string[];
-  /** The value that the map is cut at; null where a cell shows the first by rank over all of them. */
+  /** The value that the map is cut at; null if a cell shows the first by rank over all of them. */
   readonly fixed: string | null;
 }
 
@@ -30,7 +30,7 @@ export function hiddenParameters(
     });
 }
 
-/** Values of a parameter in the order in which they were asked for. */
+/** Returns the values of a parameter in the requested order. */
 export function valuesOf(rows: readonly SweepRow[], pointer: string): readonly string[] {
   const inOrder = rows.toSorted((a, b) => a.variant - b.variant);
   return [...new Set(inOrder.filter(({ patch }) => pointer in patch).map(({ patch }) => patchText(patch[pointer])))];
@@ -42,7 +42,7 @@ interface Cell extends MapAxes {
   readonly hidden: readonly HiddenParameter[];
 }
 
-/** Returns the variant that a cell shows: the best-ranked one of the cell. */
+/** Returns the best-ranked variant of a cell. */
 export function shownIn(rows: readonly SweepRow[], { across, down, column, line, hidden }: Cell): SweepRow | undefined {
   return rows
     .filter(

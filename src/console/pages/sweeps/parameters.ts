@@ -4,7 +4,10 @@ import { rowsIn } from '../../components/form/row-list.js';
 import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import type { Varied } from './values.js';
 
-/** Everything that the catalogues know of in a definition, and the costs of the backtest. @param costs basis points */
+/**
+ * Returns all parameters of a definition that the catalogues describe, and the costs of the backtest. @param costs
+ * basis points
+ */
 export function variedIn(document: JsonObject, types: RuleTypes, costs: number): readonly Varied[] {
   const rules = rowsIn(valueAt(document, ['pipeline', 'selection']));
   const weighting = valueAt(document, ['pipeline', 'weighting']);
@@ -33,7 +36,7 @@ export function variedIn(document: JsonObject, types: RuleTypes, costs: number):
   ];
 }
 
-/** Kinds of parameters that a line of a form has room for. */
+/** Kinds of parameters that fit into a line of a form. */
 const ONE_VALUE: ReadonlySet<string> = new Set([
   'number',
   'integer',

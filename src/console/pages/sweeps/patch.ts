@@ -6,7 +6,9 @@ interface Base {
   readonly request: JsonObject;
 }
 
-/** The definition and terms of a variant. @param patch values by JSON pointer, as the sweep has them (RFC 6901) */
+/**
+ * Returns the definition and terms of a variant. @param patch values by JSON pointer, as the sweep has them (RFC 6901)
+ */
 export function patched(base: Base, patch: JsonObject): Base {
   let whole: Json = { document: base.document, request: base.request };
   for (const [pointer, value] of Object.entries(patch)) whole = withPointer(whole, stepsOf(pointer), value ?? null);

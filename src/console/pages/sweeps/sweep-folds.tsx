@@ -7,7 +7,7 @@ import { count, decimal, percent } from '../../words/numbers.js';
 
 type Choice = SweepFoldsView['choices'][number];
 
-/** Out-of-sample performance of choosing the best variant of a sweep. */
+/** Renders the out-of-sample performance of choosing the best variant of a sweep. */
 export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => decimal(value, 3) : percent;
   const outside = folds.over_paths[folds.select_by];
@@ -52,7 +52,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   );
 }
 
-/** Which variant was chosen most often. */
+/** Returns the variant that was chosen most often. */
 function chosenText({ chosen, choices }: SweepFoldsView): string {
   const [first] = chosen;
   return first === undefined ? '' : `variant ${first.variant} in ${count(first.splits)} of ${count(choices.length)}`;

@@ -24,7 +24,7 @@ const METRICS = [
   'total_return',
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
-/** A metric over two parameters; where there are more, the others are fixed, or a cell has the first of them by rank. */
+/** Renders a metric over two parameters. Further parameters are fixed, or a cell shows its best-ranked variant. */
 export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
@@ -40,7 +40,13 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
   return (
     <Section title="Map" aside={<MapChoices {...{ pointers, across, down, metric, told }} />}>
       <Hidden {...{ rows, hidden, told, rankBy }} />
-      <div class="sweep-map" tabIndex={0} role="region" aria-label={`${metric.replaceAll('_', ' ')} by parameters`}>
+      <div
+        class="sweep-map"
+        data-part="Map"
+        tabIndex={0}
+        role="region"
+        aria-label={`${metric.replaceAll('_', ' ')} by parameters`}
+      >
         <table>
           <thead>
             <tr>
@@ -100,7 +106,7 @@ function medianOf(values: readonly number[]): number {
   return ((low ?? 0) + (high ?? 0)) / 2;
 }
 
-/** Share of the full colour at the ends of the scale, in percent. */
+/** Strength of the colour at the ends of the scale, in percent. */
 const STRONGEST = 55;
 
 /** Blue above the median and orange below it, stronger with the distance. */
@@ -145,7 +151,7 @@ interface MapChoicesProps extends MapAxes, Pick<SweepMapProps, 'pointers' | 'tol
   readonly metric: string;
 }
 
-/** Which parameters the map shows, and which metric. */
+/** Renders the choice of parameters and metric of the map. */
 function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
   const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
   return (
@@ -227,7 +233,7 @@ function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParamet
   return [`Variant ${variant}`, ...values].join(', ');
 }
 
-/** A value of a parameter with its unit. */
+/** Returns a value of a parameter with its unit. */
 function textOf(rows: readonly SweepRow[], pointer: string, text: string, told: Told): string {
   const value = rows.find(({ patch }) => pointer in patch && patchText(patch[pointer]) === text)?.patch[pointer];
   return withUnit(value as Json, told(pointer).unit); // Values of a patch are JSON.

@@ -26,7 +26,7 @@ import { patchText, pointerLabel, withUnit, type Told } from './values.js';
 import { VariantPanel } from './variant-panel.js';
 import './sweeps.css';
 
-/** One sweep: the ranking, a map of two parameters, and how far to trust the best. */
+/** Page of one sweep: the ranking, a map of two parameters, and the reliability of the best variant. */
 export function SweepPage({ params }: PageProps) {
   const id = params['id'] ?? '';
   const job = useResource(`job sweep ${id}`, (signal) =>

@@ -28,7 +28,7 @@ import { findingsAt, parseValues, refusedIn, withUnit, type Varied } from './val
 import '../designer/designer.css';
 import './sweeps.css';
 
-/** Many variants of an index at once, and the sweeps made before. */
+/** Page of sweeps: starts one over many variants of an index, and lists earlier ones. */
 export function SweepsPage() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
@@ -54,7 +54,7 @@ export function SweepsPage() {
         {({ jobs: all }) =>
           all.length > 0 && (
             <Section title="Stored sweeps">
-              <JobTable jobs={all} label="sweeps" />
+              <JobTable jobs={all} label="sweeps" isOneKind />
             </Section>
           )
         }
@@ -114,7 +114,7 @@ const RANKS = [
 ] as const;
 const AXES_MAX = 4;
 
-/** Terms of the newest run that a sweep takes too: all but its benchmark. */
+/** Returns the terms of the latest run that a sweep uses too: all except its benchmark. */
 function termsIn(run: StoredRun | null, schemas: Schemas): JsonObject {
   const known = new Set(fieldsOf(schemas, TERMS).map(({ name }) => name));
   return Object.fromEntries(Object.entries(run === null ? {} : termsOf(run)).filter(([name]) => known.has(name)));
@@ -220,7 +220,7 @@ interface ChoiceTermsProps {
   onChange(name: string, value: Json): void;
 }
 
-/** How the best variant is chosen, and how the choice is tested. */
+/** Renders how the best variant is chosen and how the choice is tested. */
 function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTermsProps) {
   return (
     <>
@@ -241,7 +241,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
   );
 }
 
-/** Suggested values: the accepted ones, or numbers near the current one. */
+/** Returns suggested values: the accepted ones, or numbers near the current one. */
 function firstValues(varied: readonly Varied[], pointer: string): string {
   const { now, choices } = varied.find((one) => one.pointer === pointer) ?? {};
   if (choices) return choices.join(', ');

@@ -23,12 +23,15 @@ export function pointerLabel(pointer: string): string {
   return words.map((step) => (/^\d+$/.test(step) ? `rule ${Number(step) + 1}:` : step.replaceAll('_', ' '))).join(' ');
 }
 
-/** A value that a variant sets. */
+/** Returns a value that a variant sets. */
 export function patchText(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('_', ' ') : JSON.stringify(value);
 }
 
-/** Values as they are typed, separated by commas: numbers as the unit allows them (`5%` of a fraction), true, false, null, or words. */
+/**
+ * Parses typed values separated by commas: numbers with the suffixes of their unit (`5%` of a fraction), true, false,
+ * null, or words.
+ */
 export function parseValues(text: string, unit: string | null = null): readonly Json[] {
   return text
     .split(/[,;\s]+/)
@@ -59,7 +62,7 @@ export function refusedIn(
   });
 }
 
-/** A value with its unit: `5%` of a fraction, `10 bps`. */
+/** Returns a value with its unit: `5%` of a fraction, `10 bps`. */
 export function withUnit(value: Json | undefined, unit: string | null): string {
   if (value === undefined || value === null) return 'none';
   return typeof value === 'number' ? quantityText(value, unit) : patchText(value);
@@ -72,5 +75,5 @@ export type Told = (pointer: string) => { readonly label: string; readonly unit:
 export const findingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
   findings.filter(({ path }) => `${stepsOf(path).replace(/^grid\/\d+\//, 'grid/')}/`.startsWith(`grid${pointer}/`));
 
-/** A path with slashes between its steps. */
+/** Returns a path with slashes between its steps. */
 const stepsOf = (path: string): string => path.replaceAll(/[./[\]]+/g, '/').replace(/\/$/, '');

@@ -13,7 +13,7 @@ import { change } from '../../words/numbers.js';
 import { freeId } from './free-id.js';
 import './templates.css';
 
-/** Published methodologies as templates: those that the served store can run come first. */
+/** Page of published methodologies as templates. Those that the served store can run come first. */
 export function TemplatesPage() {
   const templates = useResource('methodology templates', (signal) =>
     service.value.call('listMethodologyTemplates', { signal }),
@@ -109,7 +109,7 @@ function Thumbnail({ values, title }: { readonly values: readonly (number | null
   );
 }
 
-/** Data that the served store lacks, each with its meaning. */
+/** Renders data that the served store lacks, with its meaning. */
 function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'template'>) {
   const missing = needs.filter((need) => need.missing);
   if (canRun === true) return <Badge kind="good">can run</Badge>;

@@ -19,7 +19,7 @@ interface OpenedList extends Opened {
   readonly identifiers: readonly string[];
 }
 
-/** One watchlist: its title and its names, each of which leads to its page. */
+/** Page of one watchlist: its title and its securities, each with a link to its page. */
 export function WatchlistPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const opened = useResource(`watchlist ${id}`, (signal) => listOf(id, signal), { follows: false });

@@ -20,9 +20,9 @@ import { FALSE, TRUE, UNKNOWN } from './truth-values.js';
 /** Source of the datapoints of an expression, for the requested securities. */
 export interface Source {
   readonly count: number;
-  /** Returns values, NaN where missing, [count]; callers must not write to them. */
+  /** Returns values, NaN if missing, [count]; callers must not write to them. */
   numbers(field: FieldRequest): Float64Array;
-  /** Returns values as stored, null where missing, [count]. */
+  /** Returns values as stored, null if missing, [count]. */
   values(field: FieldRequest): readonly ReferenceValue[];
   isNumber(field: FieldRequest): boolean;
   /** Evaluates a function that needs more than the values of one security. */

@@ -109,7 +109,7 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
 /** Request of any statistic over a window. */
 const overWindow = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({ aggregate: 'count', window });
 
-/** The input that an operand of a plug-in is; undefined for other nodes. */
+/** Returns the input that an operand of a plug-in is; undefined for other nodes. */
 function inputOf(node: ExpressionNode, operand: number): PluginInput | undefined {
   const call = node.node === 'function' ? node.plugin : undefined;
   const name = call?.program?.inputs[operand]?.name;

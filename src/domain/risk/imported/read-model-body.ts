@@ -19,7 +19,7 @@ export interface ReadModel {
 
 type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
 
-/** The tables of a model in the form of an import. */
+/** Returns the tables of a model in the form of an import. */
 export function readModelBody(sent: unknown, problems: Problems): ReadModel | undefined {
   const { value: body, findings } = checkShape(RiskModelImport, sent);
   problems.take(findings);

@@ -12,7 +12,7 @@ export const shortenedColumns = (columns: readonly string[]): string =>
     })
     .join(', ');
 
-/** A cell of a database. @throws Error where it is a text that is too long */
+/** Returns a cell of a database. @throws Error where it is a text that is too long */
 export function boundedCell(cell: Cell, column: string): Cell {
   if (typeof cell === 'string' && cell.length > TEXT_BYTES_MAX)
     throw new Error(`The column ${column.slice(0, 80)} has a text of more than ${TEXT_BYTES_MAX} bytes`);

@@ -23,7 +23,7 @@ export type DatabasePlace =
 
 export interface DatabasePlaces {
   /**
-   * The database of a connection URL: `sqlite:///path`, `duckdb:///path` or
+   * Returns the database of a connection URL: `sqlite:///path`, `duckdb:///path` or
    * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be among
    * those the operator allows. A location that is not allowed is refused even if it does not exist.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
@@ -158,7 +158,7 @@ const keyOf = (place: HostPort | undefined): string => (place === undefined ? ''
 const POSTGRESQL_FORM = 'postgresql://user:password@host:port/database';
 const BAD_ESCAPE = 'A % of the URL begins no escape: a percent sign is written %25.';
 
-/** A part of a URL without its escapes, undefined where one is none. */
+/** Returns a part of a URL without its escapes, undefined if one is none. */
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -72,7 +72,7 @@ export async function readPostgresql(
   }
 }
 
-/** A connection that is not yet open. */
+/** Creates a connection that is not yet open. */
 export function openPostgresql(place: Place): Client {
   const client = new Client({
     host: place.address,
@@ -90,7 +90,7 @@ export function openPostgresql(place: Place): Client {
   return client;
 }
 
-/** The message of the server or the connection, without passwords of URLs. */
+/** Returns the message of the server or the connection, without passwords of URLs. */
 function sentence(error: unknown): string {
   const text = (
     error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)

@@ -11,7 +11,7 @@ export interface TableSample {
 
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** The first rows of the tables and views on the search path, every value as the server writes it. */
+/** Returns the first rows of the tables and views on the search path, every value as the server writes it. */
 export async function samplePostgresql(
   place: Extract<DatabasePlace, { kind: 'postgresql' }>,
   limit: number,

@@ -48,6 +48,6 @@ function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
   return ` It has ${list}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }; inspect proposes it.`;
 }
 
-/** The tables of a wide market, one a field, that a mapping names. */
+/** Returns the tables of a wide market, one a field, that a mapping names. */
 const mappedTables = (held: ReadonlySet<string>, mapping: Mapping | null) =>
   Object.keys(mapping?.fields ?? {}).filter((name) => held.has(name));

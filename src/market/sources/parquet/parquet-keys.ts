@@ -14,7 +14,7 @@ interface FolderKey {
   readonly folder: string;
 }
 
-/** The keys of the folders that contain a file, below the folder of its dataset. */
+/** Returns the keys of the folders that contain a file, below the folder of its dataset. */
 function keysOf(label: string): FolderKey[] {
   const parts = label.split('/');
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {

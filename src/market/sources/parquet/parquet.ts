@@ -135,7 +135,7 @@ export function marketColumns(
   return typedColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
 }
 
-/** Columns that can be read as they are typed; undefined where any of them needs to be read cell by cell. */
+/** Columns that can be read as they are typed; undefined if any of them needs to be read cell by cell. */
 function typedColumns(
   names: readonly string[],
   dataColumns: readonly TypedColumn[],
@@ -151,7 +151,7 @@ function typedColumns(
   return { kind: 'typed', identifier: identifier.name, date, fields };
 }
 
-/** The columns of a mapped market: their problems are reported when they are read. */
+/** Returns the columns of a mapped market: their problems are reported when they are read. */
 function mappedMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
   const written = columns.map(({ name }) => name);
   const names = hasPlainRows(mapping) ? renameColumns(mapping, written) : [];
@@ -216,7 +216,7 @@ export function dayExpression({ name, type }: TypedColumn): string {
   return `(${date} - DATE '1970-01-01')::INTEGER`;
 }
 
-/** SQL for the days since 1970 of a date column; NULL where a value is not a date. */
+/** SQL for the days since 1970 of a date column; NULL if a value is not a date. */
 export function dayExpressionIfAny(date: TypedColumn): string {
   const column = sqlName(date.name);
   if (date.type === 'VARCHAR') return `(TRY_CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;

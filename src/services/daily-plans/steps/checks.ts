@@ -17,7 +17,7 @@ export interface ChecksDependencies extends CheckInputDependencies {
   readonly stores: Pick<StoreMarkets, 'of'>;
 }
 
-/** Findings of one check and index that are listed. */
+/** Maximum number of listed findings per check and index. */
 const LISTED_MAX = 50;
 
 export function checksPerformer(dependencies: ChecksDependencies): Performer<'checks'> {
@@ -84,7 +84,7 @@ async function performChecks(
   return { state: 'done', message: `${checks.length} checks of each index, ${found} findings.` };
 }
 
-/** The first findings, and one that counts the others. */
+/** Returns the first findings, and one that counts the others. */
 function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
   const others = findings.length - LISTED_MAX;
@@ -110,7 +110,9 @@ function resultOf(
   };
 }
 
-/** Securities whose history the refresh of the day rejected; null for a day without a report of one. */
+/**
+ * Returns the securities whose history the refresh of the day rejected; null for a day without a report of a refresh.
+ */
 function restatedBy({ steps }: DayDocument): ReadonlySet<string> | null {
   const report = steps.find(({ type }) => type === 'refresh')?.items.find(({ key }) => key === REFRESH_ITEM);
   const rejected = report?.detail?.['rejected'];

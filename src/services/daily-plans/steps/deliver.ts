@@ -12,7 +12,7 @@ export interface DeliverDependencies {
   readonly deliver: DeliverFiles;
 }
 
-/** Clients that are served at once; each of their targets is a connection. */
+/** Maximum number of clients that are served concurrently. Each of their targets is a connection. */
 const AT_ONCE_MAX = 4;
 
 /** Delivers the files of a day. Each item is a target of a client; none concerns an index, so none holds one back. */
@@ -31,7 +31,7 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
         const key = `${client.id}/${target.name}`;
         current.add(key);
         const isAgain = item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
-        // On disk before anything is sent: without it, another process would take the step for one to perform again.
+        // Written to disk before anything is sent, because another process would otherwise repeat the step.
         await put(key, null, item(key) ?? { state: 'waiting', message: 'Its files are delivered.' });
         const counts = await deliver({ client, target, schedule, date, files, record, isAgain, signal, timestamp });
         await put(key, null, resultOf(counts));
@@ -51,7 +51,7 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
       );
       if (client.document.enabled && (isConcerned || spec.clients !== null)) await serve(client);
     });
-    // Targets that a client no longer has, and clients that may no longer receive anything, hold the day open no longer.
+    // Removed targets of a client, and clients that may no longer receive anything, do not keep the day open.
     for (const { key, state } of before) if (state !== 'done' && !current.has(key)) await drop(key);
     return { state: 'done', message: 'Every target that can be reached has its files.' };
   };

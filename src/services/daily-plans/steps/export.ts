@@ -58,7 +58,7 @@ function nameOf(file: ExportedFile, index: string, { day }: Pick<StepContext<unk
   return fileNameFrom(pattern, { schedule: day().schedule_id, index, table, day: dayFrom(day().date) });
 }
 
-/** The run that the day published, where it has a step that publishes; otherwise the newest. */
+/** Returns the run that the day published, if it has a publishing step; otherwise the latest run. */
 export function publishedRun(steps: readonly StoredStep[], indexId: string): string | undefined {
   const item = steps.find(({ type }) => type === 'publish')?.items.find(({ key }) => key === indexId);
   const id = item?.detail?.['run_id'];

@@ -14,14 +14,14 @@ export interface RefreshDependencies {
   readonly stores: Pick<StoreMarkets, 'of'>;
   readonly jobs: Pick<Jobs, 'get'>;
   readonly markets: Pick<Markets, 'settled' | 'require'>;
-  /** Serves the market that another process has activated. */
+  /** Serves the market that another process activated. */
   readonly follow: () => Promise<unknown>;
 }
 
 /** Item of the report of a refresh. */
 export const REFRESH_ITEM = 'refresh';
 
-/** Securities whose history was rejected that are remembered for checks. */
+/** Maximum number of securities with a rejected history that are stored for checks. */
 const REJECTED_MAX = 200;
 
 interface RefreshTerms {
@@ -72,7 +72,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
 export const lastOf = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last are those of ${formatDay(last)}`;
 
-/** A refusal with its first finding: a desk asks its vendor about that one. */
+/** Describes a refusal by its first finding, about which a desk asks its vendor. */
 function reasonOf({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   const [first] = Array.isArray(findings) ? (findings as readonly Partial<Finding>[]) : [];

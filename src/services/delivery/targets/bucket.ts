@@ -8,7 +8,7 @@ import { checksumOf, DeliveryFault, eachFile, PRESENT, REPLACED, SENT, type Send
 /** The rounds of the day retry, so a request is given up soon. */
 const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
 
-/** Writes files as objects, which appear as a whole. */
+/** Writes files as objects, which become visible as a whole. */
 export const bucketSender =
   (places: Pick<DeliveryPlaces, 'accessOf'>): Sender<'bucket'> =>
   async (job) => {

@@ -28,7 +28,7 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
     const before = await hashOf(place, file.bytes);
     if (before !== file.sha256) {
       const content = await file.content();
-      // Without its checksum nobody takes the old file for the new one.
+      // The checksum is removed first, so that nobody mistakes the old file for the new one.
       if (before !== undefined && hasChecksum) await rm(`${place}.sha256`, { force: true });
       await appear(folder, { name: nameIn(file.path), part: partName(file), content });
     }
@@ -47,7 +47,7 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
     });
 };
 
-/** SHA-256 of a file; undefined if there is none, and any text but a hash for one of another length. */
+/** Returns the SHA-256 of a file; undefined if it does not exist, and a text that is no hash if its size differs. */
 async function hashOf(path: string, bytes: number): Promise<string | undefined> {
   const result = await stat(path).catch(() => undefined);
   if (result === undefined) return undefined;

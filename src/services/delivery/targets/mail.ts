@@ -37,7 +37,7 @@ export const mailSender =
     const stop = (): void => transport.close();
     job.signal.addEventListener('abort', stop, { once: true });
     try {
-      // Files of an attempt without a result make the same mail again.
+      // Files of an attempt with an unknown result form the same mail again.
       const uncertain = small.filter((file) => file.isUncertain);
       const others = small.filter((file) => !file.isUncertain);
       for (const batch of [...batchesOf(uncertain), ...batchesOf(others)]) {

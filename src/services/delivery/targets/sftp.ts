@@ -27,7 +27,7 @@ export const sftpSender: Sender<'sftp'> = async (job) => {
   const { target, secret, signal } = job;
   const { client, sftp } = await connect(target, secret, signal);
   const made = new Set<string>();
-  /** Ends an operation that takes too long by ending its connection. */
+  /** Ends an operation that takes too long by closing its connection. */
   const within = async <T>(work: () => Promise<T>): Promise<T> => {
     const timer = setTimeout(() => client.destroy(), LIMITS.MAX_DELIVERY_SECONDS * 1000);
     try {
@@ -68,7 +68,7 @@ function connect(
       const message = isOther
         ? `The server has another host key: ${seen}.`
         : `The server could not be used: ${reasonOf(thrown)}.`;
-      // A refused password is not repeated at once: accounts are locked for less.
+      // A refused password is not retried immediately, because that may lock the account.
       const isFinal = isOther || (thrown as Error & { readonly level?: string }).level === 'client-authentication';
       reject(new DeliveryFault(message, { isFinal, cause: thrown }));
     };
@@ -102,7 +102,7 @@ function connect(
 
 const withoutPadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
-/** The folder of an address on the server; `/~/` begins in the folder of the user. */
+/** Returns the folder of an address on the server; `/~/` begins in the folder of the user. */
 async function rootOf(sftp: Sftp, url: string): Promise<string> {
   const path = withoutTrailingSlashes(decodeURIComponent(new URL(url).pathname));
   if (path !== '/~' && !path.startsWith('/~/')) return path;
@@ -122,7 +122,7 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
   const place = `${folder}/${nameIn(file.path)}`;
   const before = await hashOf(sftp, place, file.bytes);
   if (before !== file.sha256) {
-    // Without its checksum nobody takes the old file for the new one.
+    // The checksum is removed first, so that nobody mistakes the old file for the new one.
     if (before !== undefined && hasChecksum)
       await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(absent);
     await appear(sftp, { place, part: `${folder}/${partName(file)}`, content: Buffer.from(await file.content()) });
@@ -153,7 +153,7 @@ async function makeFolders(
   }
 }
 
-/** SHA-256 of a file; undefined if there is none, or none that may be read, and `other` for one of another length. */
+/** Returns the SHA-256 of a file; undefined if it does not exist or is unreadable, and `other` if its size differs. */
 async function hashOf(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
   const result = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);
   if (result === undefined) return undefined;
@@ -172,7 +172,7 @@ interface Appearing {
   readonly content: Buffer;
 }
 
-/** Writes a file and gives it its name: in one step where the server knows how, else after the removal of an old one. */
+/** Writes a file and renames it: in one step if the server supports that, otherwise after the old one is removed. */
 async function appear(sftp: Sftp, { place, part, content }: Appearing): Promise<void> {
   await ask<void>((done) => sftp.writeFile(part, content, done));
   try {
@@ -195,7 +195,7 @@ function faultOf(thrown: unknown): unknown {
   return new DeliveryFault(`The server could not store the file: ${reasonOf(thrown)}.`, { cause: thrown });
 }
 
-/** Status codes of SFTP are numbers; those of connections are words; a lost session has a message only. */
+/** Status codes of SFTP are numbers, those of connections are words; a lost session has only a message. */
 const isTheirs = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
   thrown.code !== undefined || thrown.level !== undefined || /channel|connect|response|closed/i.test(thrown.message);
 

@@ -30,8 +30,8 @@ export const attribution: Producer<'attribution'> = (source, from) => {
 };
 
 /**
- * Positions of names in those of the run, ascending by name, those of parts behind them, with the figures of each, and
- * the position of a part in those of the run, -1 of a name.
+ * Returns positions of securities in the run, ascending by identifier, followed by those of parts, with the figures of
+ * each, and the position of a part in the run, -1 for a security.
  */
 function figuresOf({ columns, window }: ExportSource): Float64Array[] {
   const { names } = columns.header;

@@ -38,7 +38,7 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
   );
 };
 
-/** Last closes at or before a date in the currency of the index, NaN where the run has seen none. */
+/** Last closes at or before a date in the currency of the index, NaN if the run has seen none. */
 function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const prices = new Float64Array(rows.length).fill(Number.NaN);
@@ -57,7 +57,7 @@ function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Flo
 
 type TextOf = (name: number) => string | null;
 
-/** Name of a security in the market, or in the run where it comes from another market. */
+/** Returns the name of a security in the market, or in the run if it comes from another market. */
 function referenceOf(
   columns: RunColumns,
   { market, day }: { readonly market: MarketData | null; readonly day: Day },

@@ -71,13 +71,13 @@ function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDate
   ];
 }
 
-/** Divisor of the index in its own variant on the dates of the run, [T]. */
+/** Returns the divisor of the index in its own return variant on the dates of the run, [T]. */
 export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }
 
-/** True when the divisor is 1 throughout, as that of an overlay: events of the underlying index do not move it. */
+/** Returns true if the divisor is always 1, as for an overlay, whose underlying events do not change it. */
 export function isDivisorFixed({ header }: RunColumns): boolean {
   return header.parts !== undefined;
 }
@@ -89,7 +89,7 @@ interface EventSpan {
   readonly divisor: Float64Array;
 }
 
-/** By date, then name. @cost reads [H] weights for each date on which something happened */
+/** Yields events by date, then security. @cost reads [H] weights for each date with an event */
 function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
   const held = holdings(columns);
   const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
@@ -126,7 +126,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
     const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
     const after = held.before(at + 1).weights;
-    // A merger into a held security sells some of it: only a closed position that is gone at the close has left.
+    // A merger into a held security sells some of it. Only a position that is closed has left.
     const exited = (exits.get(at) ?? []).filter(
       ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
     );
@@ -143,10 +143,10 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   });
 }
 
-/** Weights of the index at the close before a date, [H]; of a strategy its own, which say nothing of the index. */
+/** Weights of the index at the close before a date, [H]. A strategy has its own, which do not describe the index. */
 interface Holding {
   readonly weights: Float64Array;
-  /** Of the index from that close to the close of the date. */
+  /** Growth of the index from that close to the close of the date. */
   readonly growth: number;
   readonly isIndex: boolean;
 }
@@ -178,7 +178,7 @@ interface ActionStep {
   readonly terms: ShareTerms;
 }
 
-/** Effects of a session's actions on a name, each with its share of the divisor's change. */
+/** Yields effects of a session's actions on a security, each with its share of the divisor's change. */
 function actionRows(
   { at, name, effect }: RunEffect,
   { factor, before, close, weight, held, terms }: ActionStep,
@@ -201,7 +201,7 @@ function actionRows(
   ];
 }
 
-/** Growth of names over sessions with actions. */
+/** Returns the growth of securities over sessions with actions. */
 function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
   const effects = groupBy(runEffects(columns), ({ name }) => name);
@@ -233,7 +233,7 @@ export interface FreeTrade {
   readonly notional: number;
 }
 
-/** Trades without cost: of names that left at a close, and of those that took their place. */
+/** Returns trades without cost: of securities that left at a close, and of their replacements. */
 export function freeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
   const { identifiers, transactions } = recordParts(columns);

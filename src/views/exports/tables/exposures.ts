@@ -8,7 +8,7 @@ import { storedLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
-/** Positions are those of dates in the window. */
+/** Positions are dates in the window. */
 export const exposures: Producer<'exposures'> = function* (source, at) {
   const { columns, window } = source;
   const days = columns.i32('days');
@@ -34,7 +34,7 @@ interface GroupRow {
   names: number;
 }
 
-/** The groups that hold anything, in their order. */
+/** Yields the groups with holdings, in order. */
 function rowsOf(day: Day, weights: Float64Array, codes: Int32Array): GroupRow[] {
   const rows = new Map<number, GroupRow>();
   weights.forEach((weight, name) => {
@@ -62,9 +62,9 @@ function batchOf(rows: readonly GroupRow[], texts: readonly string[], end: numbe
 }
 
 interface Groups {
-  /** Ascending: every group of the window, so that each part has the same. */
+  /** All groups of the window, ascending, so that each part has the same list. */
   readonly texts: readonly string[];
-  /** Positions of names' groups in the texts, on days in ascending order. */
+  /** Returns positions of the groups of securities in the texts, for days in ascending order. */
   codes(): (day: Day) => Int32Array;
 }
 
@@ -87,7 +87,7 @@ function groupsOver(source: ExportSource, days: Int32Array): Groups {
 
 const DEFAULT_GROUPS = 'SECTOR';
 
-/** By the market; without it by the sectors that the run has stored. */
+/** Groups by the market; without it, by the sectors stored with the run. */
 function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
   if (by === OWN_GROUPS) return ownGroup;
   if (market !== null) return groupSpells(market, by);

@@ -117,7 +117,7 @@ function textsOf(columns: RunColumns, { file, market, places }: Named): Record<T
   };
 }
 
-/** Names as they are stored with the run, whose securities a file without a market has. */
+/** Returns labels stored with the run, for the securities of a file without a market. */
 function labelsOf(columns: RunColumns, places: readonly number[]): TextValues {
   const { names } = storedLabels(columns);
   return textValues(places.map((place) => names[place] ?? null));

@@ -10,7 +10,7 @@ import { spanOf } from '../span.js';
 
 const SIDES = ['buy', 'sell'] as const;
 
-/** Positions are those of trades in the window. @throws Refusal DOCUMENT_UNREADABLE of a run of version 0.1.0 */
+/** Positions are trades in the window. @throws Refusal DOCUMENT_UNREADABLE for a run of version 0.1.0 */
 export const trades: Producer<'trades'> = function* ({ columns, window }, from) {
   const source = tradesOf(columns);
   const { identifiers, all, days } = source;
@@ -36,7 +36,7 @@ interface RunTrades {
   readonly roundOn: (day: Day) => (weight: number) => number;
 }
 
-/** Of the runs that are open: each part of an export needs them. */
+/** Trades of open runs, because each part of an export needs them. */
 const known = new WeakMap<RunColumns, RunTrades>();
 
 function tradesOf(columns: RunColumns): RunTrades {

@@ -13,12 +13,12 @@ import { notePart, titlePart } from './titled.js';
 
 interface Bars {
   readonly bars: readonly Bar[];
-  /** Years are side by side when they fit; names below each other. */
+  /** True for years, which are side by side if they fit; securities are one below another. */
   readonly isTime: boolean;
   readonly note: string | null;
 }
 
-/** Bars with their values printed: upright for years where they fit, lying otherwise. */
+/** Draws bars with their values: vertical for years that fit, otherwise horizontal. */
 export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const result = BARS[block.source](block, context);
@@ -54,10 +54,10 @@ export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
 };
 
 const COLUMNS_HEIGHT = 120;
-/** White space between two values side by side. */
+/** Minimum space between two values side by side. */
 const VALUE_GAP = 2.5;
 
-/** Size at which the values of upright bars fit side by side; null when that would be too small to read. */
+/** Returns the size at which the values of vertical bars fit side by side; null if that is too small to read. */
 function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
   const pitch = width / bars.length;
   for (let size: number = SIZE.label; size >= SIZE_MIN; size -= 0.25) {
@@ -72,7 +72,7 @@ function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext
   return null;
 }
 
-/** Null for nothing, not even a title. */
+/** Returns null to print nothing, not even a title. */
 type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars | null;
 
 const BARS: Record<BarSource, Content> = {
@@ -100,7 +100,7 @@ function annualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
     .map(([year, value]) => percentBar(String(year), value));
 }
 
-/** A name as bars are labelled: what people call it, or its identifier. */
+/** Returns a name as bars are labelled: what people call it, or its identifier. */
 function labelOf(identifier: string, name: string | null): string {
   return name ?? identifier;
 }
@@ -124,7 +124,9 @@ function sectorBars({ sectors }: RunFigures, limit: number): Bars {
   return { bars, isTime: false, note: null };
 }
 
-/** The largest contributors, then the largest detractors, the largest last; all names when they are few. */
+/**
+ * Returns the largest contributors, then the largest detractors, in descending order; all securities if there are few.
+ */
 function contributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
   const isWhole = rowsWithin(contributions, limit).others.length === 0;
@@ -137,7 +139,7 @@ function contributionBars({ attribution, nameOf }: RunFigures, limit: number): B
   return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
-/** Contents of a chart of some names; one side may be empty. */
+/** Describes a chart of some securities; one side may be empty. */
 function extremesText(contributors: number, detractors: number): string {
   const sides = [
     ...(contributors > 0 ? [`${countText(contributors)} largest contributors`] : []),
@@ -146,7 +148,7 @@ function extremesText(contributors: number, detractors: number): string {
   return sides.join(' and ');
 }
 
-/** Bars of a portfolio that is sold at once. */
+/** Minimum number of bars for a portfolio that is sold immediately. */
 const BARS_MIN = 4;
 
 /** Share of a portfolio that can be sold within a number of days; undefined for an overlay. */
@@ -169,7 +171,7 @@ function liquidationBars(
 
 type Contribution = AttributionView['contributions'][number];
 
-/** As many of each; where one side has fewer, the other has more. @param rows the largest first */
+/** Returns equal numbers of both; if one side has fewer, the other has more. @param rows the largest first */
 function extremesOf(
   rows: readonly Contribution[],
   limit: number,

@@ -13,7 +13,7 @@ import { cleanLine } from '../text/clean-text.js';
 import { requireFigures, type Drawing } from './drawing.js';
 import { notePart, titlePart } from './titled.js';
 
-/** Lines, or the sentence that says why there is none. */
+/** Lines, or the sentence that explains why there are none. */
 type Found = { readonly series: readonly ChartSeries[] } | Missing;
 
 interface LineSource {
@@ -111,7 +111,7 @@ const SECTOR_STROKES = [
   { colour: SLATE, width: 0.9, dash: [3, 2] },
 ] as const;
 
-/** Above each other in this order. */
+/** Panels from top to bottom. */
 const PANELS = {
   levels: { unit: 'points', share: 2 },
   drawdown: { unit: 'percent', share: 1 },

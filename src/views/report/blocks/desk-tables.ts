@@ -6,7 +6,7 @@ import { rowsWithin } from '../rows-within.js';
 import { figure, text, toTable, type Field, type Table } from '../table/fields.js';
 import { cleanLine } from '../text/clean-text.js';
 
-/** Every published rule of concentration. */
+/** Returns the table of all published concentration rules. */
 export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table {
   const rules = limits();
   const fields: Field<(typeof rules)[number]>[] = [
@@ -23,7 +23,7 @@ export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table
   );
 }
 
-/** Earnings and parts of an overlay: its underlying index, then its own parts; null for another index. */
+/** Returns the earnings and parts of an overlay: its underlying index, then its own parts; null for other indices. */
 export function overlayTable({ attribution, overview, terms }: RunFigures): Table | null {
   const { contributions, overlay_parts: parts, total_return: total } = attribution();
   if (parts === null) return null;
@@ -54,7 +54,7 @@ export function overlayTable({ attribution, overview, terms }: RunFigures): Tabl
   return { ...table, remarks: terms.overlay?.sentences ?? [] };
 }
 
-/** Breaches of the rule that triggers rebalances, the latest first; null when the index has none. */
+/** Breaches of the rule that triggers rebalances, the latest first; null if the index has none. */
 export function breachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
   const watched = breaches();
   if (watched === null) return null;
@@ -76,7 +76,7 @@ export function breachesTable({ breaches, overview }: RunFigures, limit: number)
   return toTable(fields, rows, `${label}: ${count}${rest}. A breach by price or action calls for a rebalance.`);
 }
 
-/** Dividends in index points, the latest years first; null where nothing was or will be paid. */
+/** Returns dividends in index points, latest years first; null if none were or will be paid. */
 export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: number): Table | null {
   const result = dividendPoints();
   if ('missing' in result) return { columns: [], rows: [], note: result.missing };
@@ -98,7 +98,7 @@ export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: 
   );
 }
 
-/** Orders of the latest rebalance, the largest first; null where an overlay is held. */
+/** Returns orders of the latest rebalance, largest first; null if an overlay is held. */
 export function packTable(
   { pack, currency, nameOf }: RunFigures,
   { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,

@@ -20,11 +20,14 @@ const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
   text: drawText,
 };
 
-/** Breaks a block into parts. A block that a run cannot fill shows the reason; the rest of the report is drawn. */
+/**
+ * Divides a block into parts. If a run lacks the data of a block, the block shows the reason, and the rest of the
+ * report is drawn.
+ */
 export function drawBlock(block: ReportBlock, context: DrawingContext): LaidBlock {
   const { width, typesetter } = context;
   try {
-    // The drawing found by a block's kind draws blocks of that kind.
+    // The drawing was looked up by the kind of the block, so it matches.
     return (DRAWINGS[block.kind] as Drawing<BlockKindName>)(block as never, context);
   } catch (failure) {
     if (!(failure instanceof Refusal) || failure.code !== 'TOTAL_LOSS') throw failure;

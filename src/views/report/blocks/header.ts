@@ -18,7 +18,7 @@ const REASON_LINES_MAX = 4;
 /** A title of several lines is set smaller. */
 const TITLE_SIZES = [SIZE.display, 17, 14] as const;
 
-/** The state of the run: current, or the reasons why it is stale. */
+/** Returns the state of the run: current, or the reasons why it is stale. */
 function stateOf({ stale }: RunFigures): string {
   if (stale === null) return 'Current';
   const parts = (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);
@@ -31,7 +31,7 @@ const BASES: Readonly<Record<Adjustment, string>> = {
   total: 'Prices adjusted for splits and dividends',
 };
 
-/** Context of a report's figures: date, currency and return, price basis, costs, state. */
+/** Returns the context of a report's figures: date, currency and return, price basis, costs, state. */
 function stampsOf(figures: RunFigures): string[] {
   const { overview, currency, variant, terms } = figures;
   const { transactionCostBps: cost, adjustment, overlay } = terms;
@@ -46,7 +46,7 @@ function stampsOf(figures: RunFigures): string[] {
   ];
 }
 
-/** The head of a report: a bar, the title in large type, and at the right what the figures speak of. */
+/** Draws the header of a report: a bar, the title in large type, and on the right the context of the figures. */
 export const drawHeader: Drawing<'header'> = (
   { title, subtitle, stamp, new_page: startsPage = false },
   { width, typesetter, figures, reportName },

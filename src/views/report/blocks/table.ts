@@ -14,7 +14,7 @@ import { breachesTable, dividendsTable, limitsTable, overlayTable, packTable, sc
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
 import { notePart, titlePart } from './titled.js';
 
-/** A table with its head on every page it reaches. */
+/** Draws a table whose header is repeated on every page. */
 export const drawTable: Drawing<'table'> = (block, context) => {
   const { width, typesetter } = context;
   const content = CONTENTS[block.source](block, context);
@@ -28,7 +28,7 @@ export const drawTable: Drawing<'table'> = (block, context) => {
   return { title: titlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 
-/** Null where the run has no such data: then nothing is printed, not even a title. */
+/** Returns null if the run has no such data. Nothing is printed then, not even a title. */
 type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | null;
 
 const CONTENTS: Record<TableSource, Content> = {
@@ -49,7 +49,7 @@ const CONTENTS: Record<TableSource, Content> = {
   literal: ({ frame, limit }) => literalTable(frame!, limit), // the schema requires the frame of a literal table
 };
 
-/** Half a page: there a table of names leaves out what is not a figure. */
+/** Width of half a page, at which a table of securities omits columns that are not figures. */
 const NARROW = 320;
 
 function constituentsTable(
@@ -123,7 +123,7 @@ function rebalancesTable(
   );
 }
 
-/** Years that fit side by side. */
+/** Number of years that fit side by side. */
 const YEARS_SHOWN = 8;
 
 function exposuresTable({ yearEndSectors, overview }: RunFigures, limit: number): Table {
@@ -175,7 +175,7 @@ function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, l
   };
 }
 
-/** Months beyond a third of the largest move stand out: blue above nothing, amber below it. */
+/** Highlights months beyond a third of the largest move: blue above zero, amber below. */
 function tintOf(value: number | null, largest: number): string | null {
   if (value === null || Math.abs(value) < largest / 3) return null;
   return value > 0 ? NAVY_TINT : AMBER_TINT;

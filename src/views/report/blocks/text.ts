@@ -28,7 +28,7 @@ export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }
   return { title: titlePart(title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
-/** The element of a list, made when its first entry is drawn. */
+/** Element of a list, created when its first entry is drawn. */
 type ListElement = (canvas: Canvas, parent: StructureElement) => StructureElement;
 
 function newList(): ListElement {

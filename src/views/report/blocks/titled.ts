@@ -7,7 +7,7 @@ const RULE_ABOVE = 4;
 const BELOW = 5;
 const LINES_MAX = 2;
 
-/** The title of a block below a rule; null for an untitled block. */
+/** Returns the title of a block below a rule; null for an untitled block. */
 export function titlePart(title: string | null, width: number, typesetter: Typesetter): Part | null {
   const text = title === null ? '' : cleanLine(title);
   if (text === '') return null;

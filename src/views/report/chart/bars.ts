@@ -14,11 +14,11 @@ const colourOf = (value: number): string => (value < 0 ? AMBER : NAVY);
 
 export interface ColumnsInput {
   readonly box: Box;
-  /** Of values and labels. */
+  /** Size of values and labels. */
   readonly size: number;
 }
 
-/** Upright bars from a line at zero, each with its value at its end and its label at the foot. */
+/** Draws vertical bars from a line at zero, each with its value at its end and its label at the bottom. */
 export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }: ColumnsInput): void {
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
@@ -63,8 +63,8 @@ const GAP = 6;
 const LABEL_SHARE = 0.45;
 
 /**
- * Lying bars below each other, label to the left and value at the end; rows are the parts, so that many of them flow
- * over pages.
+ * Draws horizontal bars one below another, with labels on the left and values at the ends. Rows are separate parts, so
+ * that many of them continue on further pages.
  */
 export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
   const valueWidth = Math.max(...bars.map(({ text }) => typesetter.width(text, { size: SIZE.label })));

@@ -31,10 +31,10 @@ const STEPS = [
 type Step = (typeof STEPS)[number];
 
 /**
- * Ticks at the beginnings of weeks, months, quarters or years, depending on the span, with labels that fit side by
- * side. A label omits repeated parts: the year is at the first tick and at each January.
- * @param labelsFit whether the labels of such ticks would not touch
- * @returns the ticks of the finest step that fits; the two ends when none does
+ * Returns ticks at the beginnings of weeks, months, quarters or years, depending on the span, with labels that fit side
+ * by side. A label omits repeated parts: the year is at the first tick and at each January.
+ * @param labelsFit returns true if the labels of such ticks do not touch
+ * @returns the ticks of the finest step that fits; the two ends if none does
  */
 export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]) => boolean): DateTick[] {
   for (const step of STEPS) {
@@ -46,7 +46,7 @@ export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]
   return labelsFit(ends) ? ends : ends.slice(0, 1);
 }
 
-/** More labels than this fit on no page. */
+/** Maximum number of labels that may fit on a page. */
 const TICKS_MAX = 60;
 const DAYS_OF = { week: 7, month: 30.4 } as const;
 
@@ -66,8 +66,8 @@ function mondays({ first, last }: DateSpan, weeks: number): Day[] {
 }
 
 /**
- * A line that begins so few days into a year or a month begins with it: the first session of a year is not its first
- * day.
+ * A line that begins within this number of days of the start of a year or month counts as beginning with it, because
+ * the first session is rarely the first day.
  */
 const LATE_DAYS = 6;
 

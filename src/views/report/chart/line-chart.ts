@@ -18,9 +18,9 @@ export interface ChartSeries extends DatedLine {
 export interface Panel {
   readonly unit: 'percent' | 'points';
   readonly isLogarithmic: boolean;
-  /** True when the axis reaches to zero. */
+  /** True if the axis includes zero. */
   readonly hasZero: boolean;
-  /** As the legend lists them; the first is drawn on top. */
+  /** Series in the order of the legend. The first is drawn on top. */
   readonly series: readonly ChartSeries[];
   /** Share of the chart's height. */
   readonly share: number;
@@ -34,7 +34,7 @@ const TICK_SPACE = 24;
 const LABEL_GAP = 5;
 /** Minimum distance of neighbouring dates: more dates add no information. */
 const PITCH_MIN = 46;
-/** No pen is finer: points nearer than this fall on each other. */
+/** Smallest distance that a pen can show. Closer points coincide. */
 const BUCKET_MIN = 0.4;
 
 /** Draws panels above each other over one axis of dates, each with its legend. */
@@ -134,7 +134,7 @@ function ticksThatFit(
   });
 }
 
-/** Middle of a label that stays within the chart. */
+/** Returns the centre of a label such that it stays within the chart. */
 function labelAt(
   canvas: Canvas,
   { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box },

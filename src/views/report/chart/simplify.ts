@@ -8,8 +8,8 @@ export interface SimplifyInput {
 }
 
 /**
- * Keeps of every bucket of a line the first, lowest, highest and last point: at a bucket no wider than the pen the
- * drawing is the same.
+ * Keeps the first, lowest, highest and last point of every bucket of a line. If a bucket is not wider than the pen, the
+ * drawing is unchanged.
  * @returns positions, ascending
  * @source U. Jugel et al., M4: a visualization-oriented time series data aggregation, VLDB 2014
  * @cost O(n)

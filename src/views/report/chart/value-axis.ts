@@ -18,11 +18,11 @@ export interface Extent {
 /** Multiples of a power of ten that people count in. */
 const NICE = [1, 2, 2.5, 5, 10] as const;
 
-/** Room above and below the values, as a share of their spread; none beyond a zero that an axis begins or ends at. */
+/** Padding above and below the values, as a share of their spread; none at a zero at which an axis begins or ends. */
 const PAD = 0.05;
 
 /**
- * An axis a little wider than its values, with ticks at round ones.
+ * Returns an axis slightly wider than its values, with ticks at round ones.
  * @param ticksMax at least 2
  */
 export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
@@ -48,15 +48,15 @@ const NOISE = 1e-9;
 const floorOf = (value: number): number => Math.floor(value + NOISE);
 const ceilOf = (value: number): number => Math.ceil(value - NOISE);
 
-/** The smallest round step that is at least so large. */
+/** Returns the smallest round step that is at least so large. */
 function niceStep(least: number): number {
   const ten = powerOf(10, Math.floor(Math.log10(least)));
   return (NICE.find((factor) => factor * ten >= least * (1 - NOISE)) ?? 10) * ten;
 }
 
 /**
- * A logarithmic axis over positive values. Ticks lie at 1, 2 and 5 times powers of ten, at powers alone when these are
- * many, at round even steps when they are few.
+ * Returns a logarithmic axis over positive values. Ticks are at 1, 2 and 5 times powers of ten, only at powers if these
+ * are many, and at even round steps if they are few.
  */
 export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
   const room = powerOf(extent.high / extent.low, PAD) * 1.005;

@@ -3,7 +3,7 @@ import type { Span } from '../text/markup.js';
 import type { Typesetter } from '../text/typesetter.js';
 
 export interface TextInk {
-  /** Left edge, or right edge or middle by `align`. */
+  /** Left edge, right edge or centre, depending on `align`. */
   readonly x: number;
   /** Base line. */
   readonly y: number;
@@ -61,7 +61,7 @@ export interface Canvas {
   element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
   /** Draws the content of an element. */
   content(element: StructureElement, type: string, draw: () => void): void;
-  /** Draws what screen readers skip: rules and tints by default, or what belongs to the page. */
+  /** Draws content that screen readers skip: rules and tints by default, or parts of the page. */
   artifact(draw: () => void, type?: 'Layout' | 'Pagination'): void;
 }
 
@@ -137,7 +137,7 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
   };
 }
 
-/** Options of an element that pdfkit 0.20 takes and its types do not know. */
+/** Options of an element that pdfkit 0.20 supports and its types lack. */
 type StructureOptions = PDFKit.Mixins.StructureElementOptions & { bbox?: number[]; placement?: string; scope?: string };
 
 /** Hundredths of a point are finer than any printer. */

@@ -3,18 +3,18 @@ import type { Canvas, StructureElement } from './canvas.js';
 /** A piece of a page that is never cut: a row of a table, a line of text, a chart. */
 export interface Part {
   readonly height: number;
-  /** Draws itself with its upper left corner at a point. */
+  /** Draws the part with its upper left corner at a point. */
   draw(canvas: Canvas, at: Spot): void;
 }
 
 export interface Spot {
   readonly x: number;
   readonly y: number;
-  /** Element of the block that the part belongs to. */
+  /** Element of the block to which the part belongs. */
   readonly parent: StructureElement;
 }
 
-/** Rows that belong together, with what is drawn again above them on every page they reach. */
+/** Rows that belong together, with a header that is repeated on every page. */
 export interface Section {
   readonly head: Part | null;
   readonly rows: readonly Part[];
@@ -25,7 +25,7 @@ export interface LaidBlock {
   /** Drawn once and never separated from the part after it. */
   readonly title: Part | null;
   readonly sections: readonly Section[];
-  /** True when it is at the top of a page. */
+  /** True if it is at the top of a page. */
   readonly startsPage?: boolean;
 }
 
@@ -49,7 +49,7 @@ export function spacer(height: number): Part {
   return { height, draw() {} };
 }
 
-/** A part that draws others below each other. */
+/** Returns a part that draws others below each other. */
 export function stackParts(parts: readonly Part[]): Part {
   return {
     height: parts.reduce((sum, { height }) => sum + height, 0),

@@ -13,19 +13,19 @@ export interface ContentArea {
 
 interface Cursor {
   readonly page: number;
-  /** From the top of the content area. */
+  /** Distance from the top of the content area. */
   readonly y: number;
 }
 
-/** Rows that stay together with what stands above them. */
+/** Number of rows that stay on one page with the title above them. */
 const ROWS_WITH_TITLE = 2;
 
 /**
- * Places every part of a report on a page. No part is cut; a title stands above at least the first two rows of its
- * block; the head of a section is repeated on every page of its rows; halves of a band start side by side and flow
+ * Places every part of a report on a page. No part is divided; a title is above at least the first two rows of its
+ * block; the header of a section is repeated on every page of its rows; halves of a band start side by side and flow
  * independently.
  * @returns the placements of each page, in reading order
- * @throws Refusal RENDER_FAILED when the report has more pages than it may
+ * @throws Refusal RENDER_FAILED if the report exceeds the maximum number of pages
  */
 export function paginate(bands: readonly Band[], area: ContentArea): Placement[][] {
   const pages: Placement[][] = [[]];
@@ -86,7 +86,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
 /** A block below this share of a page is not split. */
 const WHOLE_SHARE = 0.35;
 
-/** Height of what must stand together at the beginning of a block. */
+/** Returns the height of the parts that must be together at the beginning of a block. */
 function opening({ title, sections }: LaidBlock, page: number): number {
   const above = title?.height ?? 0;
   const whole = sections.reduce(

@@ -6,16 +6,16 @@ export interface PdfIdentity {
   readonly title: string;
   /** Program and version. */
   readonly creator: string;
-  /** Names the moment of the rendering in the file: identifier and creation date follow from it. */
+  /** Time of rendering, from which identifier and creation date of the file are derived. */
   readonly renderedAt: Date;
 }
 
-/** A tagged document without pages: PDF 1.7 that declares PDF/UA-1. */
+/** Creates a tagged document without pages: PDF 1.7 that declares PDF/UA-1. */
 export function createPdf({ title, creator, renderedAt }: PdfIdentity): PDFKit.PDFDocument {
   return new ReportPdf({
     pdfVersion: '1.7',
     tagged: true,
-    // pdfkit 0.20 takes it, its types do not.
+    // pdfkit 0.20 supports the value, but its types lack it.
     subset: 'PDF/UA' as PDFKit.Mixins.PDFSubsets,
     lang: 'en',
     displayTitle: true,
@@ -27,8 +27,8 @@ export function createPdf({ title, creator, renderedAt }: PdfIdentity): PDFKit.P
 
 class ReportPdf extends Pdf {
   /**
-   * pdfkit 0.20 copies the title into the XML metadata as it is. The other place of the title is written before this is
-   * called.
+   * pdfkit 0.20 copies the title into the XML metadata without escaping. The other copy of the title is written before
+   * this is called.
    */
   override endMetadata(): void {
     this.info.Title = (this.info.Title ?? '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -36,7 +36,7 @@ class ReportPdf extends Pdf {
   }
 }
 
-/** Ends a document. @returns its bytes: pdfkit writes them as it goes, so that all of them lie ready to be read */
+/** Ends a document. @returns its bytes, which pdfkit has buffered */
 export function endPdf(pdf: PDFKit.PDFDocument): Uint8Array<ArrayBuffer> {
   pdf.end();
   const bytes: unknown = pdf.read();
@@ -44,7 +44,9 @@ export function endPdf(pdf: PDFKit.PDFDocument): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
-/** The font that pdfkit opened last, which its types omit: by fontkit, with the tables decoded so far by name. */
+/**
+ * Font that pdfkit opened last, which its types omit: the object of fontkit, with the tables decoded so far by name.
+ */
 interface OpenedFont {
   readonly _font: {
     readonly font: { hasGlyphForCodePoint(codePoint: number): boolean; _tables: Readonly<Record<string, unknown>> };
@@ -57,12 +59,12 @@ interface OpenedFont {
 const MEASURE_SIZE = 1;
 
 /**
- * Tables by the bytes of their font, decoded once for all documents: a fifth of the cost of one. They depend only on
- * the bytes. Glyphs, which store the text of their first occurrence, belong to one document.
+ * Tables by the bytes of their font, decoded once for all documents, which takes a fifth of the cost of one. Glyphs,
+ * which store the text of their first occurrence, belong to one document.
  */
 const DECODED = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
 
-/** Embedded whether or not they are printed: otherwise the font of a report would depend on the time of its stamp. */
+/** Always embedded: otherwise the font of a report would depend on the time in its stamp. */
 const DIGITS = '0123456789';
 
 export function fontSetOf(pdf: PDFKit.PDFDocument): FontSet {

@@ -2,7 +2,7 @@ import { PAGE_SIZES, type ReportPage } from '#domain/reports/template-document.j
 import { HAIRLINE, LINE, MUTED, SIZE, SPACE } from '../style-sheet.js';
 import type { Canvas } from './canvas.js';
 
-/** A page with what is kept free around the blocks. */
+/** Page with the margins around the blocks. */
 export interface PrintArea {
   readonly width: number;
   readonly height: number;
@@ -13,7 +13,7 @@ export interface PrintArea {
   readonly innerHeight: number;
 }
 
-/** The foot is in the lower margin as far as it fits. */
+/** The footer is in the lower margin as far as it fits. */
 export function printArea({ size, orientation, margin }: ReportPage): PrintArea {
   const { width: short, height: long } = PAGE_SIZES[size];
   const [width, height] = orientation === 'portrait' ? [short, long] : [long, short];
@@ -29,7 +29,7 @@ export function printArea({ size, orientation, margin }: ReportPage): PrintArea 
 }
 
 export interface Foot {
-  /** At the left. */
+  /** Text on the left. */
   readonly name: string;
   /** Dates of the data and of the rendering. */
   readonly stamp: string;
@@ -37,7 +37,7 @@ export interface Foot {
   readonly pages: number;
 }
 
-/** The line at the foot of a page: name, dates, and which page of how many. */
+/** Draws the footer of a page: name, dates, page number and number of pages. */
 export function drawFoot(
   canvas: Canvas,
   { left, innerWidth, height, top }: PrintArea,

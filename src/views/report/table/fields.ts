@@ -10,7 +10,7 @@ export interface Table extends TableContent {
 export const text = (head: string): TableColumn => ({ head, isFigure: false });
 export const figure = (head: string): TableColumn => ({ head, isFigure: true });
 
-/** A column with what each row prints in it; dropped where it would say nothing. */
+/** Column with the text of each row; dropped if all texts are empty. */
 export interface Field<R> {
   readonly column: TableColumn;
   readonly cell: (row: R) => string;

@@ -8,14 +8,14 @@ export interface FittedColumn {
   readonly column: number;
   readonly x: number;
   readonly width: number;
-  /** White space that belongs to it on either side. */
+  /** Padding on either side. */
   readonly outer: number;
 }
 
 export interface FitInput extends TableContent {
   readonly width: number;
   readonly typesetter: Typesetter;
-  /** Least white space between two columns. */
+  /** Minimum space between two columns. */
   readonly gap: number;
 }
 
@@ -29,8 +29,8 @@ interface Need {
 const TEXT_LEAST = 56;
 
 /**
- * Divides the columns into as few groups as fit a width, of about equal size; the first column heads each. Figures get
- * the width of the longest one, text shrinks and breaks into lines, remaining space is shared.
+ * Divides the columns into as few groups as fit a width, of about equal size. The first column is repeated in each.
+ * Figures get the width of the longest one, text shrinks and wraps, and remaining space is shared.
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
   const needs = columns.map((column, i) =>
@@ -46,7 +46,7 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
   return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, place));
 }
 
-/** Groups of columns that fit a width, with a maximum number besides the first. */
+/** Groups columns that fit a width, with a maximum number in addition to the first. */
 function groupBy({ needs, width, gap }: PlaceInput, most: number): number[][] {
   const groups: number[][] = [];
   let used = Infinity;
@@ -101,7 +101,7 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
   let x = 0;
   return group.map((column, k) => {
     const own = Math.min(widths[k]!, width);
-    // Spare room lies before figures and after text, so that both keep their edge.
+    // Spare space is before figures and after text, so that both keep their alignment.
     const before = k > 0 && columns[column]!.isFigure ? share : 0;
     const after = k < group.length - 1 && !columns[group[k + 1]!]!.isFigure ? share : 0;
     const fitted = { column, x: x + before, width: own, outer: Math.min(gap, gap + share) / 2 };
@@ -111,8 +111,8 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
 }
 
 /**
- * Natural widths when they fit; otherwise every column keeps its least and takes the same share of what it would like
- * beyond.
+ * Returns natural widths if they fit. Otherwise every column gets its minimum and the same share of the width that it
+ * would need beyond that.
  */
 function widthsOf(needs: readonly Need[], room: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);

@@ -13,8 +13,8 @@ const HEAD_LINE_HEIGHT = SIZE.label * 1.25;
 const CELL_LINES_MAX = 3;
 
 /**
- * A table for one width. Columns that do not fit side by side continue below, after the first column again; they stand
- * closer together where half the space between them saves a part.
+ * Lays out a table for one width. Columns that do not fit side by side continue below, with the first column repeated.
+ * They are moved closer together if half the space between them saves a part.
  * @cost measures every cell
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {
@@ -144,7 +144,7 @@ interface LinesInput {
   readonly column: FittedColumn;
   readonly isFigure: boolean;
   readonly x: number;
-  /** Of the first line. */
+  /** Baseline of the first line. */
   readonly baseline: number;
   readonly lineHeight: number;
   readonly size: number;

@@ -1,6 +1,6 @@
 export interface TableColumn {
   readonly head: string;
-  /** Figures stand to the right, text to the left. */
+  /** True for figures, which are right-aligned; text is left-aligned. */
   readonly isFigure: boolean;
   /** Sums of the rows: bold. */
   readonly isTotal?: boolean;

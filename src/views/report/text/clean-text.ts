@@ -1,12 +1,12 @@
 /**
- * Text of one line as it may be printed: runs of white space are one space; control characters, marks that change the
- * direction of what follows and halves of characters are gone; accents are composed.
+ * Returns printable text of one line: white space is collapsed; control characters, direction marks and lone surrogates
+ * are removed; accents are composed.
  */
 export function cleanLine(text: string): string {
   return cleanText(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** As `cleanLine` for text of several lines, whose breaks are kept. */
+/** Returns printable text of several lines. Line breaks are kept. */
 export function cleanText(text: string): string {
   return text
     .normalize('NFC')

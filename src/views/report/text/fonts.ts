@@ -7,7 +7,7 @@ const FOLDER = fileURLToPath(new URL('../../../../../data/fonts', import.meta.ur
 
 export type Weight = 'regular' | 'bold';
 
-/** A font file by the name under which a document knows it. */
+/** Font file by its name in a document. */
 export type FontName = Weight | 'han' | 'hangul';
 
 const FILES: Record<FontName, string> = {
@@ -17,10 +17,10 @@ const FILES: Record<FontName, string> = {
   hangul: 'NotoSansCJKkr-Hangul.otf',
 };
 
-/** Fonts asked in turn for a character, after that of the weight. */
+/** Fonts tried in order for a character, after the font of the weight. */
 export const FALLBACKS: readonly FontName[] = ['han', 'hangul'];
 
-/** Font files, each read when it is first needed and kept. */
+/** Font files, each read when it is first needed and then cached. */
 export interface FontShelf {
   bytes(name: FontName): Uint8Array;
 }

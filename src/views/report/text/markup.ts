@@ -12,7 +12,9 @@ export interface Paragraph {
 
 const ENTRY = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
 
-/** Paragraphs of a text, separated by empty lines; each line of a list is a paragraph; `**bold**`. */
+/**
+ * Parses the paragraphs of a text: separated by empty lines; each list line is a paragraph; `**bold**` is supported.
+ */
 export function parseMarkup(text: string): Paragraph[] {
   const paragraphs: { marker: string | null; lines: string[] }[] = [];
   let isOpen = false;
@@ -36,7 +38,7 @@ export function parseMarkup(text: string): Paragraph[] {
   }));
 }
 
-/** Stars that are not closed are printed as they stand. */
+/** Unclosed stars are printed unchanged. */
 function spansOf(text: string): Span[] {
   const parts = text.split('**');
   if (parts.length % 2 === 0) parts.splice(-2, 2, `${parts.at(-2)}**${parts.at(-1)}`);

@@ -6,13 +6,13 @@ export interface TextStyle {
   readonly weight?: Weight;
 }
 
-/** A run of text whose characters all come from one font. */
+/** Run of text whose characters all come from one font. */
 export interface FontRun {
   readonly font: FontName;
   readonly text: string;
 }
 
-/** A word or a space that cannot be divided, with its width at size 1. */
+/** Word or space that cannot be divided, with its width at size 1. */
 interface Piece {
   readonly text: string;
   readonly weight: Weight;
@@ -33,16 +33,16 @@ export interface Typesetter {
    */
   runs(text: string, weight: Weight): readonly FontRun[];
   width(text: string, style: TextStyle): number;
-  /** Breaks text into lines of at most a width. A word wider than that is broken inside. */
+  /** Breaks text into lines of at most a width. A longer word is broken. */
   lines(spans: readonly Span[], style: TextStyle & { readonly maxWidth: number }): TextLine[];
-  /** Lines of plain text, the last of which ends in an ellipsis when there would be more. */
+  /** Returns lines of plain text, the last of which ends with an ellipsis if text was omitted. */
   fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[];
 }
 
 /** Font operations of a document. */
 export interface FontSet {
   register(name: FontName, bytes: Uint8Array): void;
-  /** True when a registered font has a glyph for a character. */
+  /** Returns true if a registered font has a glyph for a character. */
   covers(name: FontName, codePoint: number): boolean;
   /** Width of text at size 1. */
   measure(name: FontName, text: string): number;
@@ -50,7 +50,7 @@ export interface FontSet {
 
 const REPLACEMENT = '\uFFFD';
 const ELLIPSIS = '…';
-/** Digits and the marks between them have fixed widths in these fonts, whatever their neighbours: figures line up. */
+/** Digits and punctuation between them have fixed widths in these fonts, so that figures are aligned. */
 const FIGURES = /^[-\d.,%]*$/;
 
 export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
@@ -164,7 +164,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   return { runs, width, lines, fit };
 }
 
-/** Below this no fallback font has anything. */
+/** Fallback fonts have no characters below this one. */
 const FALLBACK_FROM = 0x1100;
 /** Printable ASCII: every text font has it. */
 const PLAIN = /^[\x20-\x7e]*$/;

@@ -194,8 +194,26 @@ export function describeReference(): void {
   test('identifiers are found by a part of their name, page by page', async () => {
     expect(await service.ok<IdentifierSearch>('GET', '/data/identifiers?q=ETA')).toEqual({
       identifiers: [
-        { identifier: 'B', name: 'Beta', start: '2024-01-04', end: '2024-01-08' },
-        { identifier: 'Z', name: 'Zeta', start: null, end: null },
+        {
+          identifier: 'B',
+          name: 'Beta',
+          start: '2024-01-04',
+          end: '2024-01-08',
+          sector: null,
+          currency: null,
+          close: 102,
+          market_cap: 102 * 14,
+        },
+        {
+          identifier: 'Z',
+          name: 'Zeta',
+          start: null,
+          end: null,
+          sector: 'Tech',
+          currency: null,
+          close: null,
+          market_cap: null,
+        },
       ],
       next: null,
     });

@@ -76,7 +76,7 @@ export function Publication({ id, run }: PublicationProps) {
   );
 }
 
-/** Last published date: a restatement of an earlier one may stand behind it. */
+/** Returns the last published date. A restatement of an earlier one may follow it. */
 const throughOf = (entries: readonly PublicationEntry[]): string =>
   entries.reduce((latest, { date }) => (date > latest ? date : latest), '');
 
@@ -108,7 +108,7 @@ function Figures({ entries, run }: FiguresProps) {
 /** Media type of a log as the command reads it. */
 const LOG_MEDIA = 'application/x-ndjson';
 
-/** The two files that a verification needs. */
+/** Renders the two files that a verification needs. */
 function Files({ id }: { readonly id: string }) {
   const params = { index_id: id };
   const save = (name: string, read: () => Promise<Uint8Array>) => () =>

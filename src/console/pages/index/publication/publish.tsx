@@ -18,7 +18,7 @@ import { firstTimes, throughProblem } from '../../../words/publication.js';
 interface PublishProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** Last published date; null where nothing is. */
+  /** Last published date; null if there is none. */
   readonly last: string | null;
 }
 
@@ -37,7 +37,7 @@ export function Publish({ id, run, last }: PublishProps) {
     try {
       const { published, restated, through, stale } = await service.value.call('publishIndex', {
         params: { index_id: id },
-        // Of the run that is looked at; the service says what is wrong with it.
+        // Uses the displayed run. The service reports its problems.
         body: { ...shownRun(), ...body } as PublishRequest,
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
@@ -54,7 +54,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const through = typeof asked['through'] === 'string' ? asked['through'] : undefined;
   const wrong = throughProblem(through, { start: run.start, end: run.end, last, isRestated });
   const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
-  // Only a current run is published, unless one is named.
+  // Only a current run is published, unless a run is named.
   const isStale = run.stale !== null && shownRun().run_id === undefined;
   const isDisabled = isBusy || isStale || wrong !== null || first === null;
   return (
@@ -148,7 +148,7 @@ interface AskingProps {
   onClose(): void;
 }
 
-/** Asks before what is signed for good, with all of it. */
+/** Asks for confirmation before a permanent signature, with all its contents. */
 function Asking({ id, isRestated, detail, reason, first, onConfirm, onClose }: AskingProps) {
   return (
     <Confirm
@@ -187,7 +187,7 @@ function firstWords(first: readonly string[], isRestated: boolean): string {
   return `${which} They are signed and permanent: a published close can be restated but never removed.`;
 }
 
-/** Published closes that the run has otherwise. */
+/** Renders published closes that differ in the run. */
 function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
   return (
     <Banner kind="warning" title={message}>

@@ -4,7 +4,7 @@ import type { PublicationEntry, PublicKey } from '#clients/typescript/divisor.js
 export interface Verdict {
   /** Entries that hold, from the first on. */
   readonly sound: number;
-  /** True if signatures were verified, too. */
+  /** True if signatures were verified as well. */
   readonly hasSignatures: boolean;
   /** Error of the next entry; null if there is none. */
   readonly fault: string | null;
@@ -28,7 +28,7 @@ export async function verifyEntries(
   return { sound: at, hasSignatures, fault: linkFault(entries[at]!, entries[at - 1]) ?? faults[at]! };
 }
 
-/** True if the browser can verify: it needs a secure connection. */
+/** Returns true if the browser can verify, which requires a secure connection. */
 export const canVerify = (): boolean => globalThis.crypto?.subtle !== undefined;
 
 function linkFault(entry: PublicationEntry, before: PublicationEntry | undefined): string | null {
@@ -51,14 +51,17 @@ async function faultOf(
   return isSigned ? null : `its signature does not match the key ${entry.key_id}`;
 }
 
-/** SHA-256 of the canonical JSON of an entry without its hash and signature: members by name, without spaces. */
+/**
+ * Computes the SHA-256 of the canonical JSON of an entry without its hash and signature: members by name, without
+ * spaces.
+ */
 async function hashOf({ hash: _hash, signature: _signature, ...stated }: PublicationEntry): Promise<string> {
   const members = Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries(members)));
   return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));
 }
 
-/** @returns null where the browser has no Ed25519 */
+/** @returns null if the browser has no Ed25519 */
 async function verifierOf({
   public_key: text,
   valid_from: from,

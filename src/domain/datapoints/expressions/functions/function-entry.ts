@@ -12,7 +12,7 @@ export type OptionName = (typeof OPTION_NAMES)[number];
 /** Values of nodes on the requested securities. */
 export interface Evaluator {
   readonly count: number;
-  /** Returns values, NaN where missing, [count]; callers must not write to them. */
+  /** Returns values, NaN if missing, [count]; callers must not write to them. */
   numbers(node: ExpressionNode): Float64Array;
   /** Returns FALSE, TRUE or UNKNOWN, [count]. */
   truths(node: ExpressionNode): Uint8Array;
@@ -56,7 +56,7 @@ export interface Elementwise extends Described {
 /** Function of the values of all securities of a set or of a group. */
 export interface CrossSectional extends Described {
   readonly form: 'cross_section';
-  /** @param values NaN where missing, [n] @returns [n] */
+  /** @param values NaN if missing, [n] @returns [n] */
   across(values: Float64Array, node: FunctionNode): Float64Array;
 }
 

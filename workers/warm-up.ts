@@ -1,9 +1,9 @@
 import type { Task, TaskName } from '#jobs/tasks.js';
-import { openedMarket } from '../input/open-markets.js';
+import { openedMarket } from './input/open-markets.js';
 
 /**
- * Loads the code of tasks, and if there is a market, opens it and computes a run and a risk model, which are
- * discarded, so that later requests do not wait.
+ * Loads the code of tasks, and if there is a market, opens it and computes a run, a risk model and an
+ * optimisation, which are discarded, so that later requests do not wait.
  * @throws CancelledError between two of them, and within a run; loaded code stays loaded
  * @throws Refusal of a backtest or an estimate
  */
@@ -15,8 +15,9 @@ export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown>
     }
     if (market) openedMarket(market);
     if (market && plan) {
-      await (await import('../runs/backtest.js')).warmUpRun(market, plan, control);
-      await (await import('../risk/estimate-risk-model.js')).warmUpModel(market, control);
+      await (await import('./runs/backtest.js')).warmUpRun(market, plan, control);
+      await (await import('./risk/estimate-risk-model.js')).warmUpModel(market, control);
+      await (await import('./optimisation/practice.js')).practiseOptimisation(market, plan, control);
     }
     return null;
   };

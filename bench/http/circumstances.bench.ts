@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { median } from '#domain/numbers/order-statistics.js';
+import { formatDay } from '#domain/time/days.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { seededMarket, writePanels } from '../domain/seeded-market.js';
+import { send, WORKS, type SharedMarket, type Work } from './peers/works.js';
+import { settled, startService, type RunningService } from './service.js';
+
+/**
+ * Clock of a backtest, a risk model and an optimisation: the first ones of a service that started ten seconds before
+ * with a store served, the later ones, and those while another process occupies one processor.
+ */
+const SIZE = { names: 500, sessions: 5033 };
+const STARTED_MS = 10_000;
+const LATER = 9;
+const STARTS = 3;
+
+const works = ['backtest, quarterly', 'risk model', 'frontier'].map((name) =>
+  WORKS.find((work) => work.name.startsWith(name))!,
+);
+const folder = await mkdtemp(join(tmpdir(), 'bench-circumstances-'));
+let service = await startService(['--data-roots', folder]);
+try {
+  const market = await serveMarket(service);
+  for (const work of works) await work.prepare(service, market);
+  const firsts = works.map((): number[] => []);
+  for (let start = 0; start < STARTS; start++)
+    for (const [k, work] of works.entries()) {
+      service = await service.restart();
+      await sleep(STARTED_MS);
+      firsts[k]!.push(await clockOf(work, market, -1 - start));
+    }
+  for (const work of works) for (let turn = 0; turn < LATER; turn++) await clockOf(work, market, turn);
+  console.log(`${'clock, ms, medians'.padEnd(56)}  later  first  ratio  busy  ratio`);
+  for (const [k, work] of works.entries()) {
+    const [quiet, busy]: [number[], number[]] = [[], []];
+    for (let turn = 0; turn < LATER; turn++) {
+      quiet.push(await clockOf(work, market, LATER + 2 * turn));
+      busy.push(await besideAnother(() => clockOf(work, market, LATER + 2 * turn + 1)));
+    }
+    const [later, first, beside] = [quiet, firsts[k]!, busy].map(median) as [number, number, number];
+    const cells = [later, first, first / later, beside, beside / later];
+    console.log(
+      work.name.padEnd(56),
+      cells.map((value, c) => value.toFixed(c === 2 || c === 4 ? 2 : 0).padStart(6)).join(''),
+    );
+  }
+} finally {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function serveMarket(of: RunningService): Promise<SharedMarket> {
+  const market = seededMarket(openCalendars(), SIZE);
+  const store = join(folder, 'store');
+  await writeMarket(store, market, () => {});
+  const size = writePanels(folder, market);
+  const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: store, activate: true };
+  await send(of, 'POST', '/data/stores', body);
+  await settled(of);
+  return { folder, ...size, dates: Array.from(market.dates, formatDay) };
+}
+
+async function clockOf(work: Work, market: SharedMarket, turn: number): Promise<number> {
+  await work.vary?.(service, market, turn);
+  const begin = performance.now();
+  await work.run(service);
+  return performance.now() - begin;
+}
+
+/** Does work while another process occupies a processor. */
+async function besideAnother<T>(work: () => Promise<T>): Promise<T> {
+  const other = spawn(process.execPath, ['--eval', 'for (;;) {}'], { stdio: 'ignore' });
+  try {
+    await sleep(300);
+    return await work();
+  } finally {
+    other.kill('SIGKILL');
+  }
+}

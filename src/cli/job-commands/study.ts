@@ -1,0 +1,64 @@
+import type { StudyRequest, StudyRow, StudyView } from '#clients/typescript/divisor.js';
+import { jsonFile } from '../command-line.js';
+import { EXIT } from '../connection.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+import { JOB_FLAGS, jobQuery } from './fields.js';
+
+/** Rows that a terminal shows. */
+const ROWS_SHOWN = 20;
+
+export const study: JobCommand<StudyView> = {
+  summary: 'Run many optimisations as one job.',
+  notes: 'Exit status 1: an optimisation has no result; the others are stored.',
+  words: [
+    {
+      name: 'FILE',
+      help: 'Request as JSON: runs, each with index_id, constraint_set_id and so on; - reads standard input.',
+    },
+  ],
+  flags: {
+    id: { type: 'string', value: 'ID', help: 'Id of the study. Default: that of the file, or a generated one.' },
+    ...JOB_FLAGS,
+  },
+  examples: ['divisor study runs.json', 'divisor study runs.json --id aversions --csv'],
+  async submit(client, [file = ''], flags) {
+    const request = await jsonFile<StudyRequest>(file);
+    const id = flags.text('id');
+    const body = id === undefined ? request : { ...request, study_id: id };
+    return { job: await client.call('startStudy', { query: jobQuery(flags), body }) };
+  },
+  show({ rows, runs, solved, refused }) {
+    const shown = rows.slice(0, ROWS_SHOWN).map((row) => cellsOf(row).map((cell) => String(cell ?? '-')));
+    const left = runs - shown.length;
+    const more = left > 0 ? `  and ${left} more: --csv lists up to 2,000\n` : '';
+    return `${table([HEADER, ...shown])}${more}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
+  },
+  lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
+  csv: ({ rows }) => ({ header: HEADER, rows: rows.map(cellsOf) }),
+  exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
+};
+
+const HEADER = [
+  'position',
+  'index_id',
+  'constraint_set_id',
+  'run_id',
+  'rebalance_date',
+  'objective_value',
+  'tracking_error',
+  'turnover',
+  'error',
+];
+
+const cellsOf = ({ position, index_id, constraint_set_id, run_id, figures, error }: StudyRow) => [
+  position,
+  index_id,
+  constraint_set_id,
+  run_id,
+  figures && figures.rebalance_date,
+  figures && figures.objective_value,
+  figures && figures.tracking_error,
+  figures && figures.turnover,
+  error && `${error.code}: ${error.message}`,
+];

@@ -1,0 +1,166 @@
+import type { ClosureEffect, Finding, Operations } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { rowsIn } from '../../components/form/row-list.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Icon } from '../../components/icon.js';
+import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Answered } from '../../components/wait.js';
+import { useExchanges } from '../../state/exchanges.js';
+import type { PageProps } from '../../state/page-props.js';
+import { go } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { closuresAddress } from '../../words/addresses.js';
+import { countValues } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { Effect } from './closure-effect.js';
+import '../../components/form/row-list.css';
+import '../data/data.css';
+
+/** Recorded changes of a calendar; they can be saved once their effect is shown. */
+export function ClosuresPage({ params }: PageProps) {
+  const code = params['id']!; // The address has it.
+  const opened = useResource(`closures ${code}`, (signal) => load(code, signal), { follows: false });
+  return (
+    <Answered resource={opened} what="the recorded closures">
+      {(first) => <Closures key={code} code={code} opened={first} onReload={opened.reload} />}
+    </Answered>
+  );
+}
+
+interface ClosuresProps {
+  readonly code: string;
+  readonly opened: Opened;
+  onReload(): void;
+}
+
+/** Answer to a dry run of a document. */
+interface DryRun {
+  readonly text: string;
+  readonly effect: ClosureEffect | null;
+  readonly trouble: Trouble | null;
+}
+
+function Closures({ code, opened, onReload }: ClosuresProps) {
+  const exchanges = useExchanges();
+  const [dryRun, setDryRun] = useState<DryRun | null>(null);
+  const validate = async (document: JsonObject): Promise<readonly Finding[]> => {
+    const text = JSON.stringify(document);
+    try {
+      const body = { ...bodyOf(document), dry_run: true };
+      const { effect } = await service.value.call('putClosures', { params: { calendar_code: code }, body });
+      setDryRun({ text, effect, trouble: null });
+      return [];
+    } catch (thrown) {
+      const trouble = troubleOf(thrown);
+      setDryRun({ text, effect: null, trouble: trouble.findings.length === 0 ? trouble : null });
+      return trouble.findings;
+    }
+  };
+  const isReady = (document: JsonObject): boolean => {
+    const text = JSON.stringify(document);
+    return text !== JSON.stringify(opened.document) && dryRun?.text === text && dryRun.effect !== null;
+  };
+  return (
+    <Editor
+      scope="data"
+      title={`Closures of ${exchanges.get(code) ?? code}`}
+      above={[{ address: '/console/calendar', text: 'Calendar' }]}
+      opened={opened}
+      {...(may('data') ? { validate } : {})}
+      versioned={{ kind: 'calendar', id: code }}
+      reread={() => load(code)}
+      save={(document, write) => put(code, document, write)}
+      isReady={isReady}
+      onSaved={onReload}
+      onReload={onReload}
+    >
+      {(edited) => (
+        <>
+          <p>
+            Unscheduled closures, half days, late openings and additional sessions. They apply at once to runs, previews
+            and schedules. Published closes stay as they are.
+          </p>
+          <Select
+            label="Calendar"
+            isLabelShown
+            options={[...exchanges].map(([value, name]) => ({ value, text: `${value} ${name}` }))}
+            value={code}
+            onChoose={(chosen) => go(closuresAddress(chosen))}
+          />
+          <Changes edited={edited} />
+          {edited.isChanged && (
+            <Section title="Effect" aside="nothing is stored before you save">
+              {dryRun?.trouble != null && <Problem trouble={dryRun.trouble} />}
+              {isReady(edited.document) ? (
+                <Effect effect={dryRun!.effect!} /> // It is ready.
+              ) : (
+                <p class="quiet">The effect is shown once every change has its date and reason.</p>
+              )}
+            </Section>
+          )}
+        </>
+      )}
+    </Editor>
+  );
+}
+
+type ClosuresBody = Operations['putClosures']['request']['body'];
+
+/** The service says what is wrong with it. */
+const bodyOf = (document: JsonObject): ClosuresBody => document as unknown as ClosuresBody;
+
+async function load(code: string, signal?: AbortSignal): Promise<Opened> {
+  const { answer, etag } = await service.value.callWithEtag('getClosures', {
+    params: { calendar_code: code },
+    signal,
+  });
+  return { document: { changes: answer.changes } as unknown as JsonObject, etag }; // A document of JSON.
+}
+
+const put = (code: string, document: JsonObject, write: Write) =>
+  service.value.callWithEtag('putClosures', { params: { calendar_code: code }, body: bodyOf(document), ...write });
+
+function Changes({ edited }: { readonly edited: Edited }) {
+  const { document, findings, set } = edited;
+  const changes = rowsIn(document['changes']);
+  const putChanges = (next: readonly JsonObject[]) => set({ ...document, changes: next });
+  return (
+    <Section title="Changes" aside={countValues(changes.length, 'change')}>
+      {changes.map((change, at) => (
+        <div key={at} class="field-row" role="group" aria-label={`Change ${at + 1}`}>
+          <SchemaForm
+            schema="SessionChange"
+            value={change}
+            findings={findings}
+            path={['changes', at]}
+            fixed={may('data') ? [] : ['date', 'session', 'opens', 'closes', 'reason']}
+            onChange={(next) => putChanges(changes.map((own, i) => (i === at ? next : own)))}
+          />
+          {may('data') && (
+            <Button
+              kind="bare"
+              aria-label={`Remove change ${at + 1}`}
+              onClick={() => putChanges(changes.filter((_, i) => i !== at))}
+            >
+              <Icon name="close" />
+            </Button>
+          )}
+        </div>
+      ))}
+      {changes.length === 0 && <p class="quiet">Only the rules of the exchange apply.</p>}
+      {may('data') && (
+        <div>
+          <Button onClick={() => putChanges([...changes, { session: 'closed' }])}>
+            <Icon name="plus" /> Add a change
+          </Button>
+        </div>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,147 @@
+import type { Operations } from '#clients/typescript/divisor.js';
+import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { Field } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Section } from '../../components/page.js';
+import { rowsIn } from '../../components/form/row-list.js';
+import { Answered } from '../../components/wait.js';
+import { useExchanges } from '../../state/exchanges.js';
+import type { PageProps } from '../../state/page-props.js';
+import { addressOf, go, parameter } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import type { JsonObject } from '../../words/paths.js';
+import { StepList } from './step-list.js';
+
+/** The plan of a schedule: its indices, time and steps. */
+export function SchedulePage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const index = parameter('index');
+  const opened = useResource(
+    `schedule ${id} ${index}`,
+    (signal) => (id === null ? newSchedule(index, signal) : load(id, signal)),
+    { follows: false },
+  );
+  return (
+    <Answered resource={opened} what="the schedule">
+      {(first) => (
+        <Editor
+          title={id ?? 'New schedule'}
+          above={[{ address: '/console/schedules', text: 'Schedules' }]}
+          opened={first}
+          versioned={id === null ? undefined : { kind: 'schedule', id }}
+          reread={() => load(id ?? '')}
+          save={put}
+          remove={() => service.value.call('deleteSchedule', { params: { schedule_id: id ?? '' } })}
+          onSaved={(document) => go(addressOf('/console/schedules', { schedule: String(document['schedule_id']) }))}
+          onRemoved={() => go('/console/schedules')}
+          onReload={opened.reload}
+        >
+          {(edited) => <Form edited={edited} isStored={id !== null} />}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+/** A plan that runs and publishes an index, disabled until it is enabled. */
+async function newSchedule(index: string | null, signal: AbortSignal): Promise<Opened> {
+  const { indices } = await service.value.call('listIndices', { signal });
+  const first = indices.find(({ id }) => id === index) ?? indices[0];
+  const document = {
+    schedule_id: '',
+    name: '',
+    enabled: false,
+    indices: first === undefined ? [] : [first.id],
+    calendar: first?.calendar ?? 'XNYS',
+    at: '18:30',
+    steps: [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }],
+  };
+  return { document, etag: null };
+}
+
+async function load(id: string, signal?: AbortSignal): Promise<Opened> {
+  const { answer, etag } = await service.value.callWithEtag('getSchedulePlan', {
+    params: { schedule_id: id },
+    signal,
+  });
+  const { updated_at: _, ...document } = answer;
+  return { document: document as unknown as JsonObject, etag }; // A document of JSON.
+}
+
+type ScheduleBody = Operations['putSchedule']['request']['body'];
+
+function put({ schedule_id: id, ...document }: JsonObject, write: Write) {
+  return service.value.callWithEtag('putSchedule', {
+    params: { schedule_id: String(id) },
+    body: document as unknown as ScheduleBody, // The service says what is wrong with it.
+    ...write,
+  });
+}
+
+/** Indices that are shown as a choice; more are typed. */
+const CHOICES_MAX = 40;
+const FIRST = ['name', 'calendar', 'at', 'starts_on', 'enabled', 'indices'];
+const OTHERS = [
+  'description',
+  'time_zone',
+  'day_offset',
+  'deadline_minutes',
+  'retry_minutes',
+  'catch_up',
+  'on_failure',
+  'keep_files_days',
+];
+
+function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+  const { document, findings, set } = edited;
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const ids = (indices.data?.indices ?? []).map(({ id }) => id);
+  const exchanges = useExchanges();
+  const fields = (names: readonly string[]) => (
+    <SchemaForm
+      schema="ScheduleBody"
+      names={names}
+      changes={{
+        indices: ids.length <= CHOICES_MAX ? { kind: 'choices', choices: ids, isWide: true } : {},
+        calendar: {
+          kind: 'choice',
+          choices: [...exchanges.keys()],
+          words: Object.fromEntries([...exchanges].map(([code, name]) => [code, `${code} ${name}`])),
+        },
+        at: { label: 'Begins at' },
+        starts_on: { label: 'First session' },
+      }}
+      value={document}
+      findings={findings}
+      onChange={set}
+    />
+  );
+  return (
+    <>
+      <div class="form-card">
+        <div class="field-grid is-joined">
+          <Field
+            spec={{ name: 'schedule_id', label: 'Id', kind: 'text', isRequired: true }}
+            value={document['schedule_id']}
+            findings={findings.filter(({ path }) => path === 'schedule_id')}
+            isDisabled={isStored}
+            onChange={(value) => set({ ...document, schedule_id: value ?? '' })}
+          />
+          {fields(FIRST)}
+        </div>
+        <details>
+          <summary>Time zone, deadline, retries and files</summary>
+          {fields(OTHERS)}
+        </details>
+      </div>
+      <Section title="Steps of a day" aside="performed from top to bottom">
+        <StepList
+          steps={rowsIn(document['steps'])}
+          findings={findings}
+          onChange={(steps) => set({ ...document, steps })}
+        />
+      </Section>
+    </>
+  );
+}

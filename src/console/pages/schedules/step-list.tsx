@@ -1,0 +1,96 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { Button } from '../../components/button.js';
+import { KindList } from '../../components/form/kind-list.js';
+import { rowsIn } from '../../components/form/row-list.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Icon } from '../../components/icon.js';
+import type { Schemas } from '../../state/schemas.js';
+import type { JsonObject } from '../../words/paths.js';
+
+interface StepListProps {
+  readonly steps: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(steps: readonly JsonObject[]): void;
+}
+
+/** The steps of a plan in their order, each a form of its type. */
+export function StepList({ steps, findings, onChange }: StepListProps) {
+  return (
+    <KindList
+      what="step"
+      rows={steps}
+      member="type"
+      schemaOf={stepSchema}
+      path={['steps']}
+      findings={findings}
+      hidden={() => ['files']}
+      rare={RARE}
+      more={(step, at, put) =>
+        step['type'] === 'export' && (
+          <Files
+            at={at}
+            files={rowsIn(step['files'])}
+            findings={findings}
+            onChange={(files) => put({ ...step, files })}
+          />
+        )
+      }
+      fresh={(type) => (type === 'export' ? { files: [{ table: 'closing' }] } : {})}
+      onChange={onChange}
+    />
+  );
+}
+
+/** Settings of few plans. */
+const RARE = ['errors', 'checks', 'fail_on', 'allow_partial', 'indices', 'clients'];
+
+const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
+
+interface FilesProps {
+  /** Place of the step in its plan. */
+  readonly at: number;
+  readonly files: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(files: readonly JsonObject[]): void;
+}
+
+/** Files that a step writes of each index. */
+function Files({ at, files, findings, onChange }: FilesProps) {
+  const fileForm = (names: readonly string[], file: JsonObject, k: number) => (
+    <SchemaForm
+      schema="ExportedFileInput"
+      names={names}
+      value={file}
+      findings={findings}
+      path={['steps', at, 'files', k]}
+      onChange={(next) => onChange(files.map((own, i) => (i === k ? next : own)))}
+    />
+  );
+  return (
+    <>
+      {files.map((file, k) => (
+        <div key={k} class="field-row" role="group" aria-label={`File ${k + 1} of step ${at + 1}`}>
+          <div>
+            {fileForm(['table', 'format', 'name'], file, k)}
+            <details class="row-more">
+              <summary>More settings</summary>
+              {fileForm(['indices', 'by', 'from_start', 'optional'], file, k)}
+            </details>
+          </div>
+          <Button
+            kind="bare"
+            aria-label={`Remove file ${k + 1} of step ${at + 1}`}
+            onClick={() => onChange(files.filter((_, i) => i !== k))}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <div>
+        <Button onClick={() => onChange([...files, { table: 'closing' }])}>
+          <Icon name="plus" /> Add a file
+        </Button>
+      </div>
+    </>
+  );
+}

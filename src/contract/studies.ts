@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Id } from '#domain/schema/shape.js';
+import { ErrorDetail } from './common.js';
+import { jobStatus } from './jobs.js';
+import { OptimisationRunRequest } from './optimise.js';
+import { routes } from './route.js';
+
+export const StudyRunsRequest = z
+  .strictObject({
+    study_id: Id.nullable().default(null).meta({ description: 'Id of the study. Default: a generated one.' }),
+    runs: z
+      .array(OptimisationRunRequest)
+      .min(1)
+      .max(LIMITS.MAX_STUDY_RUNS)
+      .meta({ description: `Optimisations, at most ${LIMITS.MAX_STUDY_RUNS}, each as in POST /optimise/runs.` }),
+  })
+  .meta({ id: 'StudyRequest' });
+
+export const STUDY_OUTCOMES = ['solved', 'refused'] as const;
+
+/** Figures of an optimisation, as in its result. */
+const figures = {
+  rebalance_date: z.string(),
+  converged: z.boolean().meta({ description: 'True if the solver reached its tolerances.' }),
+  heuristic: z.boolean().meta({ description: 'True if the choice of securities is not proven optimal.' }),
+  holdings: z.int().meta({ description: 'Number of positive weights.' }),
+  objective_value: z.number().meta({ description: 'The objective in its measure, including costs.' }),
+  gap: z.number().nullable().meta({ description: 'Distance of the value from its bound, relative to the value.' }),
+  expected_return: z.number().nullable(),
+  volatility: z.number(),
+  tracking_error: z.number(),
+  turnover: z.number(),
+  costs: z.number().nullable(),
+};
+
+const StudyFigures = z
+  .strictObject(figures)
+  .meta({ id: 'StudyFigures', description: 'Figures of an optimisation, as in its result.' });
+export type StudyFigures = z.infer<typeof StudyFigures>;
+
+export const StudyRow = z
+  .strictObject({
+    position: z.int().min(0).meta({ description: 'Position in the request, from 0.' }),
+    index_id: z.string(),
+    constraint_set_id: z.string(),
+    outcome: z.enum(STUDY_OUTCOMES).meta({ description: '`solved`: see `run_id`. `refused`: see `error`.' }),
+    run_id: z.string().nullable().meta({
+      description: 'Its result: GET /optimise/runs/{run_id}. Null if it was refused.',
+    }),
+    figures: StudyFigures.nullable().meta({ description: 'Null if it was refused.' }),
+    error: ErrorDetail.nullable().meta({ description: 'Set only if refused: the error of its job.' }),
+  })
+  .meta({ id: 'StudyRow' });
+export type StudyRow = z.infer<typeof StudyRow>;
+
+export const StudyView = z
+  .strictObject({
+    study_id: z.string(),
+    runs: z.int().min(0).meta({ description: 'Number of optimisations.' }),
+    solved: z.int().min(0).meta({ description: 'Number of these with a result.' }),
+    refused: z.int().min(0).meta({ description: 'Number of these that have an error.' }),
+    rows: z.array(StudyRow).meta({
+      description: `In the order of the request: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /optimise/studies/{study_id}/rows.`,
+    }),
+    engine_version: z.string(),
+  })
+  .meta({ id: 'StudyView' });
+
+export const StudyRows = z
+  .strictObject({
+    study_id: z.string(),
+    count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
+    block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
+    blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
+    rows: z.array(StudyRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the request.' }),
+  })
+  .meta({ id: 'StudyRows' });
+
+export const StudyJobStatus = jobStatus('StudyJobStatus', 'study', StudyView);
+
+export const studyRoutes = routes({
+  startStudy: {
+    method: 'POST',
+    path: '/optimise/studies',
+    onStore: 'query',
+    scope: 'run',
+    tag: 'optimise',
+    summary: 'Many optimisations, as one job on all nodes.',
+    description:
+      'An error that a single run would be refused with at once refuses the study, with the path of the run. An optimisation without a solution has an `error` in its row. All results are stored together when the job ends; the run of position n (from 0) has the id {study_id}-{n + 1}.',
+    body: {
+      schema: StudyRunsRequest,
+      document: true,
+      bytesMax: LIMITS.MAX_BATCH_BYTES,
+      example: {
+        study_id: 'aversions',
+        runs: [2, 4, 8].map((aversion) => ({
+          index_id: 'LARGE-100',
+          constraint_set_id: 'core',
+          objective: { type: 'max_utility', risk_aversion: aversion },
+          expected_returns: { type: 'capm', risk_aversion: 2.5 },
+        })),
+      },
+    },
+    success: { status: 202, description: 'The job; see Location.', schema: StudyJobStatus },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'CONSTRAINT_SET_NOT_FOUND',
+      'RISK_MODEL_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'INVALID_RANGE',
+      'NO_DATA_IN_RANGE',
+      'NO_DATA_SOURCE',
+      'JOB_RUNNING',
+    ],
+  },
+  getStudyRows: {
+    method: 'GET',
+    path: '/optimise/studies/{study_id}/rows',
+    scope: 'read',
+    withoutMarket: true,
+    tag: 'optimise',
+    summary: 'Rows of a study in blocks.',
+    description: `The result of a study has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them.`,
+    params: z.strictObject({ study_id: Id }),
+    query: z.strictObject({
+      block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
+    }),
+    success: { status: 200, description: 'The block.', schema: StudyRows },
+    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

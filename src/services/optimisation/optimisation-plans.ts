@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import { heldBytes } from '#base/memory/kept-memory.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { assertDecides } from '#domain/checks/validate-overlay.js';
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
+import { plannedModel, storedModelOf, type PlannedModels } from '#domain/documents/used-models.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
+import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
+import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
+import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
+import { dayFrom } from '#domain/time/days.js';
+import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { DocumentReader, StoredDocument } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
+import { reachedBy } from '../indices/index-questions.js';
+import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
+import { plannedModels, requireModel } from '../stored/used-models.js';
+
+type Reader = Pick<DocumentReader, 'get'>;
+type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;
+
+export interface OptimisationPlansDependencies {
+  readonly documents: Reader;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+}
+
+/** Data on which an optimisation depends, checked before any work begins. */
+export interface OptimisationPlans {
+  /**
+   * Returns the index of a request with all that it reaches, on data that has what they read.
+   * @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE
+   */
+  prepare(
+    target: StoredIndex,
+    request: ComputedRequest,
+  ): Promise<ServedMarket & { readonly reached: Readonly<Record<string, IndexDocument>> }>;
+  /** Returns an index with all that it reaches. @throws Refusal VALIDATION_FAILED for data that the market lacks */
+  reachedOn(target: StoredIndex, market: MarketData): Promise<Readonly<Record<string, IndexDocument>>>;
+  /** @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
+  assertRequest(request: ComputedRequest, market: MarketData): void;
+  /** Invalid rows of a stored set, and rows that need data that the market lacks, are errors. */
+  assertRows(set: ConstraintSet, market: MarketData): void;
+  /**
+   * Returns the stored risk models of requests and of what they reach.
+   * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED
+   */
+  modelsOf(
+    requests: readonly OptimisationRequest[],
+    reached: Readonly<Record<string, IndexDocument>>,
+  ): Promise<{ readonly models?: PlannedModels }>;
+}
+
+export function createOptimisationPlans({
+  documents,
+  markets,
+  calendars,
+}: OptimisationPlansDependencies): OptimisationPlans {
+  /** Data that the served market lacks for an index is an error before any work begins. */
+  async function reachedOn({ document }: StoredIndex, market: MarketData) {
+    const reached = await reachedBy(documents, document);
+    for (const each of Object.values(reached))
+      assertNoErrors(
+        `index document ${each.id}`,
+        marketFindings(each, market, { severity: 'error', indexOf: (id) => reached[id] }),
+      );
+    return reached;
+  }
+
+  function assertRequest(request: ComputedRequest, market: MarketData): void {
+    assertOrder(request);
+    assertHeld(market, request);
+    assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
+  }
+
+  /** @throws Refusal NO_DATA_AT_DATE if no rebalance can be on or before the day */
+  function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
+    if (asOf === null) return;
+    const calendar = calendars.get(document.calendar);
+    const from = Math.max(dayFrom(document.base_date), market.dates[0] ?? 0);
+    const first = calendar?.sessions[firstAtLeast(calendar.sessions, from)];
+    if (first !== undefined && first <= dayFrom(asOf)) return;
+    throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
+      as_of: asOf,
+    });
+  }
+
+  return {
+    reachedOn,
+    assertRequest,
+    async prepare(target, request) {
+      assertOrder(request);
+      const served = markets.require();
+      const { market } = served;
+      assertHeld(market, request);
+      const reached = await reachedOn(target, market);
+      assertRequest(request, market);
+      assertReached(target.document, request.as_of, market);
+      return { ...served, reached };
+    },
+    assertRows(set, market) {
+      assertNoErrors(`constraint set ${set.id}`, [
+        ...checkConstraintSet(set).findings,
+        ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' }),
+      ]);
+    },
+    async modelsOf(requests, reached) {
+      const used = await plannedModels(documents, reached);
+      const named = new Set(requests.flatMap((request) => storedModelOf(request) ?? []));
+      if (named.size === 0) return used;
+      const own = await Promise.all(
+        [...named].map(async (id) => [id, plannedModel((await requireModel(documents, id)).document)] as const),
+      );
+      return { models: { ...used.models, ...Object.fromEntries(own) } };
+    },
+  };
+}
+
+/** Returns an index that weights can be optimised of. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
+export async function requireTarget(documents: Reader, indexId: string): Promise<StoredIndex> {
+  const stored = await requireIndex(documents, indexId);
+  assertDecides(stored.document);
+  return stored;
+}
+
+/** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function requireSet(
+  documents: Reader,
+  setId: string,
+): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
+  const stored = await documents.get('constraint-set', setId);
+  if (stored === undefined) throw setNotFound(setId);
+  const set = readStored(stored, readConstraintSet);
+  if (set === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
+  return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
+}
+
+export function setNotFound(setId: string): Refusal {
+  return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, {
+    constraint_set_id: setId,
+  });
+}
+
+/** `{yyyymmddThhmmss}-{8 hex}`, UTC. */
+export function newOptimisationId(now: number): string {
+  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+  return `${stamp}-${randomBytes(4).toString('hex')}`;
+}
+
+/** Growth factors and their reading, and a few matrices of the names of a large index. */
+export function estimatedBytes({ dates, identifiers }: MarketData): number {
+  const names = Math.min(identifiers.length, 3000);
+  return 128 * 2 ** 20 + 2 * heldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
+}

@@ -1,0 +1,104 @@
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
+import { storedModelOf, usedModels } from '#domain/documents/used-models.js';
+import type { StudyPayload } from '#domain/jobs/payloads.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import type { RowEntry } from '#jobs/tasks/runs.js';
+import type { StudyRow } from '#contract/studies.js';
+import { isOfService } from '../runs/backtest-batches.js';
+import {
+  createRowsInParts,
+  type RowAttempt,
+  type RowsInPartsDependencies,
+  type RowsOrder,
+} from '../runs/rows-in-parts.js';
+import { optimiseOnce, type OptimisationJobDependencies } from './optimise-job.js';
+
+export type StudyJobDependencies = OptimisationJobDependencies & RowsInPartsDependencies;
+
+/** An optimisation of a study, or the reason why it has no result. */
+interface StudyEntry extends RowEntry {
+  readonly row: StudyRow;
+  /** The result to store. */
+  readonly document: OptimisationDocument | null;
+}
+
+const OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRow['outcome'][];
+
+/** The kind of job that optimises many times in parts, on any node; the end of the job stores all results. */
+export function createStudyJob(dependencies: StudyJobDependencies): JobKind<StudyPayload> {
+  const { markets } = dependencies;
+  const parts = createRowsInParts(dependencies);
+
+  async function entryOf(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
+    const request = payload.requests[position]!;
+    const { index_id, constraint_set_id } = request;
+    const terms = { position, index_id, constraint_set_id };
+    if (markets.require().identity.contentHash !== payload.content_hash) throw changedData(payload.study_id);
+    try {
+      const documents = reachedFrom(payload.documents, index_id);
+      const used = new Set([...usedModels(Object.values(documents)).keys(), storedModelOf(request)]);
+      const { document, figures } = await optimiseOnce(dependencies, attempt, {
+        run_id: `${payload.study_id}-${position + 1}`,
+        documents,
+        models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => used.has(id))),
+        constraints: payload.sets[constraint_set_id]!,
+        request,
+      });
+      return { row: { ...terms, outcome: 'solved', run_id: document.run_id, figures, error: null }, document };
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
+      const error = thrown.toDetail() as StudyRow['error'];
+      return { row: { ...terms, outcome: 'refused', run_id: null, figures: null, error }, document: null };
+    }
+  }
+
+  const orderFor = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
+    count: payload.requests.length,
+    entryOf: (position, attempt) => entryOf(position, payload, attempt),
+    filesOf: ({ document }) => (document === null ? [] : [document.artifact]),
+  });
+
+  return jobKind(
+    'study',
+    async (payload, attempt) => {
+      const { study_id: id, engine_version: engineVersion } = payload;
+      const summary = { kind: 'study', id, total: 'runs', outcomes: OUTCOMES, engineVersion } as const;
+      const { result, entries } = await parts.run(orderFor(payload), summary, attempt);
+      const made = entries.flatMap(({ document }) => document ?? []);
+      const left = entries.length - made.length;
+      return {
+        result,
+        message: left === 0 ? 'Done.' : `Done. ${left} of ${entries.length} optimisations have no result.`,
+        async effect(tx) {
+          for (const document of made) await tx.put('optimisation-run', document.run_id, document);
+        },
+      };
+    },
+    async (payload, some, attempt) => ({
+      result: await parts.outputOf(orderFor(payload), some, { attempt, share: 1 }),
+    }),
+  );
+}
+
+/** All results of a study are of the same data. */
+const changedData = (studyId: string): Refusal =>
+  new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
+
+/** Returns an index and every document that it refers to. */
+function reachedFrom(
+  documents: Readonly<Record<string, IndexDocument>>,
+  indexId: string,
+): Readonly<Record<string, IndexDocument>> {
+  const reached = new Map<string, IndexDocument>();
+  const waiting = [indexId];
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    const document = documents[id];
+    if (document === undefined || reached.has(id)) continue;
+    reached.set(id, document);
+    waiting.push(...referencesOf(document));
+  }
+  return Object.fromEntries(reached);
+}

@@ -1,0 +1,108 @@
+import { evenParts, partPlaces } from '#domain/numbers/even-parts.js';
+import type { Attempt } from '#jobs/job-kind.js';
+import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
+import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
+import type { PortableTaskName } from '#jobs/tasks.js';
+import type { RowEntry, SumRowsInput } from '#jobs/tasks/runs.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactRef, ArtifactStore } from '#store/port.js';
+
+export type RowAttempt = Attempt<PortableTaskName>;
+
+/** A job of many items, each of which becomes a row of its result. */
+export interface RowsOrder<E extends RowEntry> {
+  readonly count: number;
+  entryOf(position: number, attempt: RowAttempt): Promise<E>;
+  /** Files of an item, which the effect of the job names. */
+  filesOf(entry: E): readonly ArtifactRef[];
+}
+
+export type RowsSummary = Pick<SumRowsInput, 'kind' | 'id' | 'total' | 'outcomes' | 'engineVersion'>;
+
+export interface RowsInParts {
+  /** Computes some parts. @param share part of the job's progress that they fill */
+  outputOf<E extends RowEntry>(
+    order: RowsOrder<E>,
+    parts: readonly number[],
+    { attempt, share }: { readonly attempt: RowAttempt; readonly share: number },
+  ): Promise<PartOutput>;
+  /** Computes all items, on all nodes. @returns the result, and the entries of the items in order */
+  run<E extends RowEntry>(
+    order: RowsOrder<E>,
+    summary: RowsSummary,
+    attempt: RowAttempt,
+  ): Promise<{ readonly result: RowsResult; readonly entries: readonly E[] }>;
+}
+
+interface RowsResult {
+  readonly artifact: ArtifactRef;
+  readonly rows: RowsInBlocks;
+}
+
+export interface RowsInPartsDependencies {
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly markets: Pick<Markets, 'settled'>;
+  /** Threads of the pool. */
+  readonly workers: number;
+}
+
+/** Share of the work after the items are computed. */
+const SUMMING = 0.02;
+
+/** @returns functions that compute the items of a job in parts; a part writes its entries as JSON */
+export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDependencies): RowsInParts {
+  const outputOf: RowsInParts['outputOf'] = async (order, parts, { attempt, share }) => {
+    await markets.settled();
+    const { positions } = evenParts(order.count);
+    const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
+    const own = asOneOf(attempt, share / count);
+    const output = [];
+    for (const part of parts) {
+      const entries = [];
+      for (const position of positions(part)) entries.push(await order.entryOf(position, own));
+      output.push(entries);
+    }
+    const artifact = await attempt.write(Buffer.from(JSON.stringify(output)));
+    return { artifact, files: output.flat().flatMap((entry) => order.filesOf(entry)) };
+  };
+
+  /** Entries of each part once; the files of all others are dropped. */
+  async function entriesOf<E extends RowEntry>(
+    { filesOf }: RowsOrder<E>,
+    written: readonly WrittenParts[],
+    { drop }: Pick<RowAttempt, 'drop'>,
+  ): Promise<readonly E[]> {
+    const outputs: (readonly (readonly E[])[])[] = [];
+    for (const { artifact } of written)
+      outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as E[][]); // as a part wrote it
+    const { first, others } = partPlaces(written);
+    const entriesIn = (places: typeof first): E[] => places.flatMap(({ output, at }) => outputs[output]![at]!);
+    const unused = entriesIn(others).flatMap(filesOf);
+    if (unused.length > 0) await drop(unused.map(({ name }) => name));
+    return entriesIn(first);
+  }
+
+  return {
+    outputOf,
+    async run(order, summary, attempt) {
+      const written = await attempt.inParts({
+        count: evenParts(order.count).count,
+        atOnce: 2 * workers,
+        share: 1 - SUMMING,
+        here: (part, share) => outputOf(order, [part], { attempt, share }),
+      });
+      const entries = await entriesOf(order, written, attempt);
+      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
+      const outputs = attempt.outputs(['view', 'rows']);
+      const { view, rows } = await attempt.compute('sum-rows', { ...summary, files, outputs }, SUMMING);
+      return { result: { artifact: view, rows }, entries };
+    },
+  };
+}
+
+/** An attempt for one of many items: it fills a share of the progress, and the job computes on after it. */
+const asOneOf = (attempt: RowAttempt, share: number): RowAttempt => ({
+  ...attempt,
+  compute: (task, input, part = 1) => attempt.compute(task, input, part * share),
+  computed: () => {},
+});

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import type { OptimisationRunResult } from '#contract/optimisation-result.js';
+import type { StudyRow } from '#contract/studies.js';
+import type { JobStatus } from '#jobs/status.js';
+import { optimised, put, service } from './set-up.js';
+
+const ASKED = { index_id: 'BROAD', constraint_set_id: 'probe' };
+const bounds = (upper: number) => [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }];
+
+export function describeStudies(): void {
+  describe('a study', () => {
+    test('has the result of each run as if it was run by itself, and rows in blocks', async () => {
+      const single = await optimised(bounds(0.2), { objective: 'min_variance' });
+      await put('impossible', bounds(0.01));
+      const runs = [
+        ASKED,
+        { ...ASKED, objective: 'min_variance' },
+        { ...ASKED, constraint_set_id: 'impossible' },
+        { ...ASKED, as_of: '2023-02-01' },
+        ...Array.from({ length: 6 }, () => ASKED),
+      ];
+      const { status, body } = await service.ask<JobStatus>('POST', '/optimise/studies', { study_id: 'S', runs });
+      expect([status, body]).toEqual([202, expect.anything()]);
+      const { result } = await service.finished(body.job_id);
+      expect(result).toMatchObject({ study_id: 'S', runs: 10, solved: 8, refused: 2 });
+      const block = await service.ask<{ rows: readonly StudyRow[] }>('GET', '/optimise/studies/S/rows');
+      const { rows } = result as { readonly rows: readonly StudyRow[] };
+      expect(block.body).toMatchObject({ count: 10, block: 0, blocks: 1, rows });
+      expect(rows.map(({ run_id: id, error }) => id ?? error!.code)).toEqual([
+        'S-1',
+        'S-2',
+        'INFEASIBLE',
+        'NO_DATA_IN_RANGE',
+        ...Array.from({ length: 6 }, (_, i) => `S-${i + 5}`),
+      ]);
+      const own = single.result as OptimisationRunResult;
+      const stored = await service.ask<OptimisationRunResult>('GET', '/optimise/runs/S-2');
+      expect(stored.body).toEqual({ ...own, run_id: 'S-2' });
+      expect(rows[1]!.figures).toMatchObject({ tracking_error: own.tracking_error, turnover: own.turnover });
+    });
+
+    test('is refused as its runs are, with the path of the run', async () => {
+      const refused = async (runs: readonly object[]) => {
+        const { status, body } = await service.ask('POST', '/optimise/studies', { runs });
+        return { status, text: JSON.stringify(body) };
+      };
+      const wrong = await refused([ASKED, { ...ASKED, objective: 'least_of_all' }]);
+      expect(wrong).toEqual({ status: 422, text: expect.stringContaining('"runs[1].objective"') });
+      expect(await refused([{ ...ASKED, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
+      expect(await refused([{ ...ASKED, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
+      expect(await refused([])).toMatchObject({ status: 422 });
+    });
+  });
+}

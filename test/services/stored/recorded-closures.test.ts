@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
+import { dayFrom } from '#domain/time/days.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { followClosures } from '#services/stored/recorded-closures.js';
+import type { DocumentStore } from '#store/port.js';
+
+const closed = (date: string) => [{ id: 'XNYS', changes: [{ date, session: 'closed', reason: 'Storm' }] }];
+
+test('of two changes that are read at once the newer one is applied, however long the first read takes', async () => {
+  let endFirst = (): void => {};
+  const first = new Promise<void>((resolve) => (endFirst = resolve));
+  const heard: string[] = [];
+  let announce: (event: { calendar: string }) => void = () => {};
+  let reads = 0;
+  const documents = {
+    async list() {
+      if (reads++ > 0) return { documents: closed('2024-03-06') };
+      await first;
+      return { documents: closed('2024-03-05') };
+    },
+    lastNumber: async () => 1,
+    get: async () => undefined,
+    subscribe(_type: string, listener: typeof announce) {
+      announce = listener;
+    },
+  } as unknown as DocumentStore; // the members that are used
+  const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () => heard.push('failed'));
+  const stop = calendars.onFollowed((code) => heard.push(code));
+  announce({ calendar: 'XNYS' });
+  const second = calendars.follow();
+  endFirst();
+  await second;
+  expect(heard).toEqual(['XNYS']);
+  const isSession = (date: string) => calendars.get('XNYS')!.isSession(dayFrom(date));
+  expect([isSession('2024-03-05'), isSession('2024-03-06')]).toEqual([true, false]);
+  stop();
+  announce({ calendar: 'XNYS' });
+  await calendars.follow();
+  expect(heard).toEqual(['XNYS']);
+});

@@ -1,0 +1,10 @@
+import { vi } from 'vitest';
+
+/** Limit for what may hang: a shared machine may be several times slower for minutes. As that of `expect.poll`. */
+const WAIT = { timeout: 150_000, interval: 20 } as const;
+
+/** Repeats a probe until it does not throw. @returns its result */
+export const waitFor = <T>(probe: () => T | Promise<T>): Promise<T> => vi.waitFor(probe, WAIT);
+
+/** Repeats a probe until its result is truthy. @returns that result */
+export const waitUntil = <T>(probe: () => T | Promise<T>) => vi.waitUntil(probe, WAIT);

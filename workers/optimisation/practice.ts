@@ -1,0 +1,81 @@
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
+import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
+import { formatDay } from '#domain/time/days.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { toOptimisationResult } from '#views/optimisation.js';
+import { composerFor } from '../input/index-composer.js';
+import { onEngine } from '../input/numerics.js';
+import { openedMarket } from '../input/open-markets.js';
+
+/** Securities, and sessions of the risk model: enough that the code is compiled. */
+const SECURITIES = 150;
+const SESSIONS = 200;
+
+/**
+ * Turns differ, so that the compiled code is not only that of one problem: every how many securities one is excluded,
+ * and the limit on turnover, which binds at the optimum, along the frontier or nowhere.
+ */
+const VARIANTS = [
+  { every: 17, turnover: 0.1 },
+  { every: 11, turnover: 0.02 },
+  { every: 29, turnover: 0.05 },
+  { every: 40, turnover: 0.3 },
+] as const;
+
+/** Turns of this thread. */
+let turns = 0;
+
+/**
+ * Optimises some securities of a market on the terms of a planned index and discards the result, which compiles the
+ * code and prepares the returns on these terms: a limit on turnover, an exclusion, a frontier and explanations, as
+ * clients often request.
+ * @throws Refusal if the market has too few prices
+ */
+export async function practiseOptimisation(
+  handle: MarketHandle,
+  { documents: planned, indexId }: BacktestPlan,
+  control: TaskControl,
+): Promise<void> {
+  const market = openedMarket(handle);
+  const { dates, identifiers } = market;
+  const names = identifiers.slice(0, SECURITIES);
+  const { calendar, currency, base_date, pipeline } = planned[indexId]!;
+  const index = IndexDocument.parse({
+    id: 'PRACTICE',
+    name: 'Practice',
+    calendar,
+    currency,
+    base_date,
+    pipeline: {
+      treatment: pipeline?.treatment,
+      selection: [{ id: 'some', type: 'IncludeList', params: { identifiers: names } }],
+      weighting: pipeline?.weighting.type === marketCapWeight.type ? pipeline.weighting : { type: 'EqualWeight' },
+    },
+  });
+  const request = OptimisationRequest.parse({
+    index_id: index.id,
+    constraint_set_id: index.id,
+    start: formatDay(dates[Math.max(0, dates.length - SESSIONS)]!),
+  });
+  const { every, turnover } = VARIANTS[turns++ % VARIANTS.length]!;
+  await onEngine((engine) => {
+    const until = dates.at(-1) ?? 0;
+    const documents = { [index.id]: index };
+    const run = runOptimisation({
+      composer: composerFor({ market, documents, until, engine }, control),
+      engine,
+      ...termsOfRequest(request),
+      constraints: [
+        { type: 'Exclude', id: '', params: { identifiers: names.filter((_, i) => i % every === 0) } },
+        { type: 'Turnover', id: '', params: { limit: turnover } },
+      ],
+      report: (fraction, message) => control.report(fraction, message),
+    });
+    const identity = { runId: index.id, indexId: index.id, constraintSetId: index.id };
+    JSON.stringify(toOptimisationResult(run, { ...identity, measuredBy: null, asked: null }));
+  });
+}

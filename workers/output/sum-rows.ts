@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { partPlaces } from '#domain/numbers/even-parts.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Task } from '#jobs/tasks.js';
+import type { RowEntry, RowsFile } from '#jobs/tasks/runs.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { rowsInBlocks } from './rows-in-blocks.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
+
+/** Counts and lists the rows of a job in parts: its result as JSON, and its rows in blocks. */
+export const sumRows: Task<'sum-rows'> = async ({ kind, id, total, outcomes, engineVersion, files, outputs }) => {
+  const read = files.map(entriesIn);
+  const rows = partPlaces(files).first.flatMap(({ output, at }) => read[output]![at]!.map(({ row }) => row));
+  const counts = outcomes.map((outcome) => [outcome, rows.filter((row) => row.outcome === outcome).length]);
+  const json = createJsonWriter();
+  json.value({
+    [`${kind}_id`]: id,
+    [total]: rows.length,
+    ...Object.fromEntries(counts),
+    rows: rows.slice(0, LIMITS.MAX_SWEEP_RESULT_ROWS),
+    engine_version: engineVersion,
+  });
+  const blocks = rowsInBlocks(rows.length, (i) => rows[i]);
+  const written = await writeOutputs(outputs, {
+    view: outputContent(json.bytes()),
+    rows: outputContent(blocks.bytes),
+  });
+  return { view: written.view, rows: { artifact: written.rows, ...blocks.index } };
+};
+
+function entriesIn({ path, sha256 }: RowsFile): readonly (readonly RowEntry[])[] {
+  const bytes = readFileSync(path);
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256)
+    throw new Refusal('DOCUMENT_UNREADABLE', 'Results of some parts are damaged: run the job again.');
+  return JSON.parse(bytes.toString()) as RowEntry[][]; // as the parts wrote it
+}

@@ -8,7 +8,7 @@ import { assembleProgram, type Restriction } from './assemble.js';
 import { cutsAt } from './curved-rows.js';
 import { largestBetween, type Place } from './largest-between.js';
 import type { Problem } from './problem.js';
-import { withoutDust } from './solve-convex.js';
+import { withoutDust } from './without-dust.js';
 import { riseOf, tangentBetween, type Borne, type TangentInput } from './tangent-between.js';
 import {
   ofLargestReturn,

@@ -12,7 +12,7 @@ import { solveTailGoal } from './goals/solve-tail-goal.js';
 import { nonConvexRows, type Problem } from './problem.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import type { Solution } from './search.js';
-import { withoutDust } from './solve-convex.js';
+import { withoutDust } from './without-dust.js';
 import { mix, ofMost, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
 import { metered } from './work-meter.js';
 

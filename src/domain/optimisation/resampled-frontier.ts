@@ -5,7 +5,7 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
 import { pointAt, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
-import { withoutDust } from './solve-convex.js';
+import { withoutDust } from './without-dust.js';
 import { tracedFrontier, type Trace } from './traced-frontier.js';
 
 /** Number and kind of draws for a resampled frontier. */

@@ -12,6 +12,7 @@ import type { TailStart } from './goals/solve-tail.js';
 import { isPriced, pricedTail, type ExceededTail } from './priced-tails.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tail-cuts.js';
+import { withoutDust } from './without-dust.js';
 
 /** Optimal weights within the convex rows, with their program. */
 export interface ConvexSolution {
@@ -116,6 +117,8 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   let iterations = options.iterations ?? 0;
   for (let round = 0; round < PLANES_MAX; round++) {
     const result = solveRows(solver, problem, { ...options, planes, warm, iterations, radii });
+    if (result === undefined && round === 0 && isHindered(problem, options))
+      return attempt(solver, problem, { ...options, planes: [] });
     if (result === undefined || !options.withCurves) return result;
     const touching = cutsAt(problem, { ...options, radii }, result.weights, planes);
     if (touching.length === 0) return result;
@@ -133,6 +136,14 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
     iterations = result.iterations;
   }
   return undefined;
+}
+
+/**
+ * Returns true if the planes of earlier solves may have made a program fail that is solved without them: a linear
+ * objective has its optimum at a corner where many of them meet.
+ */
+function isHindered(problem: Problem, { withCurves, planes }: Attempt): boolean {
+  return withCurves && planes === undefined && problem.tails.known.length > 0 && isLinear(problem);
 }
 
 /** Returns the row itself, not a copy: its identity attributes multipliers to it. */
@@ -267,21 +278,6 @@ export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'in
       weights.map((weight, i) => weight - index[i]!),
     ),
   );
-}
-
-/** Weight below which a weight counts as zero. */
-const DUST = 1e-9;
-
-/** Sets weights that are zero up to rounding to zero and rescales the others to the same sum. */
-export function withoutDust(x: Float64Array): Float64Array {
-  let sum = 0;
-  let rest = 0;
-  for (const value of x) {
-    sum += value;
-    if (Math.abs(value) >= DUST) rest += value;
-  }
-  const scale = rest === 0 || sum === rest ? 1 : sum / rest;
-  return x.map((value) => (Math.abs(value) < DUST ? 0 : value * scale));
 }
 
 function curvesIn(problem: Problem, { includes }: Assembly): PlacedCurve[] {

@@ -94,7 +94,7 @@ export function addSlabGroup(rows: i32, columns: i32, c: usize, slab: i32, group
   addGroup(slabAt(rows, slab + 1) - slabAt(rows, slab), columns, c, first, last, packed, slab == 0, slab == slabsOf(rows) - 1, scratch);
 }
 
-/** Groups that the tile rows make. */
+/** Returns the number of groups of tile rows. */
 export function slabGroups(columns: i32): i32 {
   return (widePanelsOf(columns) + GROUP - 1) / GROUP;
 }

@@ -45,7 +45,7 @@ export interface MetricsSources {
 
 /** Buckets from a cached response to the longest poll. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Buckets from a render to the longest job. */
+/** Histogram buckets for the duration of jobs, from a render to the longest job. */
 const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 const LANES: readonly Lane[] = ['heavy', 'light'];
 

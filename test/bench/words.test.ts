@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { expect, test } from 'vitest';
 
 const page = readFileSync('docs/performance.md', 'utf8');
@@ -10,6 +11,12 @@ test('every benchmark is found by a word of the table in docs/performance.md', (
   const benches = files.filter((file) => file.endsWith('.bench.ts'));
   expect(benches.length).toBeGreaterThan(0);
   expect(benches.filter((file) => !words.some((word) => file.includes(word)))).toEqual([]);
+});
+
+test('the benches need at most 45 files', () => {
+  expect(
+    files.filter((file) => /\.\w+$/.test(basename(file)) && !file.startsWith('results/')).length,
+  ).toBeLessThanOrEqual(45);
 });
 
 test('every source that docs/decisions/fast-paths.md names is there', () => {

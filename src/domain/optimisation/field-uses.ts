@@ -13,7 +13,7 @@ import { isExpressionNode } from '../datapoints/expressions/tree.js';
 /** Classes whose field must be numeric; the others use it for groups. */
 const NUMERIC: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
 
-/** Path of rows or a specification, and severity if the market lacks their data. */
+/** Path of rows or of a specification, and the severity of a finding if the market lacks their data. */
 interface OnMarket {
   readonly path: string;
   readonly severity: 'error' | 'warning';

@@ -35,7 +35,7 @@ export interface OverlayContext {
    * the index's own return variant, [T].
    */
   weightIn(currency: string): Float64Array;
-  /** Returns the day of the next last session of a month after each session, [T]. */
+  /** Returns, for each session, the day of the next month-end session, [T]. */
   monthEnds(): Int32Array;
   /** Returns 1 if a schedule rebalances at the close, [T]. */
   resets(rebalance: RebalanceSpec): Uint8Array;

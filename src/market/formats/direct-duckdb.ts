@@ -101,7 +101,7 @@ const pointer = () => new BigUint64Array(1);
 /** `duckdb_result`: three counts and three addresses. */
 const RESULT_BYTES = 48;
 
-/** An address; 0 is none. */
+/** Address in memory; 0 means none. */
 type Address = number;
 
 interface Calls {

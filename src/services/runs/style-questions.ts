@@ -23,7 +23,7 @@ const QUESTIONS_MAX = 96;
 /** Dates x securities of a request that takes about 100 ms, by the inputs of a datapoint. */
 const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
 
-/** Windows of a year, after all others in this order. */
+/** Datapoints over one-year windows. They follow all others, in this order. */
 const COSTLY = new Map<string, number>([
   ['MOMENTUM', CELLS.windows],
   ['VOLATILITY', CELLS.windows],

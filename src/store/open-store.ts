@@ -142,17 +142,7 @@ export async function openStore({
     throw thrown;
   }
 
-  let sweeping: Promise<unknown> | undefined;
-  let isClosed = false;
-  const collecting = setInterval(() => {
-    const pages = { pauseMs: GARBAGE_PAUSE_MS, isWanted: () => !isClosed };
-    // A failed sweep is left to the next time, or to another process.
-    sweeping ??= artifacts
-      .sweep((names) => documents.referencedAmong(names), { olderThanMs: GARBAGE_AGE_MS, trashMs, ...pages })
-      .catch(() => {})
-      .finally(() => (sweeping = undefined));
-  }, GARBAGE_LOOK_MS).unref();
-  if (place === undefined) clearInterval(collecting);
+  const collector = place === undefined ? undefined : startCollector(documents, artifacts, trashMs);
 
   const versioned = createVersionedStore(documents, timeOf(shared), versionLimits);
   return {
@@ -162,12 +152,31 @@ export async function openStore({
     freeSpace,
     shared: shared && withVersions(shared, versionLimits),
     async close() {
-      isClosed = true;
-      clearInterval(collecting);
+      collector?.stop();
       openedPlace?.close();
       await documents.close();
       removals.forEach((_, timer) => clearTimeout(timer));
       for (const names of removals.values()) await artifacts.discard(names);
+    },
+  };
+}
+
+/** Sweeps a shared place every hour; a sweep that takes longer delays the next. */
+function startCollector(documents: DocumentEngine, artifacts: ArtifactStore, trashMs: number) {
+  let sweeping: Promise<unknown> | undefined;
+  let isStopped = false;
+  const pages = { pauseMs: GARBAGE_PAUSE_MS, isWanted: () => !isStopped };
+  const timer = setInterval(() => {
+    // A failed sweep is left to the next time, or to another process.
+    sweeping ??= artifacts
+      .sweep((names) => documents.referencedAmong(names), { olderThanMs: GARBAGE_AGE_MS, trashMs, ...pages })
+      .catch(() => {})
+      .finally(() => (sweeping = undefined));
+  }, GARBAGE_LOOK_MS).unref();
+  return {
+    stop(): void {
+      isStopped = true;
+      clearInterval(timer);
     },
   };
 }

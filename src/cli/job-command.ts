@@ -35,7 +35,11 @@ export interface JobCommand<R> extends Grammar {
   /** Required extension of the file that `--out` names, such as `.pdf`. */
   readonly ending?: string;
   /** Content of the file that `--out` names. Default: the result as JSON. */
-  file?(client: DivisorClient, result: R, asked: AskedFile): Promise<Uint8Array> | undefined;
+  file?(
+    client: DivisorClient,
+    result: R,
+    asked: AskedFile,
+  ): Promise<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
 }
 
 export interface AskedFile {
@@ -76,11 +80,12 @@ export async function runJobCommand<R>(
       else await writeWhole(common.out, [Buffer.from(text)]);
       return status;
     }
-    if (common.out !== undefined)
-      await writeWhole(common.out, [
-        (await command.file?.(client, result, { out: common.out, flags })) ??
-          Buffer.from(`${JSON.stringify(result)}\n`),
-      ]);
+    if (common.out !== undefined) {
+      const content = command.file?.(client, result, { out: common.out, flags });
+      const isStream = content !== undefined && Symbol.asyncIterator in content;
+      const whole = isStream ? content : [(await content) ?? Buffer.from(`${JSON.stringify(result)}\n`)];
+      await writeWhole(common.out, whole);
+    }
     screen.done(common.out);
     if (!screen.asJson) process.stdout.write(command.show(result, flags));
     else if (common.out !== undefined) screen.line({ event: 'result', out: common.out });

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '#domain/refusals/limits.js';
+import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
+import { BATCH_TABLE_NAMES } from '#domain/exports/batch-tables.js';
 import { BatchRequest } from '#domain/personal/account-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';
@@ -132,11 +134,14 @@ export const batchRoutes = routes({
     tag,
     summary: 'Trades of many accounts with tax lots that follow an index, as one job on all nodes.',
     description:
-      'The body is JSON with `accounts`, or lines of JSON (`application/x-ndjson`): the terms, then one account per line. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
+      'The body is JSON with `accounts`; lines of JSON (`application/x-ndjson`): the terms, then one account per line; or a table of lots (`text/csv`) with `terms` in the query: a row per lot with account_id, identifier, shares, cost and acquired, sorted by account; a row with the identifier CASH has the cash of the account in shares. Lines and tables are read as a stream. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
+    query: z.strictObject({
+      terms: z.string().max(100_000).optional().meta({ description: 'Terms of a table of lots, as JSON.' }),
+    }),
     body: {
       schema: BatchRequest,
       bytesMax: LIMITS.MAX_BATCH_BYTES,
-      upload: { media: ['application/x-ndjson'], bytesMax: LIMITS.MAX_BATCH_BYTES },
+      upload: { media: ['application/x-ndjson', 'text/csv'], bytesMax: LIMITS.MAX_BATCH_UPLOAD_BYTES },
       example: {
         batch_id: 'clients',
         parent: 'LARGE-100',
@@ -164,6 +169,7 @@ export const batchRoutes = routes({
       'NO_DATA_SOURCE',
       'JOB_RUNNING',
       'OVERLOADED',
+      'STORAGE_FULL',
     ],
   },
   getBatchAccounts: {
@@ -173,10 +179,21 @@ export const batchRoutes = routes({
     withoutMarket: true,
     tag,
     summary: 'Results of a batch in blocks of 100 accounts.',
+    description:
+      'A block is readable as soon as its accounts are solved and stored, while the batch runs; before that the answer is JOB_RUNNING. In the other formats a block is a table of accounts or of trades.',
     params,
-    query: z.strictObject({ block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }) }),
-    success: { status: 200, description: 'The block.', schema: BatchAccounts },
-    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+    query: z.strictObject({
+      block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
+      table: z.enum(BATCH_TABLE_NAMES).default('accounts').meta({ description: 'Table in formats other than JSON.' }),
+      format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
+    }),
+    success: {
+      status: 200,
+      description: 'The block.',
+      schema: BatchAccounts,
+      media: FORMAT_NAMES.slice(1).map((format) => EXPORT_FORMATS[format].media),
+    },
+    errors: ['JOB_NOT_FOUND', 'JOB_RUNNING', 'DOCUMENT_UNREADABLE'],
   },
   getBatchCommon: {
     method: 'GET',

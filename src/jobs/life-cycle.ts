@@ -41,7 +41,13 @@ export interface Life {
 
 export type JobResult =
   /** JSON bytes kept as an artifact, and rows that are read in blocks. Files occur only in outputs of parts. */
-  | { readonly artifact: ArtifactRef; readonly rows?: RowsInBlocks; readonly files?: readonly ArtifactRef[] }
+  | {
+      readonly artifact: ArtifactRef;
+      readonly rows?: RowsInBlocks;
+      /** Rows that are too many for one file. */
+      readonly volumes?: readonly RowsInBlocks[];
+      readonly files?: readonly ArtifactRef[];
+    }
   /** A small value. */
   | { readonly value: unknown }
   /** A small value from which the result is rendered on each read. */

@@ -50,7 +50,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
   },
   'account-backtest': { order: { market, outputs: { view: 'v' }, indexId: 'CORE' }, located: {} },
   'batch-part': {
-    order: { market, outputs: { outcomes: 'o' }, accounts: [{ artifact: 'not a reference' }], positions: [0] },
+    order: { market, outputs: { outcomes: 'o' }, lines: [{ text: '{}', position: 0, line: null }] },
     located: {},
   },
   'sum-batch': {

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { accountsOf } from '#domain/personal/account-lines.js';
 import type { BatchCommon } from '#domain/personal/batch-common.js';
+import { BLOCK_ACCOUNTS, PART_ACCOUNTS, VOLUME_ACCOUNTS } from '#domain/personal/batch-parts.js';
 import { createBatchSummary } from '#domain/personal/batch-view.js';
 import { composeCommon } from '#domain/personal/compose-common.js';
 import { solveOutcome, type AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
-import type { RowBlock } from '#jobs/rows-in-blocks.js';
+import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import type { Task } from '#jobs/tasks.js';
 import type { BatchPartInput, SumBatchInput } from '#jobs/tasks/personal.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
@@ -15,21 +17,26 @@ import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** Accounts of a block. */
-export const BLOCK_ACCOUNTS = 100;
-
 /** Common data of the last batch of this thread: all its parts use them. */
 let last: { readonly key: string; readonly common: BatchCommon } | undefined;
 
 /** Solves some accounts of a batch. Each outcome depends only on its account and the common data. */
 export const batchPart: Task<'batch-part'> = async (input, control) => {
   const common = await commonOf(input, control);
-  const lines = input.accounts.map((account, at) => {
-    const position = input.positions[at]!;
-    control.report(at / input.accounts.length, `account ${position + 1}`);
-    return JSON.stringify(solveOutcome(common, account, `accounts[${position}]`));
-  });
-  return writeOutputs(input.outputs, { outcomes: outputContent(lines.join('\n')) });
+  const outcomes: string[] = [];
+  for (const lines of input.lines)
+    for (const line of accountsOf(lines)) {
+      control.report(outcomes.length / (PART_ACCOUNTS * input.lines.length), `account ${line.position + 1}`);
+      const path = `accounts[${line.position}]`;
+      outcomes.push(
+        JSON.stringify(
+          'finding' in line
+            ? { account_id: null, status: 'refused', findings: [line.finding] }
+            : solveOutcome(common, line.value, path),
+        ),
+      );
+    }
+  return writeOutputs(input.outputs, { outcomes: outputContent(outcomes.join('\n')) });
 };
 
 type CommonInput = Pick<BatchPartInput, 'market' | 'documents' | 'models' | 'terms'>;
@@ -54,26 +61,34 @@ async function commonOf(input: CommonInput, control: TaskControl): Promise<Batch
 export const sumBatch: Task<'sum-batch'> = async (input, control) => {
   const common = await commonOf(input, control);
   const summary = createBatchSummary();
-  const blocks: RowBlock[] = [];
-  const texts: Uint8Array[] = [];
-  const close = (text: string): void => {
-    const bytes = Buffer.from(text);
-    texts.push(bytes);
-    blocks.push({ bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+  const volumes: RowsInBlocks[] = [];
+  const close = async (name: string, texts: readonly Uint8Array[], count: number): Promise<void> => {
+    const blocks = texts.map((bytes) => ({
+      bytes: bytes.length,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+    }));
+    const { [name]: artifact } = await writeSome(input.outputs, { [name]: Buffer.concat(texts) });
+    volumes.push({ artifact: artifact!, count, blocks });
   };
+  await close('common', [Buffer.from(JSON.stringify(commonJson(common)))], 1);
+  const accounts = input.sizes.reduce((sum, size) => sum + size, 0);
+  let blocks: Uint8Array[] = [];
   let open: string[] = [];
-  let count = 0;
+  let done = 0;
   for (const line of outcomeLines(input)) {
     summary.add(JSON.parse(line) as AccountOutcome); // as a part wrote it
     open.push(line);
-    if (open.length === BLOCK_ACCOUNTS) {
-      close(open.join(','));
+    done++;
+    if (done % BLOCK_ACCOUNTS === 0 || done === accounts) {
+      blocks.push(Buffer.from(open.join(',')));
       open = [];
+      control.report(done / accounts, `account ${done}`);
     }
-    count++;
+    if (done % VOLUME_ACCOUNTS === 0 || done === accounts) {
+      await close(`accounts${volumes.length - 1}`, blocks, done - (volumes.length - 1) * VOLUME_ACCOUNTS);
+      blocks = [];
+    }
   }
-  if (open.length > 0) close(open.join(','));
-  close(JSON.stringify(commonJson(common)));
   const figures = summary.end();
   const { batchId, terms, engineVersion } = input;
   const view = {
@@ -82,16 +97,22 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
     risk_model: terms.risk_model,
     as_of: formatDay(common.asOf),
     ...figures,
-    blocks: blocks.length - 1,
+    blocks: Math.ceil(accounts / BLOCK_ACCOUNTS),
     store_content_hash: openedMarket(input.market).contentHash,
     engine_version: engineVersion,
   };
-  const written = await writeOutputs(input.outputs, {
-    view: outputContent(JSON.stringify(view)),
-    rows: outputContent(Buffer.concat(texts)),
-  });
-  return { view: written.view, rows: { artifact: written.rows, count, blocks }, summary: figures };
+  const written = await writeSome(input.outputs, { view: Buffer.from(JSON.stringify(view)) });
+  return { view: written['view']!, volumes, summary: figures };
 };
+
+/** Writes some of the artifacts of a task. */
+async function writeSome(
+  { destination, names }: SumBatchInput['outputs'],
+  contents: Readonly<Record<string, Uint8Array>>,
+) {
+  const bytes = Object.entries(contents).map(([file, content]) => [file, outputContent(content)] as const);
+  return writeOutputs({ destination, names }, Object.fromEntries(bytes));
+}
 
 /** Returns outcomes by account. If several nodes computed a part, their outcomes are the same. */
 function* outcomeLines({ files, sizes }: SumBatchInput): Generator<string> {

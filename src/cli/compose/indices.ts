@@ -21,6 +21,7 @@ import { createStrategies } from '#services/indices/strategies.js';
 import { createBatchJob } from '#services/personal/batch-job.js';
 import { createAccountBacktestJob, createAccountBacktests } from '#services/personal/account-backtests.js';
 import { createBatches } from '#services/personal/batches.js';
+import { createBatchResults } from '#services/personal/batch-results.js';
 import { accountBacktestHandlers } from '#http/routes/account-backtests.js';
 import { batchHandlers } from '#http/routes/batches.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
@@ -89,7 +90,10 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
       ...pluginHandlers(plugins, removals),
       ...optimiseHandlers(optimisations, indices, removals),
       ...studyHandlers(createStudies({ ...ofPersonal, kind: study })),
-      ...batchHandlers(createBatches({ ...ofPersonal, kind: batch })),
+      ...batchHandlers(
+        createBatches({ ...ofPersonal, kind: batch }),
+        createBatchResults({ ...ofPersonal, kind: batch }),
+      ),
       ...accountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },

@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { openAsBlob } from 'node:fs';
 import { extname, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { BatchAccount, BatchRequest, BatchView, DivisorClient } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
@@ -13,7 +11,7 @@ export const batch: JobCommand<BatchView> = {
   words: [
     { name: 'FILE', help: 'Accounts: .json (a request), .ndjson (terms, then an account per line), or .csv (lots).' },
   ],
-  notes: `A .csv file has one row per lot: account_id, identifier, shares, cost, acquired. A row with identifier CASH has the cash
+  notes: `A .csv file has one row per lot: account_id, identifier, shares, cost, acquired, sorted by account. A row with identifier CASH has the cash
 of the account in shares. With a .csv file --terms names the terms.`,
   flags: {
     terms: { type: 'string', value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
@@ -33,11 +31,9 @@ of the account in shares. With a .csv file --terms names the terms.`,
       ['largest gap', right(view.largest_gap === null ? '-' : view.largest_gap.toExponential(1))],
     ])}${view.refused.flatMap(({ findings }) => findings.map(({ message }) => `  ${message}\n`)).join('')}`,
   notices: ({ refused }) => refused.flatMap(({ findings }) => findings.map(({ message }) => message)),
-  async file(client, view) {
-    const lines: string[] = [];
+  async *file(client, view) {
     for (let block = 0; block < view.blocks; block++)
-      lines.push(...(await blockOf(client, view.batch_id, block)).map((one) => JSON.stringify(one)));
-    return Buffer.from(`${lines.join('\n')}\n`);
+      for (const one of await blockOf(client, view.batch_id, block)) yield Buffer.from(`${JSON.stringify(one)}\n`);
   },
 };
 
@@ -62,59 +58,10 @@ async function submitFile(client: DivisorClient, file: string, given: Given) {
     const request = await jsonFile<BatchRequest>(file);
     return client.call('startBatch', { body: { ...request, ...(given.id !== undefined && { batch_id: given.id }) } });
   }
-  if (kind === '.ndjson') return client.upload('startBatch', 'application/x-ndjson', await readFile(resolve(file)), {});
+  const bytes = (): Promise<Blob> => openAsBlob(resolve(file));
+  if (kind === '.ndjson') return client.upload('startBatch', 'application/x-ndjson', await bytes(), {});
   if (kind !== '.csv') throw new UsageError(`${file}: accounts are a .json, .ndjson or .csv file`);
   if (given.terms === undefined) throw new UsageError('a .csv file of lots requires --terms FILE');
   const terms = { ...(await jsonFile<object>(given.terms)), ...(given.id !== undefined && { batch_id: given.id }) };
-  const accounts = await accountsFrom(file);
-  const lines = [terms, ...accounts].map((line) => JSON.stringify(line));
-  return client.upload('startBatch', 'application/x-ndjson', Buffer.from(lines.join('\n')), {});
-}
-
-interface CsvAccount {
-  readonly account_id: string;
-  cash: number;
-  readonly lots: object[];
-  unreadable?: string;
-}
-
-const COLUMNS = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
-
-/** Reads lots from CSV; an account with a bad row is refused by the service with its line and column. */
-export async function accountsFrom(file: string): Promise<CsvAccount[]> {
-  const accounts = new Map<string, CsvAccount>();
-  let header: readonly string[] | undefined;
-  let number = 0;
-  for await (const line of createInterface({ input: createReadStream(resolve(file)), crlfDelay: Infinity })) {
-    number++;
-    if (line.trim() === '') continue;
-    const cells = line.split(',').map((cell) => cell.trim());
-    if (header === undefined) {
-      header = cells;
-      const lacking = COLUMNS.filter((name) => !cells.includes(name));
-      if (lacking.length > 0) throw new UsageError(`${file}: the first line lacks ${lacking.join(', ')}`);
-      continue;
-    }
-    const valueOf = (name: string): string => cells[header!.indexOf(name)] ?? '';
-    const id = valueOf('account_id');
-    const account = accounts.get(id) ?? { account_id: id, cash: 0, lots: [] };
-    accounts.set(id, account);
-    const numberOf = (name: string): number => {
-      const text = valueOf(name);
-      const value = Number(text);
-      if (text === '' || !Number.isFinite(value))
-        account.unreadable ??= `line ${number}, column ${header!.indexOf(name) + 1} (${name}): "${text}" is not a number`;
-      return value;
-    };
-    const identifier = valueOf('identifier');
-    if (identifier === 'CASH') account.cash += numberOf('shares');
-    else
-      account.lots.push({
-        identifier,
-        shares: numberOf('shares'),
-        cost: numberOf('cost'),
-        acquired: valueOf('acquired'),
-      });
-  }
-  return [...accounts.values()];
+  return client.upload('startBatch', 'text/csv', await bytes(), { query: { terms: JSON.stringify(terms) } });
 }

@@ -5925,8 +5925,10 @@ export interface Limits {
   readonly MAX_SWEEP_RESULT_ROWS: number;
   /** Accounts of a batch: an hour of two workers at 70 ms each. */
   readonly MAX_BATCH_ACCOUNTS: number;
-  /** Accounts of a batch: 4 million lots. */
+  /** Accounts of a batch as JSON: 4 million lots. */
   readonly MAX_BATCH_BYTES: number;
+  /** Accounts of a batch as lines or a table, which are stored until it ends: 100,000 with 8,000 lots. */
+  readonly MAX_BATCH_UPLOAD_BYTES: number;
   /** Lots of one account. */
   readonly MAX_ACCOUNT_LOTS: number;
   /** Rows of a block of a result. */
@@ -7325,7 +7327,7 @@ export interface PersonalAccount {
   readonly tracking_error_limit?: number | null | undefined;
   /** Minimum trade, in money. */
   readonly minimum_trade?: number | undefined;
-  /** Trades before `as_of`. */
+  /** Trades before `as_of`, with shares as they count on it, after splits. */
   readonly recent?: readonly RecentTrade[] | undefined;
   /** Groups of securities that count as the same for wash sales. */
   readonly substitutes?: readonly (readonly string[])[] | undefined;
@@ -12881,12 +12883,12 @@ export interface Operations {
   };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
-    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
+    request: { readonly query?: { readonly terms?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
   };
   /** Results of a batch in blocks of 100 accounts. */
   getBatchAccounts: {
-    request: { readonly params: { readonly batch_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    request: { readonly params: { readonly batch_id: string }; readonly query?: { readonly block?: number | undefined; readonly table?: 'accounts' | 'trades' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: BatchAccounts;
   };
   /** Data that all accounts of a batch share: prices, weights of the parent, risk model. */

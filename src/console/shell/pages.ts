@@ -61,6 +61,8 @@ export const PAGES: readonly Page[] = [
   },
   { path: '/console/compare', load: async () => (await import('../pages/compare/compare-page.js')).ComparePage },
   { path: '/console/sweeps', load: async () => (await import('../pages/sweeps/sweeps-page.js')).SweepsPage },
+  { path: '/console/batches', load: async () => (await import('../pages/batches/batches-page.js')).BatchesPage },
+  { path: '/console/batches/:id', load: async () => (await import('../pages/batches/batch-page.js')).BatchPage },
   { path: '/console/data', load: async () => (await import('../pages/data/data-page.js')).DataPage },
   { path: '/console/data/import', load: async () => (await import('../pages/data/import-page.js')).ImportPage },
   { path: '/console/data/connect', load: async () => (await import('../pages/data/connect-page.js')).ConnectPage },

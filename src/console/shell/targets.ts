@@ -27,6 +27,7 @@ const PLACES: readonly Target[] = [
   { address: '/console/risk-models', text: 'Risk models', kind: 'page' },
   { address: '/console/calendar', text: 'Calendar', kind: 'page' },
   { address: '/console/sweeps', text: 'Sweeps', kind: 'page' },
+  { address: '/console/batches', text: 'Personal indices', kind: 'page' },
   { address: '/console/data', text: 'Data', kind: 'page' },
   { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
   { address: '/console/plugins', text: 'Plug-ins', kind: 'page' },

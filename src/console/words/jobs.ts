@@ -57,6 +57,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'sweep':
       return `/console/sweeps/${ident}`;
     case 'batch':
+      return `/console/batches/${ident}`;
     case 'study':
     case 'account':
       return '/console/jobs';

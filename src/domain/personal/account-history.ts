@@ -1,12 +1,10 @@
 import { taxAt } from '#kernels/lots/account-program.js';
 import { formatDay, type Day } from '../time/days.js';
-import type { Account } from './account-request.js';
+import type { Account, RecentTrade } from './account-request.js';
 import type { AccountTrade } from './account-result.js';
 import type { ActedLots, HeldLot, RealisedGain } from './lot-actions.js';
 import { taxSides } from './tax-sides.js';
 import { isLongTerm } from './wash-sales.js';
-
-type RecentTrade = Account['recent'][number];
 
 /** Movement of cash on a session, in money: positive into the account. */
 export interface CashEntry {
@@ -48,6 +46,8 @@ export interface AccountHistory {
   accountOn(account: Account, day: Day): Account;
   /** Ends the tax year before the day, then books an action. */
   act(day: Day, identifier: string, acted: ActedLots): void;
+  /** Passes the trades of the wash sale window through an action. */
+  actOnTrades(change: (recent: readonly RecentTrade[]) => readonly RecentTrade[]): void;
   trade(day: Day, trades: readonly BookedTrade[], costRate: number): void;
   /** Ends the tax year before a day, if it is a day of a later one, and pays its tax. */
   payTaxes(day: Day): void;
@@ -62,7 +62,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
     short: tax.realised.short,
     long: tax.realised.long,
     dividends: 0,
-    carried: tax.carry_forward,
+    carried: { short: tax.carry_forward, long: 0 } as Gains,
   };
   const entries: CashEntry[] = [];
   const years: TaxYear[] = [];
@@ -80,20 +80,22 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
   }
 
   const taxOfYear = (): number =>
-    Math.max(0, taxAt(sides, state.short - state.carried, state.long)) + given.dividendRate * state.dividends;
+    Math.max(0, taxAt(sides, state.short - state.carried.short, state.long - state.carried.long)) +
+    given.dividendRate * state.dividends;
 
   function payTaxes(day: Day): void {
     if (yearOf(day) === state.year) return;
     const { year, short, long, dividends, carried } = state;
     const due = taxOfYear();
-    years.push({ year, short_gain: short, long_gain: long, dividends, carried, tax: due });
+    const before = carried.short + carried.long;
+    years.push({ year, short_gain: short, long_gain: long, dividends, carried: before, tax: due });
     put(day, 'tax', null, -due);
     Object.assign(state, {
       year: yearOf(day),
       short: 0,
       long: 0,
       dividends: 0,
-      carried: Math.max(0, carried - short - long),
+      carried: lossesLeft({ short: short - carried.short, long: long - carried.long }, tax.netting),
     });
   }
 
@@ -112,8 +114,15 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
       cash: state.cash,
       lots: state.lots.map(({ acquired, ...lot }) => ({ ...lot, acquired: formatDay(acquired) })),
       recent: state.recent.filter(({ date }) => day - given.dayOf(date) <= tax.wash_sale_days),
-      tax: { ...tax, carry_forward: state.carried, realised: { short: state.short, long: state.long } },
+      tax: {
+        ...tax,
+        carry_forward: state.carried.short,
+        realised: { short: state.short, long: state.long - state.carried.long },
+      },
     }),
+    actOnTrades(change) {
+      state.recent = change(state.recent);
+    },
     act(day, identifier, acted) {
       payTaxes(day);
       state.lots = [...acted.lots];
@@ -153,6 +162,23 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
     },
     payTaxes,
   };
+}
+
+interface Gains {
+  readonly short: number;
+  readonly long: number;
+}
+
+/**
+ * Returns the losses that net gains of a year leave, by term. They keep their term; gains of the other one reduce them only where
+ * terms offset each other.
+ * @source 26 U.S.C. 1212(b)(1)
+ */
+function lossesLeft({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
+  const own = { short: Math.max(0, -short), long: Math.max(0, -long) };
+  return netting === 'separate'
+    ? own
+    : { short: Math.max(0, own.short - Math.max(0, long)), long: Math.max(0, own.long - Math.max(0, short)) };
 }
 
 export interface HistoryTerms {

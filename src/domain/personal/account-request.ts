@@ -23,6 +23,7 @@ export const RecentTrade = z
     cost: amount('Cost basis per share of a sale; a sale without it counts as a sale at a loss.').optional(),
   })
   .meta({ id: 'RecentTrade' });
+export type RecentTrade = z.infer<typeof RecentTrade>;
 
 export const LOT_METHODS = ['specific', 'hifo', 'fifo'] as const;
 
@@ -84,7 +85,9 @@ export const Account = z
       description: 'Maximum annual tracking error.',
     }),
     minimum_trade: amount('Minimum trade, in money.').default(0),
-    recent: z.array(RecentTrade).max(50_000).default([]).meta({ description: 'Trades before `as_of`.' }),
+    recent: z.array(RecentTrade).max(50_000).default([]).meta({
+      description: 'Trades before `as_of`, with shares as they count on it, after splits.',
+    }),
     substitutes: z.array(z.array(AssetIdentifier).min(2).max(100)).max(5000).default([]).meta({
       description: 'Groups of securities that count as the same for wash sales.',
     }),

@@ -1,5 +1,6 @@
 import type { Adjustment, CorporateAction } from '../market/market-data.js';
 import type { Day } from '../time/days.js';
+import type { RecentTrade } from './account-request.js';
 
 /** Lot that an account holds during a backtest. */
 export interface HeldLot {
@@ -50,6 +51,33 @@ export function actOnLots(
     else out.lots.push(lot);
   }
   return out;
+}
+
+/**
+ * Passes trades of the wash sale window through a corporate action of their security: a split changes their shares and prices, and
+ * shares of a successor continue those of its predecessor. Their amounts stay.
+ */
+export function actOnRecent(
+  recent: readonly RecentTrade[],
+  { identifier, type, value, related }: CorporateAction,
+  adjustment: Adjustment,
+): readonly RecentTrade[] {
+  const isSplit = type === 'SPLIT' || type === 'STOCK_DIVIDEND' || type === 'BONUS_ISSUE';
+  const isMerger = type === 'MERGER' && value > 0 && related !== null;
+  const ratio = (isSplit && adjustment === 'none') || isMerger ? value : 1;
+  const successor = (isMerger || type === 'TICKER_CHANGE') && related !== null ? related : identifier;
+  if (ratio === 1 && successor === identifier) return recent;
+  return recent.map((trade) =>
+    trade.identifier === identifier
+      ? {
+          ...trade,
+          identifier: successor,
+          shares: trade.shares * ratio,
+          price: trade.price / ratio,
+          ...(trade.cost !== undefined && { cost: trade.cost / ratio }),
+        }
+      : trade,
+  );
 }
 
 interface Acting {

@@ -4,6 +4,7 @@ import type { Finding } from '../refusals/findings.js';
 import { checkShape } from '../schema/shape.js';
 import { Account } from './account-request.js';
 import { placesIn, type BatchCommon } from './batch-common.js';
+import { placeInTable, type LotSource } from './lot-table.js';
 
 export interface ReadAccount {
   readonly account: Account | undefined;
@@ -20,10 +21,29 @@ export function readAccount(common: BatchCommon, value: unknown, path: string): 
       account: undefined,
       findings: [{ severity: 'error', code: 'WRONG_TYPE', path, message: value.unreadable }],
     };
-  const { value: account, findings } = checkShape(Account, value, { path });
-  if (account === undefined) return { account, findings: findings.slice(0, FINDINGS_MAX) };
-  const own = accountFindings(common, account, path);
-  return { account: own.length === 0 ? account : undefined, findings: own.slice(0, FINDINGS_MAX) };
+  const { source, account: sent } = splitSource(value);
+  const { value: account, findings } = checkShape(Account, sent, { path });
+  const found = account === undefined ? findings : accountFindings(common, account, path);
+  return {
+    account: found.length === 0 ? account : undefined,
+    findings: found.slice(0, FINDINGS_MAX).map((finding) => inTable(finding, source)),
+  };
+}
+
+/** Separates an account from the places of its lots in a table. */
+function splitSource(value: unknown): { readonly source?: LotSource; readonly account: unknown } {
+  if (typeof value !== 'object' || value === null || !('source' in value)) return { account: value };
+  const { source, ...account } = value;
+  const isPlace = typeof source === 'object' && source !== null && 'lines' in source && 'columns' in source;
+  return isPlace && Array.isArray(source.lines) && Array.isArray(source.columns)
+    ? { source: source as LotSource, account } // `accountsOfLots` wrote it; a client's own only changes its messages
+    : { account: value };
+}
+
+/** Names line and column of a finding about a lot that came in a table. */
+function inTable(finding: Finding, source: LotSource | undefined): Finding {
+  const place = source && placeInTable(source, finding.path);
+  return place === undefined ? finding : { ...finding, message: `${place}: ${finding.message}` };
 }
 
 function accountFindings(common: BatchCommon, account: Account, path: string): Finding[] {

@@ -16,7 +16,7 @@ import type { AccountBacktestRequest } from './backtest-request.js';
 import { placesIn, type BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
 import { composeCommon } from './compose-common.js';
-import { actOnLots } from './lot-actions.js';
+import { actOnLots, actOnRecent } from './lot-actions.js';
 import { readAccount } from './read-account.js';
 import { solveOne } from './solve-one.js';
 
@@ -156,6 +156,7 @@ function actOn(history: AccountHistory, { sm, session, priceAt, rateAt }: Sessio
   const { all, starts } = sm.actions;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
+    history.actOnTrades((recent) => actOnRecent(recent, action, sm.market.adjustment));
     if (!history.lots.some(({ identifier }) => identifier === action.identifier)) continue;
     const acted = actOnLots(history.lots, inCurrency(action, rateAt(column)), {
       adjustment: sm.market.adjustment,

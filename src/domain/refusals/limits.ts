@@ -158,7 +158,11 @@ export const LIMIT_SPECS = {
     help: 'Rows in the result of a sweep, the best first; all are read in blocks.',
   },
   MAX_BATCH_ACCOUNTS: { value: 100_000, help: 'Accounts of a batch: an hour of two workers at 70 ms each.' },
-  MAX_BATCH_BYTES: { value: 268_435_456, help: 'Accounts of a batch: 4 million lots.' },
+  MAX_BATCH_BYTES: { value: 268_435_456, help: 'Accounts of a batch as JSON: 4 million lots.' },
+  MAX_BATCH_UPLOAD_BYTES: {
+    value: 68_719_476_736,
+    help: 'Accounts of a batch as lines or a table, which are stored until it ends: 100,000 with 8,000 lots.',
+  },
   MAX_ACCOUNT_LOTS: { value: 50_000, help: 'Lots of one account.' },
   MAX_BLOCK_ROWS: { value: 1000, help: 'Rows of a block of a result.' },
   MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time that test a choice among variants.' },

@@ -1,23 +1,29 @@
 import type { batchRoutes } from '#contract/batches.js';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Batches } from '#services/personal/batches.js';
+import type { BatchResults } from '#services/personal/batch-results.js';
+import { contentTypeOf, exportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 
-export function batchHandlers(batches: Batches): Handlers<typeof batchRoutes> {
+export function batchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
   return {
-    async startBatch({ body, upload, origin }) {
+    async startBatch({ body, upload, query, origin }) {
       const file = upload();
-      const request = file === undefined ? body() : batches.requestFrom(await join(file.bytes));
-      const status = await batches.start(request, origin);
+      const status = await (file === undefined
+        ? batches.start(body(), origin)
+        : batches.startUpload(file, query.terms, origin));
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
-    getBatchAccounts: async ({ params, query }) => ({ bytes: await batches.accounts(params.batch_id, query.block) }),
-    getBatchCommon: async ({ params }) => ({ bytes: await batches.common(params.batch_id) }),
+    async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table, format: named }, media }) {
+      const format = named ?? exportFormat(media);
+      if (format === 'json') return { bytes: await results.accounts({ batchId, block }) };
+      const name = `${batchId}_${table}_${block}.${EXPORT_FORMATS[format].extension}`;
+      return {
+        bytes: await results.table({ batchId, block, table, format }),
+        type: contentTypeOf(format),
+        headers: { 'Content-Disposition': `attachment; filename="${name}"` },
+      };
+    },
+    getBatchCommon: async ({ params }) => ({ bytes: await results.common(params.batch_id) }),
   };
-}
-
-/** Joins the chunks of an upload, whose size the route limits. */
-async function join(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  return Buffer.concat(parts);
 }

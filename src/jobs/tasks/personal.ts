@@ -1,5 +1,6 @@
 import type { BatchCommon } from '#domain/personal/batch-common.js';
 import type { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
+import type { PartLines } from '#domain/personal/batch-parts.js';
 import type { BatchSummary } from '#domain/personal/batch-view.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -18,9 +19,7 @@ interface BatchInput {
 }
 
 export interface BatchPartInput extends BatchInput {
-  readonly accounts: readonly unknown[];
-  /** Position of each account in the batch. */
-  readonly positions: readonly number[];
+  readonly lines: readonly PartLines[];
   readonly outputs: TaskOutputs<'outcomes'>;
 }
 
@@ -40,13 +39,14 @@ export interface SumBatchInput extends BatchInput {
   readonly sizes: readonly number[];
   readonly files: readonly AccountsFile[];
   readonly engineVersion: string;
-  readonly outputs: TaskOutputs<'view' | 'rows'>;
+  /** `view`, `common`, and `accounts0` and so on: a file for each `VOLUME_ACCOUNTS` accounts. */
+  readonly outputs: TaskOutputs<string>;
 }
 
-/** The summary of a batch; its accounts in blocks, and last the common data. */
+/** The summary of a batch; the common data as a block, then its accounts in blocks. */
 export interface BatchSum {
   readonly view: ArtifactRef;
-  readonly rows: RowsInBlocks;
+  readonly volumes: readonly RowsInBlocks[];
   readonly summary: BatchSummary;
 }
 

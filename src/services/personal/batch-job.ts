@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
-import { partCuts } from '#domain/personal/batch-parts.js';
+import { VOLUME_ACCOUNTS, type AccountsFile, type PartLines } from '#domain/personal/batch-parts.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { BatchPartOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -9,7 +11,7 @@ import { optimisedModels } from '../stored/used-models.js';
 
 export interface BatchJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
+  readonly artifacts: Pick<ArtifactStore, 'damaged' | 'read'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at'>;
   /** Threads of the pool. */
@@ -21,58 +23,72 @@ const SUMMING = 0.05;
 
 /** Creates the kind of job that solves accounts in parts; other nodes compute some of them, with the same bits. */
 export function createBatchJob(dependencies: BatchJobDependencies): JobKind<BatchPayload> {
-  const { documents: stored, artifacts, markets, dataVersions, workers } = dependencies;
+  const { documents, artifacts, markets, dataVersions, workers } = dependencies;
 
-  async function commonOrder({ terms, documents, models, data_version }: BatchPayload) {
+  async function commonOrder({ terms, documents: reached, models, data_version }: BatchPayload) {
     await markets.settled();
     const { served } = await dataVersions.at(data_version);
-    return { market: served.identity, documents, terms, ...(await optimisedModels(stored, artifacts, models)) };
+    return {
+      market: served.identity,
+      documents: reached,
+      terms,
+      ...(await optimisedModels(documents, artifacts, models)),
+    };
+  }
+
+  async function partOrder({ accounts: { file, parts } }: BatchPayload, wanted: readonly number[]) {
+    return Promise.all(wanted.map((part) => readPart(file, parts, part)));
+  }
+
+  async function readPart(file: AccountsFile['file'], parts: AccountsFile['parts'], part: number): Promise<PartLines> {
+    const before = parts.slice(0, part);
+    const start = before.reduce((sum, { bytes }) => sum + bytes, 0);
+    const { bytes: length, sha256, line } = parts[part]!;
+    const bytes = length === 0 ? new Uint8Array(0) : await artifacts.read(file, { start, end: start + length });
+    if (createHash('sha256').update(bytes).digest('hex') !== sha256)
+      throw new Refusal('DOCUMENT_UNREADABLE', 'Accounts of the batch are damaged: submit it again.');
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+    return { text, line, position: before.reduce((sum, { accounts }) => sum + accounts, 0) };
   }
 
   return jobKind(
     'batch',
     async (payload, attempt) => {
-      const { accounts, batch_id: batchId, engine_version: engineVersion } = payload;
+      const { batch_id: batchId, engine_version: engineVersion } = payload;
+      const { parts } = payload.accounts;
       const common = await commonOrder(payload);
-      const cuts = partCuts(accounts.length);
       const written = await attempt.inParts({
-        count: cuts.length - 1,
+        count: parts.length,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
         async here(part, share) {
-          const order: BatchPartOrder = {
-            ...common,
-            ...accountsOf(accounts, cuts, [part]),
-            outputs: attempt.outputs(['outcomes']),
-          };
+          const lines = await partOrder(payload, [part]);
+          const order: BatchPartOrder = { ...common, lines, outputs: attempt.outputs(['outcomes']) };
           return (await attempt.compute('batch-part', order, share)).outcomes;
         },
       });
-      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
-      const sizes = cuts.slice(1).map((end, part) => end - cuts[part]!);
-      const outputs = attempt.outputs(['view', 'rows']);
+      const files = written.map(({ artifact: { name, sha256 }, parts: own }) => ({
+        artifact: name,
+        sha256,
+        parts: own,
+      }));
+      const sizes = parts.map(({ accounts }) => accounts);
+      const accounts = sizes.reduce((sum, size) => sum + size, 0);
+      const names = Array.from({ length: Math.ceil(accounts / VOLUME_ACCOUNTS) }, (_, at) => `accounts${at}`);
+      const outputs = attempt.outputs(['view', 'common', ...names]);
       const sum = { ...common, batchId, sizes, files, engineVersion, outputs };
-      const { view, rows, summary } = await attempt.compute('sum-batch', sum, SUMMING);
+      const { view, volumes, summary } = await attempt.compute('sum-batch', sum, SUMMING);
       const left = summary.accounts - (summary.by_status['optimal'] ?? 0);
       return {
-        result: { artifact: view, rows },
+        result: { artifact: view, volumes },
         message: left === 0 ? 'Done.' : `Done. ${left} of ${summary.accounts} accounts are not optimal.`,
       };
     },
     async (payload, parts, attempt) => {
-      const cuts = partCuts(payload.accounts.length);
       const common = await commonOrder(payload);
-      const order = { ...common, ...accountsOf(payload.accounts, cuts, parts), outputs: attempt.outputs(['outcomes']) };
+      const order = { ...common, lines: await partOrder(payload, parts), outputs: attempt.outputs(['outcomes']) };
       const { outcomes } = await attempt.compute('batch-part', order);
       return { result: { artifact: outcomes } };
     },
   );
-}
-
-/** Accounts of some parts, with their positions in the batch. */
-function accountsOf(accounts: readonly unknown[], cuts: readonly number[], parts: readonly number[]) {
-  const positions = parts.flatMap((part) =>
-    Array.from({ length: cuts[part + 1]! - cuts[part]! }, (_, at) => cuts[part]! + at),
-  );
-  return { accounts: positions.map((at) => accounts[at]), positions };
 }

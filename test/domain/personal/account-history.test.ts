@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createHistory, type BookedTrade } from '#domain/personal/account-history.js';
 import { Account } from '#domain/personal/account-request.js';
+import { actOnRecent } from '#domain/personal/lot-actions.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
 import { dayFrom } from '#domain/time/days.js';
 
 const account = Account.parse({
@@ -44,6 +46,39 @@ describe('the history of an account', () => {
     expect(history.accountOn(account, dayFrom('2022-01-03')).tax.carry_forward).toBe(150);
     history.trade(dayFrom('2022-01-03'), [sale(0, 10)], 0);
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 150), 9);
+  });
+
+  test('with separate netting long-term gains use up no short-term losses carried forward', () => {
+    const separate = Account.parse({ ...account, tax: { netting: 'separate' } });
+    const history = createHistory(separate, { start: dayFrom('2021-06-15'), dividendRate: 0, dayOf: dayFrom });
+    history.trade(dayFrom('2021-06-15'), [sale(0, 10), sale(1, 5)], 0); // 500 long-term, a short-term loss of 100
+    expect(history.accrued()).toBeCloseTo(0.2 * 500, 9);
+    history.payTaxes(dayFrom('2022-01-03'));
+    expect(history.accountOn(separate, dayFrom('2022-01-03')).tax.carry_forward).toBe(100);
+  });
+
+  test('a net loss is carried forward with its term: a long-term one offsets long-term gains first', () => {
+    const history = open();
+    history.trade(dayFrom('2022-04-01'), [sale(1, 10)], 0); // a long-term loss of 200
+    history.payTaxes(dayFrom('2023-01-03'));
+    const { carry_forward, realised } = history.accountOn(account, dayFrom('2023-01-03')).tax;
+    expect([carry_forward, realised]).toEqual([0, { short: 0, long: -200 }]);
+    history.trade(dayFrom('2023-01-03'), [sale(0, 10)], 0); // 500 long-term
+    expect(history.accrued()).toBeCloseTo(0.2 * (500 - 200), 9);
+  });
+
+  test('a split in the window changes the shares that replace those sold at a loss', () => {
+    const history = open();
+    history.trade(dayFrom('2021-06-15'), [{ identifier: 'X', side: 'buy', shares: 4, price: 100 }], 0);
+    const split = { identifier: 'X', type: 'SPLIT', value: 2, related: null } as never as CorporateAction; // only what is read
+    history.actOnTrades((recent) => actOnRecent(recent, split, 'none'));
+    const { recent } = history.accountOn(account, dayFrom('2021-06-20'));
+    expect(recent).toEqual([{ identifier: 'X', date: '2021-06-15', shares: 8, price: 50 }]);
+    const merger = { ...split, type: 'MERGER', value: 0.5, related: 'Y' } as never as CorporateAction;
+    expect(actOnRecent(recent, merger, 'none')).toEqual([
+      { identifier: 'Y', date: '2021-06-15', shares: 4, price: 100 },
+    ]);
+    expect(actOnRecent(recent, split, 'splits')).toBe(recent);
   });
 
   test('a specific lot: 10 at 90, held since June', () => {

@@ -1,4 +1,6 @@
+import { tableFromIPC } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BatchView } from '#contract/batches.js';
 import { Account } from '#domain/personal/account-request.js';
 import { commonFrom, verifyResult } from '#domain/personal/verify-result.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
@@ -56,6 +58,60 @@ describe('a batch of accounts', () => {
       [3, 'accounts[3].lots[0].identifier'],
     ]);
   });
+
+  test('reads a table of lots as it arrives, and names line and column of each bad cell', async () => {
+    const [a, b] = world.common.identifiers as [string, string];
+    const rows = [
+      'account_id,identifier,shares,cost,acquired',
+      `C1,CASH,5000,,`,
+      `C1,${a},20,30,2023-05-01`,
+      `C2,${a},many,30,2023-05-01`,
+      `C3,CASH,100,,`,
+      `C3,NOBODY,10,30,2023-05-01`,
+      `C3,${b},10,30,2023-02-31`,
+      `C4,${b},10,30,2023-05-01`,
+    ];
+    const terms = { parent: 'CORE', risk_model: 'factors', batch_id: 'table' };
+    const send = (lines: readonly string[]) =>
+      world.service.download(`/optimise/batches?terms=${encodeURIComponent(JSON.stringify(terms))}`, {
+        method: 'POST',
+        headers: { 'content-type': 'text/csv' },
+        body: lines.join('\n'),
+      });
+    expect((await send(rows)).status).toBe(202);
+    const { result } = await world.service.finished('batch:table');
+    const view = result as BatchView;
+    expect(view.by_status).toEqual({ optimal: 2, refused: 2 });
+    const messages = view.refused.map(({ account_id, findings }) => [account_id, findings[0]!.message]);
+    expect(messages).toEqual([
+      ['C2', 'line 4, column 3 (shares): "many" is not a number'],
+      ['C3', expect.stringContaining('line 7, column 5: ')],
+    ]);
+    const unsorted = await send([...rows, `C1,${b},10,30,2023-05-01`]);
+    expect([unsorted.status, await unsorted.text()]).toEqual([
+      422,
+      expect.stringContaining('line 9: rows of the account C1'),
+    ]);
+  }, 60_000);
+
+  test('is read as tables in Arrow and Parquet', async () => {
+    const accounts = world.accountsOf(3);
+    await world.batch('tables', accounts);
+    const results = await world.resultsOf('tables');
+    const path = '/optimise/batches/tables/accounts?block=0';
+    const tableOf = async (more: string) =>
+      tableFromIPC(new Uint8Array(await (await world.service.download(`${path}&format=arrow${more}`)).arrayBuffer()));
+    const rows = await tableOf('');
+    expect(rows.getChild('account_id')!.toArray()).toEqual(results.map(({ account_id }) => account_id));
+    expect([...rows.getChild('tax_saved')!]).toEqual(results.map(({ tax_saved }) => tax_saved));
+    const trades = await tableOf('&table=trades');
+    expect(trades.numRows).toBe(results.reduce((sum, own) => sum + own.trades.length, 0));
+    expect([...trades.getChild('shares')!]).toEqual(results.flatMap((own) => own.trades.map(({ shares }) => shares)));
+    const parquet = await world.service.download(`${path}&format=parquet`);
+    expect(parquet.headers.get('content-type')).toBe('application/vnd.apache.parquet');
+    const bytes = Buffer.from(await parquet.arrayBuffer());
+    expect([bytes.toString('latin1', 0, 4), bytes.toString('latin1', bytes.length - 4)]).toEqual(['PAR1', 'PAR1']);
+  }, 60_000);
 
   test('names the conflicting rows of an infeasible account', async () => {
     const account = {

@@ -916,22 +916,36 @@ class Operations:
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
-    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
+    def start_batch(self, body: c.BatchRequest, *, terms: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
         """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
 
+        :param terms: Terms of a table of lots, as JSON.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
         :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"terms": terms, "callback": callback, "priority": priority, "store_id": store_id}))
 
-    def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None) -> c.BatchAccounts:
+    def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None, table: Optional[Literal["accounts", "trades"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.BatchAccounts:
         """Results of a batch in blocks of 100 accounts.
 
         :param batch_id: Id of the batch.
         :param block: Number of the block, from 0.
+        :param table: Table in formats other than JSON.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.BatchAccounts", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/accounts", query={"block": block}))
+        return cast("c.BatchAccounts", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/accounts", query={"block": block, "table": table, "format": format}))
+
+    def get_batch_accounts_content(self, batch_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, block: Optional[int] = None, table: Optional[Literal["accounts", "trades"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
+        """Results of a batch in blocks of 100 accounts.
+
+        :param batch_id: Id of the batch.
+        :param media: What is wanted instead of JSON.
+        :param block: Number of the block, from 0.
+        :param table: Table in formats other than JSON.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", f"/optimise/batches/{word(batch_id)}/accounts", query={"block": block, "table": table, "format": format}, accept=media)
 
     def get_batch_common(self, batch_id: str) -> c.BatchCommonData:
         """Data that all accounts of a batch share: prices, weights of the parent, risk model.

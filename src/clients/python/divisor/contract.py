@@ -6653,8 +6653,10 @@ class Limits(t.TypedDict):
     MAX_SWEEP_RESULT_ROWS: float
     #: Accounts of a batch: an hour of two workers at 70 ms each.
     MAX_BATCH_ACCOUNTS: float
-    #: Accounts of a batch: 4 million lots.
+    #: Accounts of a batch as JSON: 4 million lots.
     MAX_BATCH_BYTES: float
+    #: Accounts of a batch as lines or a table, which are stored until it ends: 100,000 with 8,000 lots.
+    MAX_BATCH_UPLOAD_BYTES: float
     #: Lots of one account.
     MAX_ACCOUNT_LOTS: float
     #: Rows of a block of a result.
@@ -8206,7 +8208,7 @@ class PersonalAccount(_PersonalAccount, total=False):
     tracking_error_limit: t.Optional[float]
     #: Minimum trade, in money.
     minimum_trade: float
-    #: Trades before `as_of`.
+    #: Trades before `as_of`, with shares as they count on it, after splits.
     recent: t.Sequence[RecentTrade]
     #: Groups of securities that count as the same for wash sales.
     substitutes: t.Sequence[t.Sequence[str]]

@@ -1,0 +1,129 @@
+import type { BatchView } from '#clients/typescript/divisor.js';
+import { Bars } from '../../components/bars.js';
+import { JobState } from '../../components/job-state.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { Answered } from '../../components/wait.js';
+import { jobOf } from '../../state/live.js';
+import type { PageProps } from '../../state/page-props.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { count, decimal, percent } from '../../words/numbers.js';
+import { BatchAccounts } from './batch-accounts.js';
+
+/** One batch: its figures, the distribution of the tracking error, conflicts by row, and its accounts. */
+export function BatchPage({ params }: PageProps) {
+  const id = params['id'] ?? '';
+  const job = useResource(`job batch ${id}`, (signal) =>
+    service.value.call('getJob', { params: { job_id: `batch:${id}` }, signal }),
+  );
+  const view = job.data?.status === 'succeeded' ? (job.data.result as BatchView) : null; // The result of a batch.
+  return (
+    <Page
+      title={id}
+      above={[{ address: '/console/batches', text: 'Personal indices' }]}
+      subtitle={view && <a href={indexAddress(view.parent)}>{view.parent}</a>}
+    >
+      <Answered resource={job} what="the batch">
+        {(first) => (
+          <>
+            <JobState job={jobOf(`batch:${id}`) ?? first} />
+            {view !== null && <Result view={view} />}
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Result({ view }: { readonly view: BatchView }) {
+  const conflicts = Object.entries(view.conflicts);
+  return (
+    <>
+      <Figures view={view} />
+      {view.tracking_error !== null && (
+        <Section title="Tracking error" aside="percentiles over the accounts, annual">
+          <Bars
+            label="Tracking error by percentile"
+            isPlain
+            bars={Object.entries(view.tracking_error).map(([name, value]) => ({
+              label: PERCENTILES[name] ?? name,
+              value,
+            }))}
+            format={(value) => percent(value, 3)}
+          />
+        </Section>
+      )}
+      {conflicts.length > 0 && (
+        <Section title="Conflicts" aside="infeasible accounts by row">
+          <Bars
+            label="Infeasible accounts by row"
+            isPlain
+            bars={conflicts.toSorted((a, b) => b[1] - a[1]).map(([label, value]) => ({ label, value }))}
+            format={count}
+          />
+        </Section>
+      )}
+      {view.refused.length > 0 && (
+        <Section title="Refused accounts" aside={view.refused.length < 100 ? undefined : 'the first 100'}>
+          <Table
+            label="refused accounts"
+            columns={REFUSED}
+            rows={view.refused}
+            keyOf={({ position }) => String(position)}
+          />
+        </Section>
+      )}
+      <BatchAccounts view={view} />
+    </>
+  );
+}
+
+const PERCENTILES: Readonly<Record<string, string>> = {
+  p0: 'Lowest',
+  p5: '5th',
+  p25: '25th',
+  p50: 'Median',
+  p75: '75th',
+  p95: '95th',
+  p100: 'Highest',
+};
+
+type Refused = BatchView['refused'][number];
+
+const REFUSED: readonly Column<Refused>[] = [
+  { id: 'account', title: 'Account', width: 120, value: ({ account_id }) => account_id },
+  numeric({ id: 'position', title: 'Position', width: 80, of: ({ position }: Refused) => position, write: count }),
+  {
+    id: 'findings',
+    title: 'Findings',
+    width: 300,
+    grow: 1,
+    value: ({ findings }) => findings.map(({ message }) => message).join(' '),
+  },
+];
+
+function Figures({ view }: { readonly view: BatchView }) {
+  const optimal = view.by_status['optimal'] ?? 0;
+  return (
+    <Metrics
+      label="Figures of the batch"
+      metrics={[
+        { term: 'Accounts', value: count(view.accounts), note: `${count(optimal)} optimal` },
+        { term: 'Median tracking error', value: percent(view.tracking_error?.['p50']), note: 'annual' },
+        { term: 'Tax', value: decimal(view.tax), note: `on ${decimal(view.value, 0)}` },
+        { term: 'Tax saved', value: decimal(view.tax_saved), help: 'Compared with selling the oldest lots first' },
+        { term: 'Costs', value: decimal(view.costs) },
+        { term: 'Avoided wash sales', value: count(view.avoided_wash_sales) },
+        {
+          term: 'Largest gap',
+          value: view.largest_gap === null ? '–' : view.largest_gap.toExponential(1),
+          help: 'Largest difference between an objective and its proven bound, in shares of the value',
+        },
+      ]}
+    />
+  );
+}

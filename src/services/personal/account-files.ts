@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { isFull } from '#market/panels/shared-market.js';
+import { PART_ACCOUNTS, type AccountsFile, type AccountsPart } from '#domain/personal/batch-parts.js';
+import { refuseWithFindings, Refusal } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import type { ArtifactStore } from '#store/port.js';
+
+/** Space that must be free before accounts of unknown length are written. */
+const CLAIMED_BYTES = 2 ** 28;
+const END = Buffer.from('\n');
+/** Bytes that are written at once. */
+const PIECE_BYTES = 2 ** 18;
+
+/** Accounts as they come. */
+export interface SentLines {
+  /** Lines of JSON, an account each; blank ones are no accounts. */
+  readonly lines: AsyncIterable<Uint8Array>;
+  /** Line of the upload in which the first stands; null if they were not sent as lines of JSON. */
+  readonly line: number | null;
+}
+
+/**
+ * Writes accounts as an artifact with the cuts of its parts. Memory does not grow with their number.
+ * @throws Refusal VALIDATION_FAILED without accounts and with too many, STORAGE_FULL
+ */
+export async function storeAccounts(
+  sent: SentLines,
+  artifacts: Pick<ArtifactStore, 'claim' | 'file' | 'writeFile' | 'remove'>,
+): Promise<AccountsFile> {
+  const claimed = await artifacts.claim(CLAIMED_BYTES);
+  try {
+    const path = await artifacts.file({ name: claimed });
+    const cutter = createCutter(sent.line);
+    await pipeline(cutter.pieces(sent.lines), createWriteStream(path, { mode: 0o600 }));
+    const parts = cutter.end();
+    const { name, bytes, sha256 } = await artifacts.writeFile(path);
+    return { file: { name, bytes, sha256 }, parts };
+  } catch (failure) {
+    if (isFull(failure))
+      throw new Refusal('STORAGE_FULL', 'The accounts could not be written.', null, { cause: failure });
+    throw failure;
+  } finally {
+    await artifacts.remove([claimed]);
+  }
+}
+
+/** Copies lines and cuts them into parts. */
+function createCutter(firstLine: number | null) {
+  const parts: AccountsPart[] = [];
+  let total = 0;
+  let line = firstLine ?? 0;
+  let open = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
+
+  function close(): void {
+    const { hash, ...part } = open;
+    parts.push({ ...part, sha256: hash.digest('hex'), line: firstLine === null ? null : part.line });
+    open = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
+  }
+
+  return {
+    async *pieces(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+      let kept: Uint8Array[] = [];
+      let size = 0;
+      for await (const bytes of lines) {
+        line++;
+        const isBlank =
+          Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1', 0, 64).trim() === '';
+        if (!isBlank) {
+          if (++total > LIMITS.MAX_BATCH_ACCOUNTS) throw countRefusal(`more than ${LIMITS.MAX_BATCH_ACCOUNTS}`);
+          open.accounts++;
+        }
+        open.hash.update(bytes).update(END);
+        open.bytes += bytes.length + 1;
+        kept.push(bytes, END);
+        size += bytes.length + 1;
+        if (open.accounts === PART_ACCOUNTS) close();
+        if (size < PIECE_BYTES) continue;
+        yield Buffer.concat(kept);
+        [kept, size] = [[], 0];
+      }
+      if (size > 0) yield Buffer.concat(kept);
+    },
+    end(): readonly AccountsPart[] {
+      if (total === 0) throw countRefusal('0');
+      if (open.accounts > 0) close();
+      return parts;
+    },
+  };
+}
+
+const countRefusal = (count: string): Refusal =>
+  refuseWithFindings('body', [
+    {
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: 'accounts',
+      message: `The body has ${count} accounts; 1 to ${LIMITS.MAX_BATCH_ACCOUNTS} are accepted.`,
+    },
+  ]);

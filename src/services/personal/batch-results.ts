@@ -1,0 +1,153 @@
+import { BATCH_TABLES, batchTableRows, type BatchTable } from '#domain/exports/batch-tables.js';
+import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK } from '#domain/personal/batch-parts.js';
+import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
+import type { BatchPayload } from '#domain/jobs/payloads.js';
+import type { ExportFormat } from '#domain/exports/formats.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { StoredInput } from '#jobs/kept-parts.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { JobSystem } from '#jobs/job-system.js';
+import type { StoredResult } from '#jobs/life-cycle.js';
+import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { rowTableFile } from '#views/exports/row-table.js';
+import { reachableJobs } from '../operations/reachable-jobs.js';
+import { readBlock } from '../runs/result-rows.js';
+
+export interface BatchResultsDependencies {
+  readonly documents: Pick<DocumentStore, 'get'>;
+  readonly jobs: JobSystem;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly kind: Pick<JobKind<BatchPayload>, 'decode'>;
+}
+
+/** A block of 100 accounts. */
+interface WantedBlock {
+  readonly batchId: string;
+  readonly block: number;
+}
+
+export interface BatchResults {
+  /**
+   * A block of the results as JSON, also while the batch runs.
+   * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved yet
+   */
+  accounts(wanted: WantedBlock): Promise<Uint8Array<ArrayBuffer>>;
+  /** A block as a table. @throws like `accounts` */
+  table(
+    wanted: WantedBlock & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
+  ): Promise<Uint8Array<ArrayBuffer>>;
+  /** The common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
+  common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** Results of a batch: a file whose last block is the common data, then its accounts in files of blocks. */
+type Volumes = readonly RowsInBlocks[];
+
+export function createBatchResults({ documents, jobs, artifacts, kind }: BatchResultsDependencies): BatchResults {
+  async function findBatch(batchId: string) {
+    const found = await reachableJobs(jobs).find(`batch:${batchId}`);
+    return { status: found?.status.status, volumes: volumesIn(found?.stored ?? null) };
+  }
+
+  const withoutResults = (batchId: string, status: string | undefined): Refusal => {
+    const why = status === undefined ? 'no batch is stored under the id' : `it is ${status}`;
+    return new Refusal('JOB_NOT_FOUND', `The batch ${batchId} has no results: ${why}.`, { job_id: `batch:${batchId}` });
+  };
+
+  /** Text of a block, its accounts separated by commas. */
+  async function readAccounts({ batchId, block }: WantedBlock) {
+    const { status, volumes } = await findBatch(batchId);
+    if (volumes !== undefined) return finishedBlock(volumes.slice(1), block);
+    if (status !== 'pending' && status !== 'running') throw withoutResults(batchId, status);
+    return runningBlock(batchId, block);
+  }
+
+  async function finishedBlock(volumes: Volumes, block: number) {
+    const blocks = volumes.reduce((sum, volume) => sum + volume.blocks.length, 0);
+    const count = volumes.reduce((sum, volume) => sum + volume.count, 0);
+    let before = 0;
+    for (const volume of volumes) {
+      if (block < before + volume.blocks.length)
+        return { blocks, count, text: await readBlock(volume, { kind: 'batch', block: block - before }, artifacts) };
+      before += volume.blocks.length;
+    }
+    throw beyond(block, blocks);
+  }
+
+  /** A block whose parts are all solved, from the outputs that survive a crash. */
+  async function runningBlock(batchId: string, block: number) {
+    const input = await documents.get('job-input', `batch:${batchId}`);
+    if (input === undefined || 'unreadable' in input) throw withoutResults(batchId, 'ending');
+    const { payload, kept } = input.body as StoredInput; // A submission wrote it and the store checked it.
+    const parts = kind.decode(payload)?.accounts.parts ?? [];
+    const blocks = Math.ceil(parts.length / PARTS_PER_BLOCK);
+    if (block >= blocks) throw beyond(block, blocks);
+    const first = block * PARTS_PER_BLOCK;
+    const wanted = parts.slice(first, first + PARTS_PER_BLOCK).map((_, at) => first + at);
+    const texts = await Promise.all(
+      wanted.map(async (part) => {
+        const file = kept?.parts.find((written) => written.parts.includes(part));
+        if (file === undefined)
+          throw new Refusal('JOB_RUNNING', `Block ${block} of the batch ${batchId} is not solved yet.`, {
+            job_id: `batch:${batchId}`,
+          });
+        const lines = Buffer.from(await artifacts.read(file.artifact))
+          .toString()
+          .split('\n');
+        const before = file.parts
+          .slice(0, file.parts.indexOf(part))
+          .reduce((sum, own) => sum + parts[own]!.accounts, 0);
+        return lines.slice(before, before + parts[part]!.accounts).join(',');
+      }),
+    );
+    const count = parts.reduce((sum, { accounts }) => sum + accounts, 0);
+    return { blocks, count, text: Buffer.from(texts.join(',')) };
+  }
+
+  return {
+    async accounts(wanted) {
+      const { blocks, count, text } = await readAccounts(wanted);
+      const head = JSON.stringify({ batch_id: wanted.batchId, count, block: wanted.block, blocks });
+      return bytesOf(Buffer.concat([Buffer.from(`${head.slice(0, -1)},"accounts":[`), text, Buffer.from(']}')]));
+    },
+    async table({ table, format, ...wanted }) {
+      const { text } = await readAccounts(wanted);
+      const outcomes = JSON.parse(`[${Buffer.from(text).toString()}]`) as AccountOutcome[]; // as a part wrote them
+      const rows = batchTableRows(table, outcomes, wanted.block * BLOCK_ACCOUNTS);
+      const file = await rowTableFile(
+        { runId: wanted.batchId, name: table, columns: BATCH_TABLES[table], rows },
+        format,
+      );
+      return bytesOf(file);
+    },
+    async common(batchId) {
+      const { status, volumes } = await findBatch(batchId);
+      if (volumes === undefined) throw withoutResults(batchId, status);
+      const volume = volumes[0]!;
+      return bytesOf(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
+    },
+  };
+}
+
+/** Release 0.4.0 wrote one file of rows whose last block is the common data. */
+function volumesIn(stored: StoredResult | null): Volumes | undefined {
+  if (stored === null || !('artifact' in stored)) return undefined;
+  const { volumes, rows } = stored;
+  if (volumes !== undefined || rows === undefined) return volumes;
+  return [rows, { ...rows, blocks: rows.blocks.slice(0, -1) }];
+}
+
+const beyond = (block: number, blocks: number): Refusal =>
+  refuseWithFindings('query', [
+    {
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: 'block',
+      message: `The batch has ${blocks} blocks, 0 to ${blocks - 1}; block is ${block}.`,
+      value: block,
+    },
+  ]);
+
+const bytesOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);

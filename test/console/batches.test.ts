@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import { openBatches, type BatchWorld } from '../services/personal/batch-world.js';
+import { tryBrowser } from './browser.js';
+import { WAIT_MS } from './desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const tried = await tryBrowser();
+
+describe.skipIf('why' in tried)('the page of a batch', () => {
+  let world: BatchWorld;
+  let page: Page;
+
+  beforeAll(async () => {
+    if (!('browser' in tried)) return;
+    world = await openBatches();
+    const [account, tight] = world.accountsOf(2);
+    const exclusions = world.common.identifiers.slice(0, 20);
+    await world.batch('clients', [
+      account,
+      { ...tight, tracking_error_limit: 0.0001, exclusions },
+      { account_id: 'bad', cash: -1 },
+    ]);
+    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
+    page.setDefaultTimeout(WAIT_MS);
+  });
+  afterAll(async () => {
+    if ('browser' in tried) await tried.browser.close();
+    await world?.service.close();
+  });
+
+  test('shows figures, percentiles, conflicts by row, refusals, and the trades of an account by lot', async () => {
+    await page.goto(`${world.service.url()}/console/batches`);
+    await page.getByText('clients').first().click();
+    await page.getByRole('heading', { name: 'Tracking error' }).waitFor();
+    expect(await page.getByRole('table', { name: 'Tracking error by percentile' }).locator('tr').count()).toBe(7);
+    const conflicts = page.getByRole('table', { name: 'Infeasible accounts by row' });
+    await conflicts.getByText('tracking_error_limit').waitFor();
+    await page.getByText('accounts[2].cash').first().waitFor();
+    await page.getByText('A0', { exact: true }).first().click();
+    const panel = page.getByRole('complementary', { name: 'Account A0' });
+    await panel.getByText('One more basis point saves').waitFor();
+    const [result] = await world.resultsOf('clients');
+    const sale = result!.trades.find(({ side }) => side === 'sell')!;
+    await panel.getByText(sale.acquired!).first().waitFor();
+  });
+});

@@ -78,6 +78,8 @@ const REMOVAL_DELAY_MS = 60_000;
 /** Age at which orphaned artifacts of several machines are deleted; no attempt runs that long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
+/** Pause after each page of names: a sweep of millions of files takes hours, and 2 or 3 % of a core of the database. */
+const GARBAGE_PAUSE_MS = 3000;
 /** Time in the trash: a day, within which a database may be restored to an earlier time. */
 const TRASH_MS = 24 * 3_600_000;
 
@@ -132,7 +134,7 @@ export async function openStore({
       });
       artifacts = openedPlace.artifacts;
     }
-    if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());
+    if (place === undefined) await artifacts.sweep((names) => documents.referencedAmong(names));
     if (!isReadOnly) await upgradeDocuments(documents);
   } catch (thrown) {
     openedPlace?.close();
@@ -140,12 +142,7 @@ export async function openStore({
     throw thrown;
   }
 
-  const collecting = setInterval(() => {
-    const options = { olderThanMs: GARBAGE_AGE_MS, trashMs };
-    // A failed sweep is left to the next time, or to another process.
-    artifacts.sweep(() => documents.referencedArtifacts(), options).catch(() => {});
-  }, GARBAGE_LOOK_MS).unref();
-  if (place === undefined) clearInterval(collecting);
+  const collector = place === undefined ? undefined : startCollector(documents, artifacts, trashMs);
 
   const versioned = createVersionedStore(documents, timeOf(shared), versionLimits);
   return {
@@ -155,11 +152,31 @@ export async function openStore({
     freeSpace,
     shared: shared && withVersions(shared, versionLimits),
     async close() {
-      clearInterval(collecting);
+      collector?.stop();
       openedPlace?.close();
       await documents.close();
       removals.forEach((_, timer) => clearTimeout(timer));
       for (const names of removals.values()) await artifacts.discard(names);
+    },
+  };
+}
+
+/** Sweeps a shared place every hour; a sweep that takes longer delays the next. */
+function startCollector(documents: DocumentEngine, artifacts: ArtifactStore, trashMs: number) {
+  let sweeping: Promise<unknown> | undefined;
+  let isStopped = false;
+  const pages = { pauseMs: GARBAGE_PAUSE_MS, isWanted: () => !isStopped };
+  const timer = setInterval(() => {
+    // A failed sweep is left to the next time, or to another process.
+    sweeping ??= artifacts
+      .sweep((names) => documents.referencedAmong(names), { olderThanMs: GARBAGE_AGE_MS, trashMs, ...pages })
+      .catch(() => {})
+      .finally(() => (sweeping = undefined));
+  }, GARBAGE_LOOK_MS).unref();
+  return {
+    stop(): void {
+      isStopped = true;
+      clearInterval(timer);
     },
   };
 }

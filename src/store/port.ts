@@ -1,5 +1,5 @@
 import type { ArtifactHealth } from './access/artifact-health.js';
-import type { DatedArtifact, SweepOptions } from './artifact-terms.js';
+import type { DatedArtifact, ReferencedAmong, SweepOptions } from './artifact-terms.js';
 import type { MadeBytes } from '#base/memory/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -146,6 +146,8 @@ export interface DocumentEngineOptions {
 export interface DocumentEngine extends DocumentStore {
   /** Returns the names of the artifacts that documents refer to, readable or not. */
   referencedArtifacts(): Promise<ReadonlySet<string>>;
+  /** Returns those of some names to which documents refer. */
+  referencedAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 /** One stored document, readable or not. */
@@ -318,5 +320,5 @@ export interface ArtifactStore {
    * @param referenced called once the files are listed
    * @returns the number of discarded files
    */
-  sweep(referenced: () => Promise<ReadonlySet<string>>, options?: SweepOptions): Promise<number>;
+  sweep(referenced: ReferencedAmong, options?: SweepOptions): Promise<number>;
 }

@@ -136,6 +136,7 @@ function describeArtifacts(stores: Stores): void {
       expect(dropped).toEqual([]);
       const store = await reopen();
       expect(await names(store)).toEqual([ref('1').name, ref('2').name]);
+      expect([...(await store.referencedAmong([ref('2').name, ref('7').name]))]).toEqual([ref('2').name]);
       await store.transaction((tx) => tx.put('run', 'a', { result: ref('3'), columns: ref('2') }));
       expect(dropped).toEqual([ref('1').name]);
       expect(await names(store)).toEqual([ref('2').name, ref('3').name]);

@@ -143,6 +143,7 @@ export function createMemoryEngine(): MemoryEngine {
       },
       subscribe: listeners.add,
       referencedArtifacts: () => whileOpen(() => namesOf(texts)),
+      referencedAmong: (names) => whileOpen(() => new Set([...namesOf(texts)].filter((name) => names.includes(name)))),
       async close() {
         await turn;
         isClosed = true;

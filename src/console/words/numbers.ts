@@ -61,12 +61,6 @@ export function figure(value: Maybe): string {
   return fixed(value, size >= 1000 ? 2 : size >= 1 ? 4 : 6);
 }
 
-const COMPACT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumSignificantDigits: 3 });
-
-/** A large amount with three digits and its unit: `12.3bn`. */
-export const compact = (value: Maybe): string =>
-  value === null || value === undefined ? NONE : COMPACT.format(value).replace('-', MINUS);
-
 const BYTES = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
 export function bytes(value: Maybe): string {

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstat as fstatCallback, fstatSync, open as openCallback, openSync } from 'node:fs';
 import { access, link, mkdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { SWEEP_PAGE } from '../artifact-terms.js';
 import { damagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, newArtifactName } from './artifact-owners.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
@@ -161,13 +163,20 @@ export async function openArtifacts(
     remove,
     discard: (names) => trash.take(names),
     restore: (names) => trash.restore(names),
-    async sweep(referenced, { olderThanMs, trashMs = 0 } = {}) {
-      const names = await namesIn(folder, olderThanMs, call);
-      const owned = await referenced();
-      const unreferenced = names.filter((name) => isArtifactName(withoutDraft(name)) && !owned.has(name));
-      await trash.take(unreferenced);
-      await trash.empty(trashMs);
-      return unreferenced.length;
+    async sweep(referenced, { olderThanMs, trashMs = 0, pauseMs = 0, isWanted = () => true } = {}) {
+      const names = (await namesIn(folder, olderThanMs, call)).filter((name) => isArtifactName(withoutDraft(name)));
+      let count = 0;
+      for (let from = 0; from < names.length; from += SWEEP_PAGE) {
+        const page = names.slice(from, from + SWEEP_PAGE);
+        const owned = await referenced(page);
+        if (!isWanted()) return count;
+        const unreferenced = page.filter((name) => !owned.has(name));
+        await trash.take(unreferenced);
+        count += unreferenced.length;
+        if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
+      }
+      if (isWanted()) await trash.empty(trashMs);
+      return count;
     },
   };
 }

@@ -146,6 +146,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
     },
     subscribe: listeners.add,
     referencedArtifacts: async () => owners.names(),
+    referencedAmong: async (names) => new Set(names.filter(owners.isOwned)),
     async close() {
       await queue.close();
       isClosed = true;

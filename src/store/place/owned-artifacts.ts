@@ -19,7 +19,9 @@ export function ownedArtifacts(
       if (ownership.isConfirmed()) await artifacts.discard(names);
     },
     async sweep(referenced, options) {
-      return ownership.isConfirmed() && ownership.isHolder() ? artifacts.sweep(referenced, options) : 0;
+      const isWanted = (): boolean =>
+        ownership.isConfirmed() && ownership.isHolder() && (options?.isWanted?.() ?? true);
+      return isWanted() ? artifacts.sweep(referenced, { ...options, isWanted }) : 0;
     },
   };
 }

@@ -81,6 +81,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     subscribe: listeners.add,
     events,
     referencedArtifacts: () => whileOpen(() => rows.artifacts()),
+    referencedAmong: (names) => whileOpen(() => rows.artifactsAmong(names)),
     async close() {
       isClosed = true;
       await Promise.allSettled(underWay);

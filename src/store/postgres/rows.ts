@@ -37,6 +37,8 @@ export interface Rows {
   revision(kind: DocumentKind): Promise<number>;
   /** Returns the names of the artifacts that documents refer to. */
   artifacts(): Promise<ReadonlySet<string>>;
+  /** Returns those of some names to which documents refer. */
+  artifactsAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 export interface IdRange {
@@ -102,6 +104,14 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
       const rows = await database.query<{ readonly name: string }>(
         `SELECT DISTINCT unnest(artifacts) AS name FROM ${schema}.documents WHERE artifacts <> '{}'`,
         [],
+      );
+      return new Set(rows.map(({ name }) => name));
+    },
+    async artifactsAmong(names) {
+      const rows = await database.query<{ readonly name: string }>(
+        `SELECT DISTINCT name FROM ${schema}.documents, unnest(artifacts) AS name
+          WHERE artifacts && $1::text[] AND artifacts <> '{}' AND name = ANY($1::text[])`,
+        [names],
       );
       return new Set(rows.map(({ name }) => name));
     },

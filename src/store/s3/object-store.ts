@@ -1,4 +1,5 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { damagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, newArtifactName, TRASH } from '../files/artifact-owners.js';
@@ -6,7 +7,7 @@ import { openArtifacts } from '../files/artifact-store.js';
 import type { HashApart } from '../files/passing-hash.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
-import type { DatedArtifact } from '../artifact-terms.js';
+import { SWEEP_PAGE, type DatedArtifact } from '../artifact-terms.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
 import type { S3Access } from '../access/s3-access.js';
@@ -210,18 +211,29 @@ function objectArtifacts(
       }
       return missing;
     },
-    async sweep(referenced, { olderThanMs = 0, trashMs = 0 } = {}) {
-      const old: string[] = [];
+    async sweep(referenced, { olderThanMs = 0, trashMs = 0, pauseMs = 0, isWanted = () => true } = {}) {
+      let page: string[] = [];
+      let count = 0;
+      async function sweepPage(): Promise<void> {
+        const owned = await referenced(page);
+        for (const name of page) {
+          if (owned.has(name) || !isWanted()) continue;
+          await discardOne(name);
+          count++;
+        }
+        page = [];
+        if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
+      }
       const now = Date.now();
       for await (const { name, writtenAt } of client.list()) {
-        if (isArtifactName(name) && writtenAt < now - olderThanMs) old.push(name);
+        if (!isWanted()) return count;
+        if (isArtifactName(name) && writtenAt < now - olderThanMs) page.push(name);
         const discarded = name.startsWith(inTrash('')) ? name.slice(inTrash('').length) : '';
         if (isArtifactName(discarded) && writtenAt < now - trashMs) await client.remove(name);
+        if (page.length === SWEEP_PAGE) await sweepPage();
       }
-      const owned = await referenced();
-      const unreferenced = old.filter((name) => !owned.has(name));
-      for (const name of unreferenced) await discardOne(name);
-      return unreferenced.length;
+      await sweepPage();
+      return count;
     },
   };
 }

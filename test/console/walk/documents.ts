@@ -71,7 +71,9 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('blend');
     await form.getByRole('button', { name: 'Add to Parts' }).click();
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
-    await form.getByRole('group', { name: 'Rebalance' }).getByLabel('Frequency').selectOption('monthly');
+    const rebalance = form.getByRole('group', { name: 'Rebalance' });
+    await rebalance.getByText('Rebalance', { exact: true }).click();
+    await rebalance.getByLabel('Frequency').selectOption('monthly');
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');
@@ -103,7 +105,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Identifiers').fill(`${known}, A B Equity`);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Not in the served store: A B Equity.').waitFor();
-    await page.getByRole('link', { name: known, exact: true }).waitFor();
+    await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).waitFor();
     const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
     expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
     expect(complaints).toEqual([]);

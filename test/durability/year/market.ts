@@ -3,7 +3,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
 
-export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 14));
+export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 21));
 const RULES = IS_SOAK ? 40 : 2;
 const OVERLAYS = IS_SOAK ? 10 : 1;
 export const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_125);
@@ -14,19 +14,19 @@ const random = seeded(SEED);
 export const drawnSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
-/** Faults of three weeks by session; the year draws one for every third session. */
-const WEEKS: Readonly<Record<number, Fault>> = {
-  1: 'late',
-  3: 'wrong',
-  5: 'repeated',
-  6: 'kill',
-  8: 'target',
-  10: 'closed',
-  12: 'kill',
+/** Faults of the month by session; the year draws one for every third session. */
+const MONTH: Readonly<Record<number, Fault>> = {
+  2: 'late',
+  4: 'wrong',
+  6: 'repeated',
+  8: 'kill',
+  11: 'target',
+  14: 'closed',
+  17: 'kill',
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
 export const faultOf = (k: number): Fault | undefined => {
-  if (!IS_SOAK) return WEEKS[k];
+  if (!IS_SOAK) return MONTH[k];
   return k % 3 === 2 ? KINDS[Math.floor(random() * KINDS.length)] : undefined;
 };
 

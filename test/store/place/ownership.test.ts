@@ -186,3 +186,15 @@ test('a database that was set back takes its place over once no service renews i
   await expect.poll(() => after.ownership.isConfirmed()).toBe(true);
   await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
+
+test('a sweep asks for a thousand names at a time, and stops when the place is no longer owned', async () => {
+  const folder = await newFolder();
+  const names = Array.from({ length: 1500 }, (_, i) => `${i.toString(16).padStart(32, '0')}.art`);
+  await Promise.all(names.map((name) => writeFile(join(folder, name), CONTENT)));
+  const pages: (readonly string[])[] = [];
+  const ask = async (page: readonly string[]) => new Set((pages.push(page), page.slice(0, 10)));
+  const ownership = { isConfirmed: () => pages.length < 2, isHolder: () => true };
+  expect(await ownedArtifacts(await openArtifacts(folder), ownership).sweep(ask)).toBe(990);
+  expect(pages.map(({ length }) => length)).toEqual([1000, 500]);
+  expect(await readdir(folder)).toHaveLength(510);
+});

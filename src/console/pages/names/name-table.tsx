@@ -5,7 +5,7 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
-import { compact, decimal, inMoney } from '../../words/numbers.js';
+import { decimal, inMoney, NONE } from '../../words/numbers.js';
 
 type Row = IdentifierSearch['identifiers'][number];
 
@@ -13,8 +13,13 @@ type Row = IdentifierSearch['identifiers'][number];
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
-/** Renders all securities of the served store. */
-export function NameTable() {
+interface NameTableProps {
+  /** Securities in their order. Default: all. */
+  readonly only?: readonly string[];
+}
+
+/** Renders securities of the served store. */
+export function NameTable({ only }: NameTableProps) {
   const names = useResource('names of the store', allNames);
   return (
     <Answered resource={names} what="the names">
@@ -23,17 +28,24 @@ export function NameTable() {
           label="names"
           name="names"
           columns={COLUMNS}
-          rows={rows}
+          rows={only === undefined ? rows : chosen(rows, only)}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => nameAddress(identifier)}
           searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
-          sort={rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST}
-          height={640}
+          {...(only === undefined ? { sort: orderOf(rows) } : {})}
+          height={only === undefined ? 640 : 420}
         />
       )}
     </Answered>
   );
 }
+
+const chosen = (rows: readonly Row[], only: readonly string[]): readonly Row[] => {
+  const known = new Map(rows.map((row) => [row.identifier, row]));
+  return only.flatMap((identifier) => known.get(identifier) ?? []);
+};
+
+const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST);
 
 async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
   const rows: Row[] = [];
@@ -52,6 +64,11 @@ async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
 
 const LARGEST = { column: 'cap', direction: 'desc' } as const;
 const FIRST = { column: 'identifier', direction: 'asc' } as const;
+
+const COMPACT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** A large amount with three digits and its unit: `12.3bn`. */
+const compact = (value: number | null): string => (value === null ? NONE : COMPACT.format(value));
 
 const COLUMNS: readonly Column<Row>[] = [
   {

@@ -1,7 +1,7 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Banner } from '../../components/banner.js';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
+import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
@@ -9,8 +9,9 @@ import type { PageProps } from '../../state/page-props.js';
 import { go } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { nameAddress, watchlistAddress } from '../../words/addresses.js';
+import { watchlistAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
+import { NameTable } from '../names/name-table.js';
 import '../data/data.css';
 
 /** The id of a list is in its address, not in its body. */
@@ -19,7 +20,7 @@ interface OpenedList extends Opened {
   readonly identifiers: readonly string[];
 }
 
-/** Page of one watchlist: its title and its securities, each with a link to its page. */
+/** Page of one watchlist: its title, and its securities with their last closes. */
 export function WatchlistPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const opened = useResource(`watchlist ${id}`, (signal) => listOf(id, signal), { follows: false });
@@ -77,7 +78,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
   const { document, findings, set } = edited;
   return (
     <div class="form-card">
-      <FieldGrid>
+      <div class="field-grid is-joined">
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
           value={document['id']}
@@ -85,26 +86,19 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
           isDisabled={isStored}
           onChange={(value) => set({ ...document, id: value })}
         />
-      </FieldGrid>
-      <SchemaForm schema="WatchlistUpsert" value={document} findings={findings} onChange={set} />
+        <SchemaForm schema="WatchlistUpsert" value={document} findings={findings} onChange={set} />
+      </div>
     </div>
   );
 }
 
 function Names({ list: { identifiers, unknown } }: { readonly list: OpenedList }) {
-  const missing = new Set(unknown);
   return (
     <>
       {unknown.length > 0 && <Banner kind="warning" title={`Not in the served store: ${unknown.join(', ')}.`} />}
-      {identifiers.length > 0 && (
+      {identifiers.length > unknown.length && (
         <Section title="Securities">
-          <p>
-            {identifiers.map((identifier) => (
-              <span key={identifier}>
-                {missing.has(identifier) ? identifier : <a href={nameAddress(identifier)}>{identifier}</a>}{' '}
-              </span>
-            ))}
-          </p>
+          <NameTable only={identifiers} />
         </Section>
       )}
     </>

@@ -199,7 +199,7 @@ export function describeReference(): void {
           name: 'Beta',
           start: '2024-01-04',
           end: '2024-01-08',
-          sector: null,
+          sector: 'Tech',
           currency: null,
           close: 102,
           market_cap: 102 * 14,

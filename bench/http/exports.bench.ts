@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { median } from '#domain/numbers/order-statistics.js';
+import { finished, processorTime, settled, startService } from './service.js';
+
+/**
+ * Exports of the weights of 500 securities over 20 years (2.5 million rows) in each format of rows, in turns. Bytes a second by the
+ * clock, by processor time of the service, and by the clock without the time that its threads waited for a processor that
+ * others used (the run queue of the scheduler). Limit for Parquet, by the last of these: 100 MB a second.
+ */
+const LIMIT = 100;
+const ROUNDS = 7;
+const FORMATS = ['parquet', 'arrow', 'csv', 'json'] as const;
+
+const service = await startService();
+try {
+  await post('/data/synthetic', { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' });
+  await finished(service, 'generate:market');
+  const pipeline = { weighting: { type: 'MarketCapWeight' } };
+  await post('/indices', { id: 'BIG', name: 'BIG', calendar: 'XNYS', base_date: '2000-01-03', pipeline });
+  await post('/analytics/BIG/backtest', {});
+  await finished(service, 'backtest:BIG');
+  await settled(service);
+  const rounds = FORMATS.map((format) => ({ format, seen: [] as Measured[] }));
+  for (let round = 0; round < ROUNDS; round++) for (const { format, seen } of rounds) seen.push(await measure(format));
+  for (const { format, seen } of rounds) {
+    const of = (value: (one: Measured) => number): number => median(seen.map(value));
+    const granted = of(({ bytes, clock, queued }) => bytes / (clock - queued) / 1000);
+    console.log(
+      `${format}: ${(seen[0]!.bytes / 1e6).toFixed(1)} MB; MB a second: ${of(({ bytes, clock }) => bytes / clock / 1000).toFixed(0)} by the clock, ${granted.toFixed(0)} without the run queue, ${of(({ bytes, time }) => bytes / time / 1000).toFixed(0)} by processor time; clock ${of(({ clock }) => clock).toFixed(0)} ms, of these queued ${of(({ queued }) => queued).toFixed(0)} ms, processor ${of(({ time }) => time).toFixed(0)} ms`,
+    );
+    if (format === 'parquet' && granted < LIMIT) process.exitCode = 1;
+  }
+} finally {
+  await service.stop();
+}
+
+interface Measured {
+  readonly bytes: number;
+  readonly clock: number;
+  readonly time: number;
+  readonly queued: number;
+}
+
+async function measure(format: string): Promise<Measured> {
+  const [time, queue, begin] = [processorTime(service), queueTimes(), performance.now()];
+  const answer = await fetch(`${service.url}/analytics/BIG/exports/weights?format=${format}`);
+  if (!answer.ok) throw new Error(`the export answers ${answer.status}: ${await answer.text()}`);
+  let bytes = 0;
+  for await (const chunk of answer.body!) bytes += chunk.length;
+  const clock = performance.now() - begin;
+  // Threads wait at the same time: the longest wait of one of them is the least that the answer waited.
+  const queued = Math.max(0, ...[...queueTimes()].map(([id, ms]) => ms - (queue.get(id) ?? 0)));
+  return { bytes, clock, time: processorTime(service) - time, queued };
+}
+
+/** Milliseconds that each thread of the service was ready to run and did not, by its id. */
+function queueTimes(): ReadonlyMap<string, number> {
+  const folder = `/proc/${service.pid}/task`;
+  return new Map(
+    readdirSync(folder).map((id) => [
+      id,
+      Number(readFileSync(`${folder}/${id}/schedstat`, 'utf8').split(' ')[1]) / 1e6,
+    ]),
+  );
+}
+
+async function post(path: string, body: unknown): Promise<void> {
+  const answer = await fetch(service.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${await answer.text()}`);
+}

@@ -28,6 +28,7 @@ import { scheduleRoutes } from './schedules.js';
 import { simulationRoutes } from './simulations.js';
 import { dataVersionRoutes } from './stores/data-versions.js';
 import { storeRoutes } from './stores/routes.js';
+import { overrideRoutes } from './stores/overrides.js';
 import { sqlRoutes } from './sql.js';
 import { strategyRoutes } from './strategies.js';
 import { rerunRoutes } from './reruns.js';
@@ -81,6 +82,7 @@ export const API = {
   ...derivativeRoutes,
   ...strategyRoutes,
   ...storeRoutes,
+  ...overrideRoutes,
   ...dataVersionRoutes,
   ...dataRoutes,
   ...clientRoutes,

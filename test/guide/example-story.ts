@@ -42,6 +42,7 @@ const OTHER_STORES: Readonly<Record<string, string>> = {
   listDataVersions: 'market',
   diffDataVersions: 'market',
   repairStore: 'doubtful',
+  overridePrice: 'vendor',
 };
 
 /** A session behind the market, whose day waits for its prices: it does nothing to what other examples read. */
@@ -106,6 +107,13 @@ export function createTeller(service: LiveService): Teller {
         join(service.folder, 'us-large', 'market.csv'),
         'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\n',
       );
+    },
+    async overridePrice() {
+      const location = join(service.folder, 'vendor');
+      await mkdir(location);
+      const rows = 'NECZ,2024-12-30,46.02\nNECZ,2024-12-31,462.7\n';
+      await writeFile(join(location, 'market.csv'), `identifier,date,CLOSE\n${rows}`);
+      await service.ok('POST', '/data/stores', { store_id: 'vendor', name: 'Vendor', kind: 'folder', location });
     },
     repairStore: () => service.ok('POST', '/data/import', { name: 'Doubtful', tables: { market: withoutItsSplit() } }),
     startBacktests: () => service.ok('PUT', '/indices/EQUAL-100', EQUAL_100),

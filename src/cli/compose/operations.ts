@@ -14,7 +14,9 @@ import { mcpHandlers, type McpSources } from '#http/routes/mcp.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
 import { principalHandlers } from '#http/routes/principal.js';
 import { dataVersionHandlers } from '#http/routes/data-versions.js';
+import { overrideHandlers } from '#http/routes/price-overrides.js';
 import { datasetHandlers } from '#http/routes/stores.js';
+import { createPriceOverriding } from '#services/datasets/price-overrides.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
@@ -31,11 +33,13 @@ import type { Rooms } from './rooms.js';
 /** Composes the data stores, whose job handlers already exist. */
 export function composeDatasets(rooms: Rooms, removals: Removals) {
   const watchlists = createWatchlists(rooms);
+  const overriding = createPriceOverriding(rooms);
   return {
     watchlists,
     kinds: rooms.jobKinds,
     handlers: {
       ...datasetHandlers(rooms.datasets, removals),
+      ...overrideHandlers(overriding),
       ...dataVersionHandlers(rooms.dataVersions),
       ...dataHandlers(rooms.data),
       ...watchlistHandlers(watchlists, removals),

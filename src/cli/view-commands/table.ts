@@ -8,6 +8,7 @@ import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
+import { overridePrice, overrides, withdrawOverride } from './overrides.js';
 import { closures, recordClosures, showClosures } from './closures.js';
 import { methodologyChanges, procedures, publishedErrors, putProcedure, statement } from './governance.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
@@ -114,6 +115,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'approval withdraw': withdraw,
   'approval comment': comment,
   publish,
+  'override list': overrides,
+  'override put': overridePrice,
+  'override withdraw': withdrawOverride,
   'closure list': closures,
   'closure show': showClosures,
   'closure put': recordClosures,

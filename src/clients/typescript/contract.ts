@@ -486,8 +486,8 @@ export interface Approval {
   /** From 1, without a gap. */
   readonly approval_id: number;
   /** Change that is requested. */
-  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
-  /** Id of the index or schedule concerned. */
+  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive';
+  /** Id of the index, schedule or data store concerned. */
   readonly subject: string;
   /** State of the approval. */
   readonly state: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired';
@@ -527,7 +527,7 @@ export interface ApprovalDecisionRequest {
 
 export interface ApprovalRule {
   /** Change. */
-  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
+  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive';
   /** Number of persons who have to agree, including the requester. */
   readonly persons: number;
   /** Names or ids of keys that may approve; null for every key with the scope. */
@@ -1305,7 +1305,7 @@ export interface BenchmarkStatement {
     /** Changes that several people have to agree to. */
     readonly approvals: readonly ({
       /** Change. */
-      readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
+      readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive';
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
@@ -1730,6 +1730,15 @@ export interface CategoryFilterRule {
   readonly params?: CategoryFilterParams | undefined;
   /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
+export interface ChangedOverrides {
+  /** The data store. */
+  readonly store_id: string;
+  /** Overrides in force, by date and security. */
+  readonly overrides: readonly PriceOverride[];
+  /** Refresh that applies the change; null if the next one applies it. */
+  readonly job_id: string | null;
 }
 
 export interface ChangelogEntryView {
@@ -7709,6 +7718,43 @@ export interface PriceGapPayload {
   readonly priced_from: string;
 }
 
+export interface PriceOverride {
+  /** Security. */
+  readonly identifier: string;
+  /** Session of the price. */
+  readonly date: string;
+  /** CLOSE in place of that of the source. */
+  readonly price: number;
+  /** CLOSE of the source at the time of the override; null if it had none. */
+  readonly source_price: number | null;
+  /** Why, with the source of the price. */
+  readonly reason: string;
+  /** Name of the key; `local` without authentication. */
+  readonly author: string;
+  /** Id of the key; null without authentication. */
+  readonly key_id: string | null;
+  /** Time of the override, ISO-8601 UTC with offset. */
+  readonly at: string;
+}
+
+export interface PriceOverrideRequest {
+  /** Security of the store. */
+  readonly identifier: string;
+  /** Session of the store. */
+  readonly date: string;
+  /** CLOSE in place of that of the source; null withdraws the override. */
+  readonly price: number | null;
+  /** Why, with the source of the price. */
+  readonly reason: string;
+}
+
+export interface PriceOverrides {
+  /** The data store. */
+  readonly store_id: string;
+  /** Overrides in force, by date and security. */
+  readonly overrides: readonly PriceOverride[];
+}
+
 /** Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
 export interface PriceWeightParams {
   /** Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
@@ -13091,6 +13137,16 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
+  /** Prices of a store that people gave in place of those of its source. */
+  listPriceOverrides: {
+    request: { readonly params: { readonly store_id: string } };
+    answer: PriceOverrides;
+  };
+  /** Overrides a price of a store, or withdraws the override. */
+  overridePrice: {
+    request: { readonly params: { readonly store_id: string }; readonly body: PriceOverrideRequest };
+    answer: ChangedOverrides;
+  };
   /** Versions of the data of a store that were served, newest first. */
   listDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -13563,7 +13619,7 @@ export interface Operations {
   };
   /** Pending and decided approvals of changes. */
   listApprovals: {
-    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: ApprovalCollection;
   };
   /** One approval: the change, and who requested, commented and decided. */
@@ -13751,6 +13807,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   importStore: 'POST /data/import',
   getImportTemplate: 'GET /data/import/template',
   generateSynthetic: 'POST /data/synthetic',
+  listPriceOverrides: 'GET /data/stores/{store_id}/overrides',
+  overridePrice: 'POST /data/stores/{store_id}/overrides',
   listDataVersions: 'GET /data/stores/{store_id}/versions',
   diffDataVersions: 'GET /data/stores/{store_id}/versions/diff',
   getPrices: 'GET /data/prices/{identifier}',

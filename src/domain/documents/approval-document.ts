@@ -6,6 +6,7 @@ export const APPROVAL_ACTIONS = {
   restate: { help: 'Publishing closes again with other figures.', scope: 'publish' },
   amend: { help: 'Changing or deleting the definition of an index with published closes.', scope: 'write' },
   action: { help: 'Deciding about a corporate action.', scope: 'data' },
+  override: { help: 'Overriding a price of a data store.', scope: 'data' },
   waive: { help: 'Accepting findings of a check of a schedule.', scope: 'publish' },
 } as const satisfies Readonly<Record<string, { readonly help: string; readonly scope: string }>>;
 
@@ -48,7 +49,7 @@ export const Approval = z
   .strictObject({
     approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
     action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change that is requested.' }),
-    subject: z.string().meta({ description: 'Id of the index or schedule concerned.' }),
+    subject: z.string().meta({ description: 'Id of the index, schedule or data store concerned.' }),
     state: z.enum(APPROVAL_STATES).meta({ description: 'State of the approval.' }),
     summary: z.string().meta({ description: 'The change in a sentence.' }),
     detail: z.record(z.string(), z.unknown()).meta({ description: 'Figures of the change, before and after.' }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DerivedActions, Mapping } from './mapping.js';
+import { ChangedPrice, OVERRIDES_MAX, PriceOverride } from './price-override.js';
 import { CurrencyCode, Id } from '../schema/shape.js';
 
 /** Stored form of a data store. In addition to the fields of the API, it has fields for the engine only. */
@@ -71,6 +72,10 @@ export const DatasetDocument = z.strictObject({
   derived_actions: DerivedActions.nullable().default(null),
   /** Number of versions that remain readable, including the last; all if null or absent. */
   versions_kept: z.int().min(1).nullable().optional(),
+  /** Closes that people gave in place of those of the source; absent if there never were any. */
+  price_overrides: z.array(PriceOverride).max(OVERRIDES_MAX).optional(),
+  /** Closes whose overrides changed since the content was read; absent if there never were any. */
+  changed_prices: z.array(ChangedPrice).optional(),
   created_at: z.string(),
   last_loaded_at: z.string().nullable(),
   last_refreshed_at: z.string().nullable(),
@@ -120,7 +125,7 @@ const DECLARED_FIELDS = [
 
 /** Declared part of a store, which has versions. */
 export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[number]> &
-  Partial<Pick<DatasetDocument, 'versions_kept'>>;
+  Partial<Pick<DatasetDocument, 'versions_kept' | 'price_overrides'>>;
 
 /**
  * Returns the declared part of a store, without the password of its source, because versions outlive passwords.
@@ -129,12 +134,13 @@ export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[num
 export function declaredOf(body: unknown): DeclaredDataset {
   const document = body as Partial<DatasetDocument>;
   const fields = DECLARED_FIELDS.map((field) => [field, document[field] ?? null]);
-  const { source, versions_kept: kept } = document;
+  const { source, versions_kept: kept, price_overrides: overrides } = document;
   return {
     ...Object.fromEntries(fields),
     ...(typeof source === 'string' && { source: withoutPassword(source) }),
     // Omitted if all versions are kept, so that older stores get no additional version.
     ...(kept == null ? {} : { versions_kept: kept }),
+    ...(overrides === undefined ? {} : { price_overrides: overrides }),
   } as DeclaredDataset; // Each field is as in the document of the store.
 }
 

@@ -4,6 +4,7 @@ import type { MarketContent } from './market-content.js';
 import { judgeSecurities, type Judgement } from './judged-securities.js';
 import { holdsAny, newColumns } from './market-changes.js';
 import { mergedPanels } from './merged-panels.js';
+import { withClosesOf } from './override-prices.js';
 import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../panels/panels.js';
 import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
@@ -23,17 +24,20 @@ export interface Refreshed {
  * Returns the content of a store after a refresh. With `full`, every bar up to `until` and every table comes from the
  * source. Otherwise each security is accepted or rejected as a whole: a security with an unchanged history gets its
  * later bars and actions, one restated for a split is replaced, and any other keeps its bars and actions.
- * @param taken number of used days in the memory of the stored panels; later days are written after them without
+ * @param used number of used days in the memory of the stored panels; later days are written after them without
  *   copying the stored ones.
  * @cost one pass over the cells of both; only over the added days if no other data came, securities and fields are
  *   unchanged and memory is available
  */
 export function refreshContent(
-  held: MarketContent,
+  stored: MarketContent,
   fresh: MarketContent,
   options: RefreshOptions,
-  taken?: SharedArrayBuffer,
+  used?: SharedArrayBuffer,
 ): Refreshed {
+  const held = withClosesOf(stored, fresh, options.accepted ?? []);
+  const isCorrected = held !== stored;
+  const taken = isCorrected ? undefined : used; // A corrected panel is new; the memory of the others stays as it was.
   const { unchangedTables = [], adjustment, dividendErrors = [] } = options;
   const { series } = unchangedTables.includes('series') ? held : fresh;
   const actions = unchangedTables.includes('corporate_actions') ? held.actions : fresh.actions;
@@ -56,8 +60,8 @@ export function refreshContent(
   };
   return {
     content,
-    report: refreshReport({ held, content }, { ...options, judgement, columns }),
-    isHistoryKept: judgement !== undefined && isHistoryKept(judgement),
+    report: refreshReport({ held: stored, content }, { ...options, judgement, columns }),
+    isHistoryKept: judgement !== undefined && !isCorrected && isHistoryKept(judgement),
     taken: rest.taken,
   };
 }

@@ -1,6 +1,7 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
+import type { PricePlace } from './override-prices.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { compareBars, holdsAny, type MarketChanges } from './market-changes.js';
 import type { Adjustment } from '#domain/market/market-data.js';
@@ -20,6 +21,8 @@ export interface RefreshOptions {
   readonly isWhole: boolean;
   /** Tables that remain unchanged because the source delivered no data for them. */
   readonly unchangedTables?: readonly TableKind[];
+  /** Closes of held sessions that are taken from the source whatever they were. */
+  readonly accepted?: readonly PricePlace[] | undefined;
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
   /** Precision of dividends that the source's adjusted closes imply. */

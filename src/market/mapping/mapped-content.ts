@@ -1,4 +1,5 @@
 import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
+import type { PriceOverride } from '#domain/documents/price-override.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 import { compareActions } from '../content/action-rows.js';
 import { withTables } from '../content/whole-content.js';
@@ -15,6 +16,8 @@ import { createMappedRows } from './mapped-rows.js';
 export interface MarketTerms {
   readonly mapping: Mapping | null;
   readonly adjustment: MarketData['adjustment'];
+  /** Closes in place of those of the source. */
+  readonly overrides?: readonly Pick<PriceOverride, 'identifier' | 'date' | 'price'>[] | undefined;
 }
 
 /** Terms of a market that needs no mapping. */

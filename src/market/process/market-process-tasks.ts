@@ -14,6 +14,7 @@ import { digestContent, rowsOf } from '../content/content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
+import { overridePrices } from '../content/override-prices.js';
 import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import type { FileDigest } from '../formats/digest-file.js';
@@ -221,8 +222,9 @@ async function perform(
 }
 
 /** The result of a read, with its terms. */
-function madeOf(read: SourceRead, { mapping, adjustment }: MarketTerms = PLAIN_TERMS): Omit<Made, 'files'> {
-  return { ...withKeptRows(read, mapping), adjustment };
+function madeOf(read: SourceRead, { mapping, adjustment, overrides }: MarketTerms = PLAIN_TERMS): Omit<Made, 'files'> {
+  const kept = withKeptRows(read, mapping);
+  return { ...kept, content: overridePrices(kept.content, overrides), adjustment };
 }
 
 function onProgress(fraction: number, message: string): void {

@@ -22,7 +22,7 @@ import type { StoreFiles } from './store-files.js';
 /** Reading modes of a store's source. */
 export type Source = Pick<
   DatasetDocument,
-  'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping' | 'kept'
+  'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping' | 'kept' | 'price_overrides'
 >;
 
 export interface LoadOptions {
@@ -277,7 +277,11 @@ const derivedTables = ({ mapping }: Source): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
 /** Terms on which the market of a source is read. */
-const termsOf = ({ mapping, adjustment }: Source): MarketTerms => ({ mapping, adjustment });
+const termsOf = ({ mapping, adjustment, price_overrides: overrides }: Source): MarketTerms => ({
+  mapping,
+  adjustment,
+  ...(overrides && { overrides }),
+});
 
 /** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
 function changedLabels(before: TableFiles, now: TableFiles | undefined): string[] {

@@ -40,6 +40,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const held = await stores.of(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
     const lastDay = until === null ? null : dayFrom(until);
+    const { changed_prices: changed = [] } = document;
     const refreshed = await attempt.compute(
       'refresh-market',
       {
@@ -49,6 +50,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
           until: lastDay,
           full,
           isWhole: fresh.isWhole,
+          ...(changed.length > 0 && { accepted: changed }),
           unchangedTables: fresh.unchangedTables,
           dividendErrors: fresh.summary.dividendErrors ?? [],
         },
@@ -80,19 +82,27 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       async effect(tx) {
         const { document: stored } = await requireDataset(tx, datasetId);
         const write = stored.active ? activateIn : replaceIn;
-        await write(tx, { document: { ...stored, ...changes }, served, activations, version });
+        const later = stored.changed_prices?.filter(({ at: time }) => !changed.some((known) => known.at === time));
+        const after = { ...stored, ...changes, ...(later && { changed_prices: later }) };
+        await write(tx, { document: after, served, activations, version });
       },
     };
   }
 
   /** Returns the data to refresh: the whole source, or its later days. */
-  async function freshData(source: Source, held: ServedMarket, full: boolean, attempt: Attempt): Promise<FreshData> {
+  async function freshData(
+    source: Source & Pick<DatasetDocument, 'changed_prices'>,
+    held: ServedMarket,
+    full: boolean,
+    attempt: Attempt,
+  ): Promise<FreshData> {
     const options = {
       onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message),
       signal: attempt.signal,
     };
     const after = held.market.dates.at(-1);
-    if (full || after === undefined) {
+    const isChanged = (source.changed_prices ?? []).length > 0;
+    if (full || isChanged || after === undefined) {
       const read = await loading.read(source, { serve: true, ...options });
       if (read.kind === 'refused') throw readFailed(read.findings, 'source');
       return {

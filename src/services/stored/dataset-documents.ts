@@ -69,6 +69,8 @@ export function toDataStore(
     served: _served,
     kept: _kept,
     read_by: _readBy,
+    price_overrides: _overrides,
+    changed_prices: _changed,
     location,
     source,
     error,

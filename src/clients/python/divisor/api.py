@@ -1268,6 +1268,21 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback, "priority": priority}, note=note))
 
+    def list_price_overrides(self, store_id: str) -> c.PriceOverrides:
+        """Prices of a store that people gave in place of those of its source.
+
+        :param store_id: Id of the data store.
+        """
+        return cast("c.PriceOverrides", self._transport.json("GET", f"/data/stores/{word(store_id)}/overrides"))
+
+    def override_price(self, store_id: str, body: c.PriceOverrideRequest, *, note: Optional[str] = None) -> c.ChangedOverrides:
+        """Overrides a price of a store, or withdraws the override.
+
+        :param store_id: Id of the data store.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        return cast("c.ChangedOverrides", self._transport.json("POST", f"/data/stores/{word(store_id)}/overrides", body=body, note=note))
+
     def list_data_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.DataVersions:
         """Versions of the data of a store that were served, newest first.
 
@@ -2095,7 +2110,7 @@ class Operations:
         """Replaces the signing key."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
+    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "override", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
         """Pending and decided approvals of changes.
 
         :param state: Only approvals in this state.

@@ -555,8 +555,8 @@ class Approval(t.TypedDict):
     #: From 1, without a gap.
     approval_id: int
     #: Change that is requested.
-    action: t.Literal["publish", "restate", "amend", "action", "waive"]
-    #: Id of the index or schedule concerned.
+    action: t.Literal["publish", "restate", "amend", "action", "override", "waive"]
+    #: Id of the index, schedule or data store concerned.
     subject: str
     #: State of the approval.
     state: t.Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]
@@ -599,7 +599,7 @@ class ApprovalDecisionRequest(_ApprovalDecisionRequest, total=False):
 
 class ApprovalRule(t.TypedDict):
     #: Change.
-    action: t.Literal["publish", "restate", "amend", "action", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "override", "waive"]
     #: Number of persons who have to agree, including the requester.
     persons: int
     #: Names or ids of keys that may approve; null for every key with the scope.
@@ -1433,7 +1433,7 @@ class BenchmarkStatementInputs(t.TypedDict):
 
 class BenchmarkStatementDiscretionApprovals(t.TypedDict):
     #: Change.
-    action: t.Literal["publish", "restate", "amend", "action", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "override", "waive"]
     #: Persons who have to agree.
     persons: int
 
@@ -1952,6 +1952,15 @@ class CategoryFilterRule(_CategoryFilterRule, total=False):
     params: CategoryFilterParams
     #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
+
+
+class ChangedOverrides(t.TypedDict):
+    #: The data store.
+    store_id: str
+    #: Overrides in force, by date and security.
+    overrides: t.Sequence[PriceOverride]
+    #: Refresh that applies the change; null if the next one applies it.
+    job_id: t.Optional[str]
 
 
 class ChangelogEntryView(t.TypedDict):
@@ -8638,6 +8647,43 @@ class PriceGapPayload(t.TypedDict):
     date: str
     #: Session of the carried-forward price.
     priced_from: str
+
+
+class PriceOverride(t.TypedDict):
+    #: Security.
+    identifier: str
+    #: Session of the price.
+    date: str
+    #: CLOSE in place of that of the source.
+    price: float
+    #: CLOSE of the source at the time of the override; null if it had none.
+    source_price: t.Optional[float]
+    #: Why, with the source of the price.
+    reason: str
+    #: Name of the key; `local` without authentication.
+    author: str
+    #: Id of the key; null without authentication.
+    key_id: t.Optional[str]
+    #: Time of the override, ISO-8601 UTC with offset.
+    at: str
+
+
+class PriceOverrideRequest(t.TypedDict):
+    #: Security of the store.
+    identifier: str
+    #: Session of the store.
+    date: Date
+    #: CLOSE in place of that of the source; null withdraws the override.
+    price: t.Optional[float]
+    #: Why, with the source of the price.
+    reason: str
+
+
+class PriceOverrides(t.TypedDict):
+    #: The data store.
+    store_id: str
+    #: Overrides in force, by date and security.
+    overrides: t.Sequence[PriceOverride]
 
 
 class PriceWeightParams(t.TypedDict, total=False):

@@ -1,0 +1,57 @@
+import type { ChangedOverrides, DivisorClient, PriceOverrideRequest } from '#clients/typescript/divisor.js';
+import { viewCommand } from './view-command.js';
+
+const STORE = { name: 'STORE', help: 'Id of the data store.' };
+const PLACE = [STORE, { name: 'SECURITY', help: 'Security.' }, { name: 'DATE', help: 'Session of the price.' }];
+const COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
+const REASON = {
+  reason: { type: 'string', value: 'TEXT', help: 'Why, with the source of the price; required.' },
+} as const;
+
+export const overrides = viewCommand({
+  summary: 'List prices of a data store that people gave in place of those of its source.',
+  words: [STORE],
+  flags: {},
+  examples: ['divisor override list us'],
+  ask: (client, [store_id = '']) => client.call('listPriceOverrides', { params: { store_id } }),
+  records: ({ overrides: all }) => all,
+  columns: COLUMNS,
+});
+
+interface Given {
+  readonly price: number | null | undefined;
+  readonly reason: string | undefined;
+}
+
+const change = (client: DivisorClient, [store_id = '', identifier = '', date = '']: readonly string[], given: Given) =>
+  client.call('overridePrice', {
+    params: { store_id },
+    // The service refuses a request without a price or a reason.
+    body: { identifier, date, ...given } as PriceOverrideRequest,
+  });
+
+const notices = ({ job_id: id }: ChangedOverrides): string[] => [
+  id === null ? 'The next refresh applies it.' : `The job ${id} applies it.`,
+];
+
+export const overridePrice = viewCommand({
+  summary: 'Override a price of a data store; the source is not changed.',
+  words: PLACE,
+  flags: { price: { type: 'number', value: 'X', help: 'CLOSE in place of that of the source; required.' }, ...REASON },
+  examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
+  ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
+  records: ({ overrides: all }) => all,
+  columns: COLUMNS,
+  notices,
+});
+
+export const withdrawOverride = viewCommand({
+  summary: 'Withdraw the override of a price: that of the source applies again.',
+  words: PLACE,
+  flags: REASON,
+  examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],
+  ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),
+  records: ({ overrides: all }) => all,
+  columns: COLUMNS,
+  notices,
+});

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { OVERRIDE_REASON_MAX, PriceOverride } from '#domain/documents/price-override.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
+import { routes } from '../route.js';
+
+export const PriceOverrideRequest = z
+  .strictObject({
+    identifier: AssetIdentifier.meta({ description: 'Security of the store.' }),
+    date: IsoDate.meta({ description: 'Session of the store.' }),
+    price: z
+      .number()
+      .gt(0)
+      .nullable()
+      .meta({ description: 'CLOSE in place of that of the source; null withdraws the override.' }),
+    reason: z.string().min(1).max(OVERRIDE_REASON_MAX).meta({ description: 'Why, with the source of the price.' }),
+  })
+  .meta({ id: 'PriceOverrideRequest' });
+export type PriceOverrideRequest = z.infer<typeof PriceOverrideRequest>;
+
+export const PriceOverrides = z
+  .strictObject({
+    store_id: z.string(),
+    overrides: z.array(PriceOverride).meta({ description: 'Overrides in force, by date and security.' }),
+  })
+  .meta({ id: 'PriceOverrides' });
+export type PriceOverrides = z.infer<typeof PriceOverrides>;
+
+export const ChangedOverrides = PriceOverrides.extend({
+  job_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Refresh that applies the change; null if the next one applies it.' }),
+}).meta({ id: 'ChangedOverrides' });
+export type ChangedOverrides = z.infer<typeof ChangedOverrides>;
+
+const params = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
+
+export const overrideRoutes = routes({
+  listPriceOverrides: {
+    method: 'GET',
+    path: '/data/stores/{store_id}/overrides',
+    scope: 'read',
+    tag: 'stores',
+    withoutMarket: true,
+    summary: 'Prices of a store that people gave in place of those of its source.',
+    params,
+    success: { status: 200, description: 'The overrides.', schema: PriceOverrides },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  overridePrice: {
+    method: 'POST',
+    path: '/data/stores/{store_id}/overrides',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Overrides a price of a store, or withdraws the override.',
+    description:
+      'The source is not changed: every read of the store has the price of the override, until it is withdrawn. A refresh applies the change at once, and accepts no other change of history. Each change is a version of the store. With `--approvals override=2` a second person agrees. Stores whose prices come by imports are corrected by an import.',
+    versioned: true,
+    params,
+    body: {
+      schema: PriceOverrideRequest,
+      example: { identifier: 'NECZ', date: '2024-12-31', price: 46.27, reason: 'Closing price of the exchange.' },
+    },
+    success: { status: 200, description: 'The overrides after the change.', schema: ChangedOverrides },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'VALIDATION_FAILED', 'APPROVAL_REQUIRED'],
+  },
+});

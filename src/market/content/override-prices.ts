@@ -1,0 +1,50 @@
+import type { MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { dayFrom } from '#domain/time/days.js';
+import { growablePanel } from '../panels/panels.js';
+
+/** Place of a close. */
+export interface PricePlace {
+  readonly identifier: string;
+  readonly date: string;
+}
+
+type Closes = Pick<MarketData, 'identifiers' | 'dates' | 'fields'>;
+
+/** Returns a content with some closes replaced; itself if it has none of their securities and sessions. */
+export function overridePrices<C extends Closes>(
+  content: C,
+  overrides: readonly (PricePlace & { readonly price: number })[] = [],
+): C {
+  const cells = overrides.flatMap(({ price, ...place }) => {
+    const cell = cellOf(content, place);
+    return cell === undefined ? [] : [{ cell, price }];
+  });
+  if (cells.length === 0) return content;
+  const { identifiers, dates, fields } = content;
+  const close = fields.get('CLOSE')!;
+  const panel = new Float64Array(growablePanel(dates.length, identifiers.length, fields.size), 0, close.length);
+  panel.set(close);
+  for (const { cell, price } of cells) panel[cell] = price;
+  return { ...content, fields: new Map([...fields].map(([name, old]) => [name, name === 'CLOSE' ? panel : old])) };
+}
+
+/** Returns a content with the closes of another at some places. */
+export function withClosesOf<C extends Closes>(content: C, other: Closes, places: readonly PricePlace[]): C {
+  const close = other.fields.get('CLOSE')!;
+  return overridePrices(
+    content,
+    places.flatMap((place) => {
+      const cell = cellOf(other, place);
+      return cell === undefined ? [] : [{ ...place, price: close[cell]! }];
+    }),
+  );
+}
+
+/** Position of a close in the panels; undefined without the security or the session. */
+export function cellOf({ identifiers, dates }: Closes, { identifier, date }: PricePlace): number | undefined {
+  const day = dayFrom(date);
+  const row = lastAtMost(dates, day);
+  const column = identifiers.indexOf(identifier);
+  return column < 0 || row < 0 || dates[row] !== day ? undefined : row * identifiers.length + column;
+}

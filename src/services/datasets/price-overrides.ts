@@ -1,0 +1,155 @@
+import type { ChangedOverrides, PriceOverrideRequest, PriceOverrides } from '#contract/stores/overrides.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { OVERRIDES_MAX, type PriceOverride } from '#domain/documents/price-override.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Origin } from '#jobs/origin.js';
+import { cellOf, type PricePlace } from '#market/content/override-prices.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { ApprovalGate, Requested } from '../approvals/approvals.js';
+import { requireDataset } from '../stored/dataset-documents.js';
+import type { StoreMarkets } from './store-markets.js';
+import type { DatasetSubmissions } from './submissions.js';
+
+/** Who overrides a price, and on whose behalf the refresh runs. */
+export interface OverrideAuthor {
+  readonly by: Authorship;
+  readonly origin: Origin | null;
+}
+
+/** Prices that people give in place of those of a source. */
+export interface PriceOverriding {
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  list(storeId: string): Promise<PriceOverrides>;
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, APPROVAL_REQUIRED */
+  override(storeId: string, request: PriceOverrideRequest, author: OverrideAuthor): Promise<ChangedOverrides>;
+}
+
+export interface PriceOverridingDependencies {
+  readonly documents: DocumentStore;
+  readonly datasets: Pick<DatasetSubmissions, 'refresh'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
+  readonly approvals: ApprovalGate;
+  readonly now: () => number;
+}
+
+export function createPriceOverriding(dependencies: PriceOverridingDependencies): PriceOverriding {
+  const { documents, datasets, stores, approvals, now } = dependencies;
+
+  /** Close of a store as it is now; null if it has none. @throws Refusal VALIDATION_FAILED for an unknown place */
+  async function closeAt(storeId: string, place: PricePlace): Promise<number | null> {
+    const { market } = await stores.of(storeId);
+    const cell = cellOf(market, place);
+    if (cell === undefined) {
+      const isKnown = market.identifiers.includes(place.identifier);
+      const what = isKnown ? `no session ${place.date}` : `no security ${place.identifier}`;
+      throw refused(isKnown ? 'date' : 'identifier', `The data store ${storeId} has ${what}.`);
+    }
+    const close = market.fields.get('CLOSE')![cell]!;
+    return Number.isNaN(close) ? null : close;
+  }
+
+  async function write(
+    tx: DocumentTransaction,
+    storeId: string,
+    {
+      request,
+      close,
+      by,
+    }: { readonly request: PriceOverrideRequest; readonly close: number | null; readonly by: Authorship },
+  ): Promise<void> {
+    const { document } = await requireDataset(tx, storeId);
+    const { identifier, date, price, reason } = request;
+    const before = overrideAt(document, request);
+    assertOverridden(document, request);
+    const at = formatTimestamp(now());
+    const { author, keyId = null } = by;
+    const given = {
+      identifier,
+      date,
+      source_price: before ? before.source_price : close,
+      reason,
+      author,
+      key_id: keyId,
+      at,
+    };
+    const others = (document.price_overrides ?? []).filter((one) => one !== before);
+    const overrides = price === null ? others : [...others, { ...given, price }];
+    if (overrides.length > OVERRIDES_MAX)
+      throw refused('price', `A data store has at most ${OVERRIDES_MAX} overrides.`);
+    await tx.put('store', storeId, {
+      ...document,
+      price_overrides: overrides.toSorted(
+        (a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier),
+      ),
+      changed_prices: [...(document.changed_prices ?? []), { identifier, date, at }],
+    });
+  }
+
+  /** Starts the refresh that applies a change; a refresh that runs already may have read the store before it. */
+  async function apply(storeId: string, origin: Origin | null): Promise<string | null> {
+    const request = { until: null, full: false, dry_run: false, fail_on: [] };
+    try {
+      return (await datasets.refresh(storeId, request, origin)).job_id;
+    } catch (thrown) {
+      if (thrown instanceof Refusal) return null;
+      throw thrown;
+    }
+  }
+
+  async function list(storeId: string): Promise<PriceOverrides> {
+    const { document } = await requireDataset(documents, storeId);
+    return { store_id: storeId, overrides: document.price_overrides ?? [] };
+  }
+
+  return {
+    list,
+    async override(storeId, request, { by, origin }) {
+      const { document } = await requireDataset(documents, storeId);
+      if (isManaged(document.kind))
+        throw refused('price', `The data store ${storeId} has no source: its prices are corrected by an import.`);
+      const close = await closeAt(storeId, request);
+      assertOverridden(document, request);
+      const noted = { ...by, note: request.reason };
+      const requested = requestedOverride(storeId, request, overrideAt(document, request)?.price ?? close);
+      await approvals.guarded(noted, ({ admit }) =>
+        documents.transaction(
+          async (tx) => {
+            await admit(tx, requested);
+            await write(tx, storeId, { request, close, by });
+          },
+          { by: noted },
+        ),
+      );
+      return { ...(await list(storeId)), job_id: await apply(storeId, origin) };
+    },
+  };
+}
+
+const overrideAt = ({ price_overrides: all }: DatasetDocument, place: PricePlace): PriceOverride | undefined =>
+  all?.find(({ identifier, date }) => identifier === place.identifier && date === place.date);
+
+/** @throws Refusal VALIDATION_FAILED for a withdrawal without an override */
+function assertOverridden(document: DatasetDocument, request: PriceOverrideRequest): void {
+  if (request.price !== null || overrideAt(document, request) !== undefined) return;
+  throw refused('price', `${request.identifier} has no override on ${request.date} that could be withdrawn.`);
+}
+
+function requestedOverride(storeId: string, request: PriceOverrideRequest, before: number | null): Requested {
+  const { identifier, date, price, reason } = request;
+  const what = price === null ? 'Withdraw the override of' : `Override by ${price}`;
+  return {
+    action: 'override',
+    subject: storeId,
+    content: request,
+    summary: `${what} the price of ${identifier} on ${date} in ${storeId}.`,
+    detail: { identifier, date, before, price, reason },
+  };
+}
+
+function refused(path: string, message: string): Refusal {
+  const finding: Finding = { severity: 'error', code: 'NOT_IN_CHOICES', path, message };
+  return refuseWithFindings('request', [finding]);
+}

@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ChangedOverrides } from '#contract/stores/overrides.js';
+import type { Approval } from '#domain/documents/approval-document.js';
+import type { AuditEntry } from '#domain/documents/audit-document.js';
+import { issueKey } from '#services/operations/keys.js';
+import { familyOn, fileOf, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of a wrong price that a check blocks on: tests follow each other. */
+let service: RunningService;
+let folder: Awaited<ReturnType<typeof familyOn>>;
+const keys: Record<string, Record<string, string>> = {};
+const date = SESSIONS[10]!;
+const OVERRIDES = '/data/stores/vendor/overrides';
+
+function newKey(name: string): string {
+  const { key, record } = issueKey({ name, scopes: ['admin'], expires: null }, Date.now());
+  keys[name] = { 'x-api-key': key };
+  return `${name}:${record.id}:${record.sha256}:admin`;
+}
+const as = (who: string): RunningService => ({
+  ...service,
+  ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
+  finished: (jobId) => service.finished(jobId, keys[who]),
+});
+const right = async () => Number(/^AA,[^,]+,([^,]+)/m.exec(Object.values(fileOf(date))[0]!)![1]);
+const closeNow = async () => {
+  const path = `/data/prices/AA?columns=CLOSE&start=${date}&end=${date}`;
+  return (await as('ada').ask<{ prices: { data: number[][] } }>('GET', path)).body.prices.data[0]![0];
+};
+
+/** Makes a change, has a second person approve it, and waits until it is applied. */
+async function changed(request: object): Promise<ChangedOverrides> {
+  const refused = await as('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
+    'POST',
+    OVERRIDES,
+    request,
+  );
+  expect(refused.body.error.code).toBe('APPROVAL_REQUIRED');
+  const id = refused.body.error.detail.approval_id;
+  const approved = await as('ben').ask<Approval>('POST', `/approvals/${id}/decisions`, { decision: 'approve' });
+  expect(approved.body).toMatchObject({ action: 'override', subject: 'vendor', state: 'approved' });
+  const { status, body } = await as('ada').ask<ChangedOverrides>('POST', OVERRIDES, request);
+  expect(status, JSON.stringify(body)).toBe(200);
+  expect(body.job_id).toBe('refresh:vendor');
+  expect((await as('ada').finished('refresh:vendor')).status).toBe('succeeded');
+  return body;
+}
+
+beforeAll(async () => {
+  const given = [newKey('ada'), newKey('ben')];
+  service = await runService(['--approvals', 'override=2'], { DIVISOR_API_KEYS: given.join(',') });
+  folder = await familyOn(as('ada'), 10);
+  const steps = ['refresh', 'run', 'checks', 'publish'].map((type) => ({ type }));
+  await putSchedule(as('ada'), { enabled: false, steps });
+});
+afterAll(() => service.close());
+
+test('a price that a check blocks on is overridden by two persons, and the day publishes', async () => {
+  await folder.write(fileOf(date, (price, security) => (security === 'AA' ? 10 * price : price)));
+  const before = await readFile(join(folder.folder, `market/${date}.csv`), 'utf8');
+  const day = await performed(as('ada'), date);
+  expect([day.state, new Set(day.held.map(({ code }) => code))]).toEqual(['blocked', new Set(['CHECK_FAILED'])]);
+  const price = await right();
+  const { overrides } = await changed({ identifier: 'AA', date, price, reason: 'Closing price of the exchange.' });
+  expect(overrides).toMatchObject([{ identifier: 'AA', date, price, source_price: 10 * price, author: 'ada' }]);
+  expect(await closeNow()).toBe(price);
+  expect(await performed(as('ada'), date)).toMatchObject({ state: 'done', held: [] });
+  expect(await readFile(join(folder.folder, `market/${date}.csv`), 'utf8')).toBe(before);
+});
+
+test('the override is a version of the store and an entry of the audit log', async () => {
+  const versions = await as('ada').ask<{ versions: { author: string; note: string }[] }>(
+    'GET',
+    '/data/stores/vendor/document/versions',
+  );
+  expect(versions.body.versions[0]).toMatchObject({ author: 'ada', note: 'Closing price of the exchange.' });
+  const { body } = await as('ada').ask<{ entries: AuditEntry[] }>('GET', '/audit?kind=store&id=vendor');
+  expect(JSON.stringify(body)).toContain('Closing price of the exchange.');
+});
+
+test('later refreshes and a restart keep it, until it is withdrawn and the price of the source applies', async () => {
+  await folder.write(fileOf(SESSIONS[11]!));
+  expect(await performed(as('ada'), SESSIONS[11]!)).toMatchObject({ state: 'done', held: [] });
+  const price = await right();
+  expect(await closeNow()).toBe(price);
+  await service.restart();
+  await service.resumed();
+  expect(await closeNow()).toBe(price);
+  const { overrides } = await changed({ identifier: 'AA', date, price: null, reason: 'To see the vendor.' });
+  expect(overrides).toEqual([]);
+  expect(await closeNow()).toBe(10 * price);
+});
+
+test.each([
+  ['a security that the store lacks', { identifier: 'ZZ', date }, 'identifier'],
+  ['a day without prices', { identifier: 'AA', date: '2023-07-04' }, 'date'],
+  ['an override that is withdrawn without being there', { identifier: 'BB', date, price: null }, 'price'],
+])('%s is refused by its place, and asks nobody for approval', async (_, change, path) => {
+  const { body } = await as('ada').ask<{ error: { detail: Record<string, unknown> } }>('POST', OVERRIDES, {
+    price: 10,
+    reason: 'A test.',
+    ...change,
+  });
+  expect(body.error.detail['findings']).toMatchObject([{ path }]);
+});

@@ -48,6 +48,11 @@ export interface Desk {
   close(): Promise<void>;
 }
 
+/** True if the database or the object store did not answer a step, or a request for an index. */
+const isAway = ({ reason, steps, held }: ScheduleDay): boolean =>
+  reason?.includes(' cannot be reached') === true ||
+  [...steps, ...held].some(({ code }) => code === 'STORE_UNAVAILABLE');
+
 export async function openDesk(home: string): Promise<Desk> {
   const vendor = join(home, 'vendor-in');
   const out = join(home, 'delivery', 'house');
@@ -98,8 +103,7 @@ export async function openDesk(home: string): Promise<Desk> {
       for (;;) {
         await desk.ask('POST', `/schedules/close/days/${date}/run`, {});
         const day = await desk.settled(date);
-        const isAway = day.state === 'waiting' && day.reason?.includes(' cannot be reached') === true;
-        if (!isAway) return day;
+        if (day.state !== 'waiting' || !isAway(day)) return day;
         outages++;
       }
     },

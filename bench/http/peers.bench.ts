@@ -5,10 +5,9 @@ import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { seededMarket, writePanels } from '../domain/seeded-market.js';
-import { settled, startService, type RunningService } from './service.js';
+import { settled, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
 import { median } from '#domain/numbers/order-statistics.js';
 import { numberFrom } from '../variables.js';
-import { startPython, type Done, type PythonPeer } from './peers/python-peer.js';
 import { byPeer, byService, send, type SharedMarket, type Work } from './peers/works.js';
 import { WORKS } from './peers/works.js';
 

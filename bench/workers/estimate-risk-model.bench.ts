@@ -7,7 +7,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { estimateModel } from '#workers/risk/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
-import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
+import { startPython, type PythonPeer } from '../http/service.js';
 import { median } from '#domain/numbers/order-statistics.js';
 import { folderFrom } from '../variables.js';
 

@@ -2,6 +2,8 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { MarketHandle } from '#domain/market/handle.js';
+import { includeList } from '#domain/rules/selection/include-list.js';
+import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
 import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
 import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
 import { formatDay } from '#domain/time/days.js';
@@ -52,8 +54,8 @@ export async function practiseOptimisation(
     base_date,
     pipeline: {
       treatment: pipeline?.treatment,
-      selection: [{ id: 'some', type: 'IncludeList', params: { identifiers: names } }],
-      weighting: pipeline?.weighting.type === marketCapWeight.type ? pipeline.weighting : { type: 'EqualWeight' },
+      selection: [{ id: 'some', type: includeList.type, params: { identifiers: names } }],
+      weighting: pipeline?.weighting.type === marketCapWeight.type ? pipeline.weighting : { type: equalWeight.type },
     },
   });
   const request = OptimisationRequest.parse({

@@ -1,5 +1,4 @@
-import { finished, processorTime, type RunningService } from '../service.js';
-import type { Done, PythonPeer } from './python-peer.js';
+import { finished, processorTime, type Done, type PythonPeer, type RunningService } from '../service.js';
 
 /** The panels that both sides read: a folder of float64 files, and the store of the service with the same values. */
 export interface SharedMarket {

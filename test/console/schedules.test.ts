@@ -93,6 +93,8 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
   test('a schedule is written in a form, with its errors at their fields, and edited', async () => {
     await page.goto(`${service.url()}/console/schedules`);
     await page.getByRole('link', { name: 'New schedule' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('An id is required.').first().waitFor();
     await page.getByLabel('Id *').fill('evening');
     await page.getByLabel('Name *').fill('Evening');
     await page.getByLabel('Begins at *').fill('quarter past six');

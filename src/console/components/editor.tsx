@@ -52,6 +52,8 @@ interface EditorProps {
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
   /** True if a document may be saved. Default: any without an error. */
   readonly isReady?: (document: JsonObject) => boolean;
+  /** Member with the id, which is part of the address that the document is saved under. */
+  readonly idMember?: string;
   /** Its versions. */
   readonly versioned?: Versioned | undefined;
   /** Reads the stored document, which is shown next to the draft if someone else changed it. */
@@ -113,6 +115,13 @@ export function Editor(props: EditorProps) {
   );
 }
 
+/** Describes a document without an id, for which the service has no address. */
+function missingId(path: string): Trouble {
+  const message = 'An id is required.';
+  const finding: Finding = { severity: 'error', code: 'REQUIRED', path, message };
+  return { ...troubleOf(new Error(message)), findings: [finding] };
+}
+
 interface Editing {
   readonly edited: Edited;
   readonly trouble: Trouble | null;
@@ -122,7 +131,7 @@ interface Editing {
   resolve(document: JsonObject): Promise<boolean>;
 }
 
-function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
+function useEdited({ opened, validate, idMember, save, reread }: EditorProps): Editing {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
   const [note, setNote] = useState('');
@@ -141,6 +150,10 @@ function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
   const text = JSON.stringify(document);
   const checked = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
   const store = async (written: JsonObject, over: Opened) => {
+    if (idMember !== undefined && (written[idMember] ?? '') === '') {
+      setTrouble(missingId(idMember));
+      return false;
+    }
     try {
       const { etag } = await save(written, { ifMatch: over.etag ?? undefined, note: note === '' ? undefined : note });
       setFirst({ document: written, etag });

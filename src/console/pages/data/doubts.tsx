@@ -64,7 +64,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
     <div class="data-part">
       <div class="doubt-bar">
         <p>
-          {countValues(total, 'doubt')}, {count(repairable.length)} with a repair
+          {countValues(total, 'warning')}, {count(repairable.length)} with a repair
           {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">

@@ -29,6 +29,7 @@ export function PluginPage({ params }: PageProps) {
             { address: '/console/plugins', text: 'Plug-ins' },
           ]}
           scope="admin"
+          idMember="id"
           opened={first}
           versioned={id === null ? undefined : { kind: 'plug-in', id }}
           reread={() => pluginOf(id)}

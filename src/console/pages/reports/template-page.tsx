@@ -35,6 +35,7 @@ export function TemplatePage({ params }: PageProps) {
         <Editor
           title={id ?? 'New template'}
           above={[{ address: '/console/reports', text: 'Reports' }]}
+          idMember="template_id"
           opened={first}
           actions={(edited) => may('run') && <Preview edited={edited} />}
           versioned={id === null ? undefined : { kind: 'template', id }}

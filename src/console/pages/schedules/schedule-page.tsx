@@ -28,6 +28,7 @@ export function SchedulePage({ params }: PageProps) {
         <Editor
           title={id ?? 'New schedule'}
           above={[{ address: '/console/schedules', text: 'Schedules' }]}
+          idMember="schedule_id"
           opened={first}
           versioned={id === null ? undefined : { kind: 'schedule', id }}
           reread={() => load(id ?? '')}

@@ -33,6 +33,7 @@ export function WatchlistPage({ params }: PageProps) {
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },
           ]}
+          idMember="id"
           opened={first}
           versioned={id === null ? undefined : { kind: 'watchlist', id }}
           reread={() => listOf(id)}

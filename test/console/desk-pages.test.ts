@@ -84,11 +84,17 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const effect = page.getByRole('region', { name: 'Effect' });
     await effect.getByRole('row', { name: new RegExp(`^CORE ${date} → `) }).waitFor();
     expect(await stored()).toEqual([]);
+    // The page reads the saved version slowly: a change made meanwhile stays.
+    await page.route('**/calendars/XNYS/closures', async (route) => {
+      if (route.request().method() === 'GET') await new Promise((resolve) => setTimeout(resolve, 500));
+      await route.continue();
+    });
     await save.click();
     await eventually(stored).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
     await page.getByRole('button', { name: 'Remove change 1' }).click();
     await save.click();
     await eventually(stored).toEqual([]);
+    await page.unroute('**/calendars/XNYS/closures');
   });
 
   test('securities are listed with sector and last close, the largest first', async () => {

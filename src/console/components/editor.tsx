@@ -138,16 +138,21 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<Clash | null>(null);
   const shown = useRef(opened);
+  const text = JSON.stringify(document);
+  /** Text of the last save until the page has read it again. */
+  const saved = useRef<string | null>(null);
   // Another version was opened. Skipped at first, because the text may be edited before the effect runs.
   useEffect(() => {
     if (shown.current === opened) return;
     shown.current = opened;
-    setDocument(opened.document);
     setFirst(opened);
+    const isEditedSinceSave = saved.current !== null && saved.current !== text;
+    saved.current = null;
+    if (isEditedSinceSave) return; // The page read its own save: the newer text stays.
+    setDocument(opened.document);
     setTrouble(null);
     setClash(null);
   }, [opened]);
-  const text = JSON.stringify(document);
   const checked = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
   const store = async (written: JsonObject, over: Opened) => {
     if (idMember !== undefined && (written[idMember] ?? '') === '') {
@@ -157,6 +162,7 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
     try {
       const { etag } = await save(written, { ifMatch: over.etag ?? undefined, note: note === '' ? undefined : note });
       setFirst({ document: written, etag });
+      saved.current = JSON.stringify(written);
       setNote('');
     } catch (thrown) {
       const told = troubleOf(thrown);

@@ -127,6 +127,6 @@ describe('the history of an account', () => {
     history.trade(dayFrom('2021-09-01'), [buy(4)], 0);
     history.trade(dayFrom('2021-09-15'), [sale(1, 4, 80)], 0);
     const bought = history.accountOn(account, dayFrom('2021-09-20')).recent.filter(({ shares }) => shares > 0);
-    expect(bought).toEqual([]); // Those of September have replaced the four that were sold.
+    expect(bought).toEqual([]); // Shares of September have replaced the four that were sold.
   });
 });

@@ -4,11 +4,9 @@ import { useState } from 'preact/hooks';
 import { resolve, useSchemas, type Schema, type Schemas } from '../../state/schemas.js';
 import { isObject, moved, pathText, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
-import { Badge } from '../badge.js';
-import { Button } from '../button.js';
-import { Icon } from '../icon.js';
 import { Answered } from '../wait.js';
 import type { FieldSpec } from './field-spec.js';
+import { ListRow, type RowActions } from './list-row.js';
 import { fieldsOf } from './schema-fields.js';
 import { SchemaForm } from './schema-form.js';
 import './row-list.css';
@@ -102,31 +100,24 @@ function kindsIn(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<
   );
 }
 
-interface KindRowProps extends KindListProps {
+interface KindRowProps extends KindListProps, RowActions {
   readonly row: JsonObject;
   readonly at: number;
   /** Name of the schema of its kind. */
   readonly schema: string;
   readonly schemas: Schemas;
-  readonly isDragged: boolean;
-  /** True if only the line of the row is shown. */
-  readonly isFolded: boolean;
-  /** Null where every row is open. */
-  readonly onFold: (() => void) | null;
   onRow(row: JsonObject): void;
-  onMove(to: number): void;
-  onRemove(): void;
-  onDrag(at: number | null): void;
-  onDrop(): void;
 }
 
 function KindRow(props: KindRowProps) {
-  const { row, at, schema, schemas, isDragged, isFolded, onRow, onMove, onDrop } = props;
-  const { member, path, findings, hidden = () => [], rare = [], changesOf, more } = props;
+  const { row, at, schema, schemas, isFolded, onRow } = props;
+  const { what, rows, member, path, findings, hidden = () => [], rare = [], changesOf, more } = props;
   const all = schema === '' ? [] : fieldsOf(schemas, schema).map((field) => field.name);
   const out = [member, ...hidden(row, all)];
   const names = all.filter((name) => !out.includes(name));
   const help = schemas[schema]?.description;
+  const text = pathText([...path, at]);
+  const errors = findings.filter(({ path: own, severity }) => severity === 'error' && own.startsWith(text));
   const form = (isShown: (name: string) => boolean) => (
     <SchemaForm
       schema={schema}
@@ -139,17 +130,15 @@ function KindRow(props: KindRowProps) {
     />
   );
   return (
-    <li
-      class={isDragged ? 'row is-dragged' : 'row'}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={onDrop}
-      onKeyDown={(event) => {
-        if (!event.altKey || (event.key !== 'ArrowUp' && event.key !== 'ArrowDown')) return;
-        event.preventDefault();
-        onMove(event.key === 'ArrowUp' ? at - 1 : at + 1);
-      }}
+    <ListRow
+      {...props}
+      at={at}
+      last={rows.length - 1}
+      name={`${what} ${at + 1}`}
+      title={String(row[member]).replaceAll('_', ' ')}
+      summary={summaryOf(row, member)}
+      errors={isFolded ? errors.length : 0}
     >
-      <KindHead {...props} />
       {!isFolded && (
         <>
           {help !== undefined && <p class="quiet">{help}</p>}
@@ -163,58 +152,7 @@ function KindRow(props: KindRowProps) {
           )}
         </>
       )}
-    </li>
-  );
-}
-
-function KindHead({ what, rows, member, row, at, path, findings, isFolded, onFold, ...act }: KindRowProps) {
-  const { onMove, onRemove, onDrag } = act;
-  const name = `${what} ${at + 1}`;
-  const text = pathText([...path, at]);
-  const errors = findings.filter(({ path: own, severity }) => severity === 'error' && own.startsWith(text));
-  return (
-    <header>
-      <span
-        class="row-handle"
-        draggable
-        onDragStart={() => onDrag(at)}
-        onDragEnd={() => onDrag(null)}
-        aria-hidden="true"
-      >
-        ⠿
-      </span>
-      <strong>
-        {at + 1}. {String(row[member]).replaceAll('_', ' ')}
-      </strong>
-      {isFolded && <span class="row-words quiet">{summaryOf(row, member)}</span>}
-      {isFolded && errors.length > 0 && <Badge kind="bad">{errors.length}</Badge>}
-      <span class="row-buttons">
-        {onFold !== null && (
-          <Button
-            kind="bare"
-            aria-label={`${isFolded ? 'Open' : 'Fold'} ${name}`}
-            aria-expanded={!isFolded}
-            onClick={onFold}
-          >
-            <Icon name="edit" />
-          </Button>
-        )}
-        <Button kind="bare" aria-label={`Move ${name} up`} disabled={at === 0} onClick={() => onMove(at - 1)}>
-          <Icon name="up" />
-        </Button>
-        <Button
-          kind="bare"
-          aria-label={`Move ${name} down`}
-          disabled={at === rows.length - 1}
-          onClick={() => onMove(at + 1)}
-        >
-          <Icon name="down" />
-        </Button>
-        <Button kind="bare" aria-label={`Remove ${name}`} onClick={onRemove}>
-          <Icon name="close" />
-        </Button>
-      </span>
-    </header>
+    </ListRow>
   );
 }
 

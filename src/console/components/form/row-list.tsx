@@ -2,12 +2,10 @@ import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { isObject, moved, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
-import { Badge } from '../badge.js';
-import { Button } from '../button.js';
-import { Icon } from '../icon.js';
 import { AnyField } from './any-field.js';
 import { Field, FieldGrid } from './field.js';
 import { fieldOf } from './field-spec.js';
+import { ListRow, type RowActions } from './list-row.js';
 import './row-list.css';
 
 interface RowListProps {
@@ -106,25 +104,16 @@ function freshId(type: string, rows: readonly JsonObject[]): string {
 export const rowsIn = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 
-interface RowProps extends Pick<RowListProps, 'findings' | 'datapoints' | 'path'> {
+interface RowProps extends RowActions, Pick<RowListProps, 'findings' | 'datapoints' | 'path'> {
   readonly id: string;
   readonly row: JsonObject;
   readonly at: number;
   readonly last: number;
   readonly spec: TypeSpec | undefined;
-  readonly isDragged: boolean;
-  /** True if only the line of the row is shown. */
-  readonly isFolded: boolean;
-  /** Null if every row is open. */
-  readonly onFold: (() => void) | null;
   onChange(row: JsonObject): void;
-  onMove(to: number): void;
-  onRemove(): void;
-  onDrag(at: number | null): void;
-  onDrop(): void;
 }
 
-function Row({ id, row, at, spec, path, findings, datapoints, isDragged, isFolded, ...act }: RowProps) {
+function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowProps) {
   const text = pathText(path);
   const problems = findings.filter(
     ({ path: own, severity, code }) =>
@@ -135,23 +124,17 @@ function Row({ id, row, at, spec, path, findings, datapoints, isDragged, isFolde
     findings.filter(({ path: own }) => own === `${text}.${place}` || own.startsWith(`${text}.${place}[`));
   const setParameter = (name: string, value: Json | undefined) => {
     const { [name]: _, ...others } = params;
-    act.onChange({ ...row, params: value === undefined ? others : { ...others, [name]: value } });
+    onChange({ ...row, params: value === undefined ? others : { ...others, [name]: value } });
   };
   return (
-    <li
-      id={id}
-      class={isDragged ? 'row is-dragged' : 'row'}
-      tabIndex={-1}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={act.onDrop}
-      onKeyDown={(event) => {
-        if (!event.altKey || (event.key !== 'ArrowUp' && event.key !== 'ArrowDown')) return;
-        event.preventDefault();
-        act.onMove(event.key === 'ArrowUp' ? at - 1 : at + 1);
-      }}
+    <ListRow
+      {...act}
+      name={String(row['id'] ?? `row ${act.at + 1}`)}
+      title={spec?.label ?? String(row['type'])}
+      summary={summaryOf(row)}
+      errors={problems.length}
     >
-      <RowHead at={at} row={row} label={spec?.label} problems={problems.length} isFolded={isFolded} {...act} />
-      {(!isFolded || problems.length > 0) && (
+      {(!act.isFolded || problems.length > 0) && (
         <>
           {spec?.help && <p class="quiet">{spec.help}</p>}
           <FieldGrid>
@@ -173,63 +156,12 @@ function Row({ id, row, at, spec, path, findings, datapoints, isDragged, isFolde
               spec={{ name: 'id', label: 'Id', kind: 'text' }}
               value={row['id']}
               findings={findingsOf('id')}
-              onChange={(value) => act.onChange({ ...row, id: value })}
+              onChange={(value) => onChange({ ...row, id: value })}
             />
           </details>
         </>
       )}
-    </li>
-  );
-}
-
-interface RowHeadProps extends Pick<
-  RowProps,
-  'row' | 'at' | 'last' | 'isFolded' | 'onFold' | 'onMove' | 'onRemove' | 'onDrag'
-> {
-  readonly label: string | undefined;
-  readonly problems: number;
-}
-
-function RowHead({ row, at, last, label, problems, isFolded, onFold, onMove, onRemove, onDrag }: RowHeadProps) {
-  const name = String(row['id'] ?? `row ${at + 1}`);
-  return (
-    <header>
-      <span
-        class="row-handle"
-        draggable
-        onDragStart={() => onDrag(at)}
-        onDragEnd={() => onDrag(null)}
-        aria-hidden="true"
-      >
-        ⠿
-      </span>
-      <strong>
-        {at + 1}. {label ?? String(row['type'])}
-      </strong>
-      {isFolded && <span class="row-words quiet">{summaryOf(row)}</span>}
-      {problems > 0 && <Badge kind="bad">{problems}</Badge>}
-      <span class="row-buttons">
-        {onFold !== null && (
-          <Button
-            kind="bare"
-            aria-label={`${isFolded ? 'Open' : 'Fold'} ${name}`}
-            aria-expanded={!isFolded}
-            onClick={onFold}
-          >
-            <Icon name="edit" />
-          </Button>
-        )}
-        <Button kind="bare" aria-label={`Move ${name} up`} disabled={at === 0} onClick={() => onMove(at - 1)}>
-          <Icon name="up" />
-        </Button>
-        <Button kind="bare" aria-label={`Move ${name} down`} disabled={at === last} onClick={() => onMove(at + 1)}>
-          <Icon name="down" />
-        </Button>
-        <Button kind="bare" aria-label={`Remove ${name}`} onClick={onRemove}>
-          <Icon name="close" />
-        </Button>
-      </span>
-    </header>
+    </ListRow>
   );
 }
 

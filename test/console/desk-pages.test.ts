@@ -94,7 +94,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await page.getByRole('button', { name: 'Remove change 1' }).click();
     await save.click();
     await eventually(stored).toEqual([]);
-    await page.unroute('**/calendars/XNYS/closures');
+    await page.unrouteAll({ behavior: 'wait' });
   });
 
   test('securities are listed with sector and last close, the largest first', async () => {

@@ -68,14 +68,18 @@ export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<stri
     members.map((name) => PRICES[SESSIONS.indexOf(date)]![SECURITIES.indexOf(name)]!);
   const levels = new Map<string, number>();
   let since = { prices: pricesOn(dates[0]!), level: 1000 };
-  for (const [t, date] of dates.entries()) {
+  let isDue = false;
+  for (const [t, date] of SESSIONS.entries()) {
+    // A return to equal weights on a closed day moves to the next session.
+    isDue ||= frequency === 'monthly' && SESSIONS[t + 1]?.slice(0, 7) !== date.slice(0, 7);
+    if (!dates.includes(date)) continue;
     const prices = pricesOn(date);
     const relatives = prices.map((price, i) => price / since.prices[i]!);
     const level = (since.level * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
     const years = parent === undefined ? 0 : (dayFrom(date) - dayFrom(dates[0]!)) / 365;
     levels.set(date, level * (1 - DECREMENT_PERCENT / 100) ** years);
-    const isLastOfMonth = dates[t + 1]?.slice(0, 7) !== date.slice(0, 7);
-    if (frequency === 'monthly' && isLastOfMonth) since = { prices, level };
+    if (isDue) since = { prices, level };
+    isDue = false;
   }
   return levels;
 }

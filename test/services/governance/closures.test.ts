@@ -52,7 +52,7 @@ test('a dry run lists sessions, rebalances and published closes that would chang
   const core = indices.find(({ index_id: id }) => id === 'CORE')!;
   expect(core).toMatchObject({ published: [MONTH_END], unpublished: ['2023-07-01'] });
   expect(core.before.map(({ date }) => date)).toEqual([MONTH_END]);
-  expect(core.after.map(({ date }) => date)).toEqual(['2023-06-29']);
+  expect(core.after.map(({ date }) => date)).toEqual(['2023-07-01']);
   expect(indices.map(({ index_id: id }) => id).toSorted()).toEqual(['CORE', 'CORE-FEE', 'EVEN']);
   const stored = await service.ask<CalendarClosures>('GET', CLOSURES);
   expect(stored.body).toMatchObject({ version: 0, changes: [], updated_at: null });
@@ -101,7 +101,7 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
   const preview = await service.ask<{ as_of: string }>('POST', '/indices/CORE/preview', { as_of: MONTH_END });
   expect(JSON.stringify(preview.body)).not.toContain(`"${MONTH_END}T`);
   const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
-  expect(body.recent[0]).toBe('2023-06-29');
+  expect(body.recent[0]).toBe('2023-07-03');
 });
 
 test('a published close on the closed day stands, and the error policy restates the closes after it', async () => {
@@ -111,8 +111,8 @@ test('a published close on the closed day stands, and the error policy restates 
   const before = await publishedDates(service, 'CORE');
   const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
   const later = before.filter((date) => date > MONTH_END);
-  // The rebalance moved to the session before, whose composition differs and whose level does not.
-  const error = { decision: 'restated', first: '2023-06-29', material_from: MONTH_END, restated: later.length };
+  // The rebalance moved to the next session: the close before the closed day stands.
+  const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: later.length };
   expect(body).toMatchObject({ published: 0, restated: later.length, error });
   expect(await publishedDates(service, 'CORE')).toEqual([...before, ...later]);
 });
@@ -142,7 +142,7 @@ test('versions are listed, compared and restored, also after a restart', async (
   await service.resumed();
   expect((await service.ask<CalendarClosures>('GET', CLOSURES)).body.version).toBe(2);
   const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
-  expect(body.recent[0]).toBe('2023-06-29');
+  expect(body.recent[0]).toBe('2023-07-03');
   expect((await service.ask('DELETE', CLOSURES)).status).toBe(204);
   expect((await staleOf('CORE'))!.reasons.join()).toContain(MONTH_END);
   expect((await service.ask('POST', `${CLOSURES}/versions/2/restore`)).status).toBe(200);

@@ -8,6 +8,7 @@ import { testRetries } from './retries.js';
 import { testSqlShell } from './sql-shell.js';
 import { testFilesAndData } from './files-and-data.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
+import { waitUntil } from '../../waiting.js';
 
 export function describeAgainstAService(): void {
   describe('against a service', () => {
@@ -28,12 +29,11 @@ export function describeAgainstAService(): void {
     });
     /** The store is read again in the background after a start. */
     async function served(): Promise<void> {
-      for (;;) {
-        const { store } = (await (await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } })).json()) as {
-          store: { active: string | null };
-        };
-        if (store.active !== null) return;
-      }
+      await waitUntil(async () => {
+        const answer = await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } });
+        const { store } = (await answer.json()) as { store: { active: string | null } };
+        return store.active !== null;
+      });
     }
     const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
       finishedHere(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });

@@ -10208,7 +10208,7 @@ export interface ScheduleDay {
   readonly started_at: string | null;
   /** When it was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it resumes; null once it has ended. */
+  /** When it resumes; null once it has ended, and while it runs unless a decision made it due again. */
   readonly next_attempt_at: string | null;
   /** Times that its steps were performed. */
   readonly rounds: number;
@@ -10243,7 +10243,7 @@ export interface ScheduleDaySummary {
   readonly started_at: string | null;
   /** When it was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it resumes; null once it has ended. */
+  /** When it resumes; null once it has ended, and while it runs unless a decision made it due again. */
   readonly next_attempt_at: string | null;
   /** Times that its steps were performed. */
   readonly rounds: number;

@@ -11301,7 +11301,7 @@ class ScheduleDay(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended.
+    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int
@@ -11336,7 +11336,7 @@ class ScheduleDaySummary(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended.
+    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int

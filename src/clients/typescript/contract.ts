@@ -7412,7 +7412,7 @@ export interface Plugin {
     /** Description in one or two sentences. */
     readonly help: string | null;
   }>>;
-  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
+  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops. */
   readonly source: string;
   /** SHA-256 of the plug-in, which is part of every run that it computes. */
   readonly sha256: string;
@@ -7472,7 +7472,7 @@ export interface PluginUpsert {
     /** Description in one or two sentences. */
     readonly help?: string | null | undefined;
   }>> | undefined;
-  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
+  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops. */
   readonly source: string;
 }
 

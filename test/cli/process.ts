@@ -93,9 +93,14 @@ function caught(stream: NodeJS.WriteStream): { text(): string; release(): void }
   };
 }
 
-/** Runs the command to its end in a separate process. */
-export async function finished(words: readonly string[], environment: Record<string, string> = {}): Promise<Ending> {
+/** Runs the command to its end in a separate process. @param input its standard input; left open by default */
+export async function finished(
+  words: readonly string[],
+  environment: Record<string, string> = {},
+  input?: string,
+): Promise<Ending> {
   const run = divisor(words, environment);
+  if (input !== undefined) run.child.stdin.end(input);
   const status = await run.ended;
   return { status, out: run.out(), err: run.err() };
 }

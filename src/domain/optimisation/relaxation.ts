@@ -9,7 +9,7 @@ import type { Origin, Problem } from './problem.js';
 import { leastTail } from './least-tails.js';
 import { gapOf, proofOf, standOf, type Proof } from './proof.js';
 import { solveProblem } from './search.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
 /** Change of one parameter that restores feasibility. */

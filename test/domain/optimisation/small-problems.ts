@@ -5,7 +5,7 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
 import type { Objective } from '#domain/objectives/objective.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
-import type { Solvers } from '#domain/optimisation/name-search.js';
+import type { Solvers } from '#domain/optimisation/solvers.js';
 import { seeded } from '../../seeded.js';
 
 export const solvers: Solvers = { solver: createSolver(plainAlgebra), algebra: plainAlgebra };

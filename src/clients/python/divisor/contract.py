@@ -2095,6 +2095,8 @@ class ClientCollection(t.TypedDict):
 class ClosureEffectIndices(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
+    #: Reasons for which its latest run becomes stale; empty if it stays current or there is none.
+    stale: t.Sequence[str]
     #: Rebalances and reviews that move or are lost.
     before: t.Sequence[MovedDate]
     #: Rebalances and reviews in their place.
@@ -2123,7 +2125,7 @@ class ClosureEffect(t.TypedDict):
     removed: t.Sequence[str]
     #: Sessions whose hours change.
     hours: t.Sequence[str]
-    #: Indices whose sessions change. Their runs become stale.
+    #: Indices on the calendar, and others whose runs become stale.
     indices: t.Sequence[ClosureEffectIndices]
     #: Schedules on the calendar with such days.
     schedules: t.Sequence[ClosureEffectSchedules]
@@ -8298,7 +8300,7 @@ class Plugin(t.TypedDict):
     inputs: t.Mapping[str, PluginInputs]
     #: Its parameters in form order.
     parameters: t.Mapping[str, PluginParameters]
-    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.
+    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
     source: str
     #: SHA-256 of the plug-in, which is part of every run that it computes.
     sha256: str
@@ -8371,7 +8373,7 @@ class _PluginUpsert(t.TypedDict):
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
-    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.
+    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
     source: str
 
 
@@ -11299,7 +11301,7 @@ class ScheduleDay(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended.
+    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int
@@ -11334,7 +11336,7 @@ class ScheduleDaySummary(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended.
+    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int

@@ -100,8 +100,8 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     if (!(await jobs.isLive(`batch:${batchId}`))) return undefined;
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) return undefined;
-    const payload = kind.decode((input.body as { readonly payload?: unknown }).payload);
-    return payload?.accounts.file.sha256 === file.sha256 ? payload.accounts : undefined;
+    const accounts = kind.decode((input.body as { readonly payload?: unknown }).payload)?.accounts;
+    return accounts !== undefined && 'file' in accounts && accounts.file.sha256 === file.sha256 ? accounts : undefined;
   }
 
   return {

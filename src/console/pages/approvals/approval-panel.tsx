@@ -45,6 +45,9 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
   );
 }
 
+/** Actions whose subject is an index. */
+const ON_INDICES: ReadonlySet<Approval['action']> = new Set(['publish', 'restate', 'amend']);
+
 function Described({ approval }: { readonly approval: Approval }) {
   const { action, subject, state, summary, requested_by: by, requested_at: at, expires_at: until } = approval;
   return (
@@ -54,7 +57,7 @@ function Described({ approval }: { readonly approval: Approval }) {
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
           ['Action', action],
-          ['Concerns', action === 'waive' ? subject : <a href={indexAddress(subject)}>{subject}</a>],
+          ['Concerns', ON_INDICES.has(action) ? <a href={indexAddress(subject)}>{subject}</a> : subject],
           ['Requested', `${moment(at)} by ${by}`],
           ['Expires', state === 'pending' || state === 'approved' ? moment(until) : null],
           ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fileNameOf } from '#domain/calendars/calendars.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
 import { LEASE_MS, readDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { Blocked, runnerWorld, type RunnerWorld } from './runner-world.js';
@@ -144,6 +145,23 @@ test('a waiver that is given during a round outlives it, and the day is due at o
   });
   await runner.tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'done', rounds: 2, waivers: [{ author: 'desk' }] });
+});
+
+test('a day whose request is approved during the round that made it is due at the end of the round', async () => {
+  await world.put();
+  minutes(1);
+  const { documents, days } = world;
+  const resumed = { documents, days, schedules: { ids: async () => ['close'] }, now: () => world.now };
+  let rounds = 0;
+  const runner = world.runner(async (step, id) => {
+    if (step !== 'publish' || id !== 'CORE' || ++rounds > 1) return;
+    expect(await resumeDays(resumed, waitsForApproval(7))).toBe(true);
+    throw new Blocked('Publish the close of CORE. This needs approval 7.', 'APPROVAL_REQUIRED');
+  });
+  await runner.tick();
+  expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', next_attempt_at: formatTimestamp(world.now) });
+  await runner.tick();
+  expect(await world.day(MONDAY)).toMatchObject({ state: 'done', rounds: 2, next_attempt_at: null });
 });
 
 test('a decision that follows the end of a round is not overwritten by the round', async () => {

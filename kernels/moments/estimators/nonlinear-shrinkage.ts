@@ -22,7 +22,7 @@ const SINGULAR = 1e-14;
  * @source              Ledoit & Wolf (2020), Analytical nonlinear shrinkage of large-dimensional covariance matrices,
  *   Annals of Statistics 48(5), 3043-3065, equations 4.3, 4.7 to 4.9, C.4, C.5 and C.8.
  */
-export function shrinkNonlinearly(eigenvalues: Float64Array, observations: number): Float64Array {
+export function shrinkEigenvalues(eigenvalues: Float64Array, observations: number): Float64Array {
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
   const p = eigenvalues.length;
   const n = observations;

@@ -4,7 +4,7 @@ import { adjustEigenvalues, countEffectiveObservations } from '../eigenvalue-bia
 import { denoise } from './denoise.js';
 import { estimateGerber } from './gerber.js';
 import { estimateNeweyWest } from './newey-west.js';
-import { shrinkNonlinearly } from './nonlinear-shrinkage.js';
+import { shrinkEigenvalues } from './nonlinear-shrinkage.js';
 import { withEigenvalues } from './rebuild.js';
 
 /** Estimators that shrink towards no target. */
@@ -52,7 +52,7 @@ export function estimateStructuredCovariance(
   else engine.symmetricRankK(panel, assets, out);
   const deviations = Float64Array.from({ length: assets }, (_, i) => Math.sqrt(Math.max(0, out[i * (assets + 1)]!)));
   if (estimator === 'nonlinear')
-    withEigenvalues(engine, out, assets, (values) => shrinkNonlinearly(values, rowFactors.length - 1));
+    withEigenvalues(engine, out, assets, (values) => shrinkEigenvalues(values, rowFactors.length - 1));
   if (estimator === 'denoised') {
     scaleBy(out, deviations, (a, b) => (a * b > 0 ? 1 / (a * b) : 0));
     for (let i = 0; i < assets; i++) out[i * (assets + 1)] = 1;

@@ -4,7 +4,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
 import { denoise } from '#kernels/moments/estimators/denoise.js';
-import { shrinkNonlinearly } from '#kernels/moments/estimators/nonlinear-shrinkage.js';
+import { shrinkEigenvalues } from '#kernels/moments/estimators/nonlinear-shrinkage.js';
 import {
   STRUCTURED_ESTIMATORS,
   estimateStructuredCovariance,
@@ -86,10 +86,10 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
 describe('nonlinear shrinkage', () => {
   test('leaves the eigenvalues of many observations, and draws those of few together', () => {
     const values = Float64Array.of(1, 2, 3, 5, 8);
-    shrinkNonlinearly(values, 10_000_000).forEach((value, k) =>
+    shrinkEigenvalues(values, 10_000_000).forEach((value, k) =>
       expect(Math.abs(value / values[k]! - 1)).toBeLessThan(0.01),
     );
-    const few = shrinkNonlinearly(values, 20);
+    const few = shrinkEigenvalues(values, 20);
     expect(few[4]! / few[0]!).toBeLessThan(8);
   });
 

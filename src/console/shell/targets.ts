@@ -29,6 +29,7 @@ const PLACES: readonly Target[] = [
   { address: '/console/sweeps', text: 'Sweeps', kind: 'page' },
   { address: '/console/batches', text: 'Personal indices', kind: 'page' },
   { address: '/console/data', text: 'Data', kind: 'page' },
+  { address: '/console/data/sql', text: 'SQL', kind: 'page' },
   { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
   { address: '/console/plugins', text: 'Plug-ins', kind: 'page' },
   { address: '/console/reports', text: 'Reports', kind: 'page' },

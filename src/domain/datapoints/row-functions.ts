@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import type { NativeFunction } from '#base/sandbox/sandbox.js';
 import { slopeOf } from './beta.js';
 import { CROSS_SECTIONAL } from './expressions/functions/cross-sectional.js';
@@ -7,7 +7,7 @@ import { OVER_TIME } from './expressions/functions/over-time.js';
 /**
  * Functions that plug-ins call as members of `rows`, on lists of numbers in rows of `length` values: the windows of
  * securities, or after `transpose` the securities of each session. Those of expressions share their code and their bits.
- * The others use basic arithmetic, square roots and `powerOf` only, which have the same bits on every machine.
+ * The others use basic arithmetic, square roots and `raiseToPower` only, which have the same bits on every machine.
  */
 export interface RowFunction extends NativeFunction {
   /** Parameters in order, lists first; an optional one ends with `?`. */
@@ -203,7 +203,7 @@ const smooth: RowFunction = {
   },
   compute([values], [halfLife, given], out) {
     const length = lengthOf(given, values!.length);
-    const decay = powerOf(0.5, 1 / halfLife!);
+    const decay = raiseToPower(0.5, 1 / halfLife!);
     for (let at = 0; at < out.length; at += length) {
       let [sum, weight] = [0, 0];
       for (let k = at; k < at + length; k++) {

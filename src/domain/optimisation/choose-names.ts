@@ -1,4 +1,4 @@
-import { saliencies } from '#kernels/optimisation/factors/saliency.js';
+import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { bySaliency, countHeld, dropNames, neededNames } from './dropped-names.js';
@@ -103,7 +103,10 @@ export function createChoice(
       if (below.length === 0) return;
       const names = positionsOf(supportOf(solution.weights));
       const cost = new Map(
-        Array.from(saliencies(algebra, problem.metric, names, solution.weights), (value, p) => [names[p]!, value]),
+        Array.from(computeSaliencies(algebra, problem.metric, names, solution.weights), (value, p) => [
+          names[p]!,
+          value,
+        ]),
       );
       const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
       const wanted = below.length <= DROP_SINGLY ? 1 : Math.ceil(DROP_SHARE * below.length);

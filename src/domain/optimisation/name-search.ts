@@ -1,5 +1,5 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { saliencies } from '#kernels/optimisation/factors/saliency.js';
+import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { betterThan } from './better-than.js';
 import { createChoice } from './choose-names.js';
@@ -97,7 +97,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   function swaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
     if (counts.length === 0 && threshold === 0) return [];
     const names = positionsOf(held);
-    const cost = saliencies(algebra, problem.metric, names, solution.weights);
+    const cost = computeSaliencies(algebra, problem.metric, names, solution.weights);
     const out = Array.from(names.keys())
       .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
       .slice(0, SWAP_CANDIDATES);

@@ -1,5 +1,5 @@
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
@@ -57,7 +57,7 @@ export function smallProblem(market: SmallMarket): Problem {
     identifiers,
     index,
     previous: hasPrevious ? { weights: previous, outside: 0 } : null,
-    metric: denseMetric(matrix, n),
+    metric: createDenseMetric(matrix, n),
     rows: rows.map((row) => ConstraintRow.parse(row)),
     datapoints: {
       numbers: (field) => (field === 'GAPS' ? gaps : values),

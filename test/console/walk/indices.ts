@@ -40,7 +40,7 @@ export function describeIndices(desk: () => Desk): void {
     const funnel = page.getByLabel('Preview').getByRole('button', { name: /history-filter/ });
     await funnel.waitFor();
     await page.getByRole('button', { name: 'Move history-filter up' }).click();
-    await page.getByRole('button', { name: /^top-n TopN 30/ }).waitFor();
+    await page.getByRole('button', { name: /^top-n Best by a field 30/ }).waitFor();
     // A condition is written in fields, as deep as it is.
     await page.getByLabel('Add a rule').selectOption('ExpressionFilter');
     await page.getByLabel('Datapoint *').fill('CLOSE');
@@ -301,6 +301,12 @@ export function describeIndices(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
     await page.getByText('The range 2020-01-02 to 2020-06-30 does not apply here').waitFor();
     await page.getByRole('link', { name: 'Scenarios' }).click();
+    // The latest windows of the library and the largest sectors are shown before a choice.
+    await page
+      .getByRole('row', { name: /^Pandemic 2020 / })
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'Remove all' }).click();
     await page.getByRole('button', { name: 'Window' }).click();
     await page.getByLabel('Start *').fill('2020-02-20');
     await page.getByLabel('End *').fill('2020-03-23');

@@ -11,7 +11,7 @@ import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { change, decimal, figure, percent } from '../../words/numbers.js';
+import { change, decimal, percent, residualText } from '../../words/numbers.js';
 
 const MODELS = [
   { value: 'styles', text: 'Styles' },
@@ -77,7 +77,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
         sort={{ column: 'contribution', direction: 'desc' }}
       />
       <p class="quiet">
-        Together {change(total)}, residual {figure(residual)}; regressions have {percent(covered)} of the weight.
+        Together {change(total)}, residual {residualText(residual)}; regressions have {percent(covered)} of the weight.
       </p>
     </>
   );

@@ -6613,8 +6613,10 @@ export interface MethodologyTemplateDetail {
 export interface MethodologyTemplateLevel {
   /** Document of the level: the last of the template. */
   readonly index_id: string;
-  /** Level on a few sessions of the last three years of the served store. */
-  readonly level: SeriesPayload;
+  /** Level on a few sessions of the last three years of the served store; null with a problem. */
+  readonly level: SeriesPayload | null;
+  /** Reason why the served store has no composition under the rules of the template. */
+  readonly problem: string | null;
 }
 
 export interface MethodologyTemplateSummary {

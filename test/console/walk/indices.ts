@@ -155,7 +155,7 @@ export function describeIndices(desk: () => Desk): void {
       ['Attribution', 'Average exposure'],
       ['Risk', 'Identities'],
       ['Limits', 'Breaches'],
-      ['Scenarios', 'No scenario yet'],
+      ['Scenarios', 'Pandemic 2020'],
       ['Rebalances', 'Turnover'],
       ['Actions', 'Ex-date'],
       ['Publication', 'Nothing is published yet'],

@@ -7419,8 +7419,10 @@ class MethodologyTemplateDetail(t.TypedDict):
 class MethodologyTemplateLevel(t.TypedDict):
     #: Document of the level: the last of the template.
     index_id: str
-    #: Level on a few sessions of the last three years of the served store.
-    level: SeriesPayload
+    #: Level on a few sessions of the last three years of the served store; null with a problem.
+    level: t.Optional[SeriesPayload]
+    #: Reason why the served store has no composition under the rules of the template.
+    problem: t.Optional[str]
 
 
 class MethodologyTemplateSummary(t.TypedDict):

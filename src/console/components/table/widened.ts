@@ -23,8 +23,11 @@ export function useWidened<R>(
     const growing = new Set(columns.filter(({ grow }) => grow !== undefined).map(({ id }) => id));
     for (const cell of table.current?.querySelectorAll<HTMLElement>('.table-cell[data-column]') ?? []) {
       const id = cell.dataset['column']!; // Selected by it.
-      const needed = neededBy(cell, growing.has(id));
-      if (chosen[id] === undefined && needed > cell.clientWidth) wider[id] = Math.max(wider[id] ?? 0, needed + ROOM);
+      // A hidden cell has no width.
+      if (chosen[id] !== undefined || cell.clientWidth === 0) continue;
+      const needed = neededBy(cell, growing.has(id)) + ROOM;
+      // A width that did not suffice is not repeated.
+      if (needed > cell.clientWidth + ROOM && needed > (widths[id] ?? 0)) wider[id] = Math.max(wider[id] ?? 0, needed);
     }
     if (Object.keys(wider).length > 0) setWidths({ ...widths, ...wider });
   });

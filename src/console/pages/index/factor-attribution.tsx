@@ -11,6 +11,7 @@ import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
+import { factorLabel } from '../../words/labels.js';
 import { change, decimal, percent, residualText } from '../../words/numbers.js';
 
 const MODELS = [
@@ -58,7 +59,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
   const { factors, specific, other, total_return: total, covered_weight: covered, residual } = view;
   const rows: readonly Row[] = [
     ...factors.map(({ factor, average_exposure: exposure, contribution }) => ({
-      name: factor,
+      name: factorLabel(factor),
       exposure,
       contribution,
     })),

@@ -16,6 +16,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
+import { factorLabel } from '../../words/labels.js';
 import { figure, percent, residualText } from '../../words/numbers.js';
 import { RiskBars } from './risk-bars.js';
 
@@ -247,7 +248,10 @@ function Factors({ id, against }: FactorsProps) {
             <Bars
               isPlain
               label="Share of each factor in the factor variance"
-              bars={view.factors.map((factor) => ({ label: factor, value: view.contributions[factor] ?? 0 }))}
+              bars={view.factors.map((factor) => ({
+                label: factorLabel(factor),
+                value: view.contributions[factor] ?? 0,
+              }))}
               format={(value) => percent(value, 1)}
             />
           </>

@@ -26,13 +26,16 @@ export const ClosureEffect = z
       .array(
         z.strictObject({
           index_id: z.string(),
+          stale: z.array(z.string()).meta({
+            description: 'Reasons for which its latest run becomes stale; empty if it stays current or there is none.',
+          }),
           before: z.array(MovedDate).meta({ description: 'Rebalances and reviews that move or are lost.' }),
           after: z.array(MovedDate).meta({ description: 'Rebalances and reviews in their place.' }),
           published: dates.meta({ description: 'Published closes on lost sessions: they stand.' }),
           unpublished: dates.meta({ description: 'Added sessions before the last published close.' }),
         }),
       )
-      .meta({ description: 'Indices whose sessions change. Their runs become stale.' }),
+      .meta({ description: 'Indices on the calendar, and others whose runs become stale.' }),
     schedules: z
       .array(
         z.strictObject({
@@ -120,7 +123,7 @@ export const closureRoutes = routes({
     withoutMarket: true,
     summary: 'Records the changes of a calendar, in place of those recorded before.',
     description:
-      'With `dry_run` nothing is stored and the answer lists what would change: sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. Runs made before become stale if they follow the calendar; their numbers stay. A published close stays; publish with an error policy to decide about its difference. A code that trades on the days of another one has separate changes.',
+      'With `dry_run` nothing is stored and the answer lists what would change: sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. Runs made before become stale if a session up to their end, or a rebalance decided by then, changes; their numbers stay. A published close stays; publish with an error policy to decide about its difference. A code that trades on the days of another one has separate changes.',
     versioned: true,
     params,
     body: {

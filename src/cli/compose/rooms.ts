@@ -155,7 +155,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     version,
     pausedKinds: work.pausedKinds,
     jobs: jobsOfCalls(jobs),
-    states: createRunStates({ documents, artifacts, markets: active, stores, engineVersion: version }),
+    states: createRunStates({ documents, artifacts, calendars, markets: active, stores, engineVersion: version }),
     metrics,
     ...messages,
     approvals: openApprovals(terms),

@@ -43,14 +43,15 @@ export const recordClosures = viewCommand({
     return client.call('putClosures', { params: { calendar_code }, body, note: flags.text('note') });
   },
   records: ({ effect }) =>
-    effect.indices.map(({ index_id, before, after, published, unpublished }) => ({
+    effect.indices.map(({ index_id, before, after, published, unpublished, stale }) => ({
       index_id,
       moved: before.map(({ date }) => date).join(' '),
       to: after.map(({ date }) => date).join(' '),
       published: published.join(' '),
       unpublished: unpublished.join(' '),
+      stale: stale.join(' '),
     })),
-  columns: ['index_id', 'moved', 'to', 'published', 'unpublished'],
+  columns: ['index_id', 'moved', 'to', 'published', 'unpublished', 'stale'],
   notices: ({ dry_run: isDry, version, effect }) => [
     isDry ? 'Nothing was stored.' : `Stored as version ${version}.`,
     ...listed('Sessions lost', effect.removed),

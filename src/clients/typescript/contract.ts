@@ -1867,10 +1867,12 @@ export interface ClosureEffect {
   readonly removed: readonly string[];
   /** Sessions whose hours change. */
   readonly hours: readonly string[];
-  /** Indices whose sessions change. Their runs become stale. */
+  /** Indices on the calendar, and others whose runs become stale. */
   readonly indices: readonly {
     /** The index, or the strategy of a run. */
     readonly index_id: string;
+    /** Reasons for which its latest run becomes stale; empty if it stays current or there is none. */
+    readonly stale: readonly string[];
     /** Rebalances and reviews that move or are lost. */
     readonly before: readonly MovedDate[];
     /** Rebalances and reviews in their place. */

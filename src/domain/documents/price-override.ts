@@ -25,3 +25,19 @@ export type PriceOverride = z.infer<typeof PriceOverride>;
 /** A price of a store that was overridden, or no longer is, since the store was read. */
 export const ChangedPrice = z.strictObject({ identifier: z.string(), date: z.string(), at: z.string() });
 export type ChangedPrice = z.infer<typeof ChangedPrice>;
+
+interface ChangedPrices {
+  readonly changed_prices?: readonly ChangedPrice[] | undefined;
+}
+
+/**
+ * Returns the changed prices of a store that a content of it lacks.
+ * @param read document of the store under which the content was read
+ */
+export function pendingPrices(stored: ChangedPrices, read: ChangedPrices): { changed_prices?: ChangedPrice[] } {
+  if (stored.changed_prices === undefined) return {};
+  const applied = read.changed_prices ?? [];
+  const isApplied = ({ identifier, date, at }: ChangedPrice): boolean =>
+    applied.some((other) => other.identifier === identifier && other.date === date && other.at === at);
+  return { changed_prices: stored.changed_prices.filter((change) => !isApplied(change)) };
+}

@@ -28,10 +28,22 @@ export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base
     case 'custom':
       return customDays(rebalance, calendar, base);
     case 'weekly':
-      return weeklyDays(rebalance.weekday, calendar, base);
+      return weeklyDays(rebalance.weekday, withClosedDays(calendar), base);
     default:
-      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], calendar, base);
+      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], withClosedDays(calendar), base);
   }
+}
+
+/** Calendar with the days that were sessions until a closure was recorded. */
+interface ScheduledCalendar extends Pick<Calendar, 'sessions' | 'coverage'> {
+  readonly closed: readonly Day[];
+}
+
+function withClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCalendar {
+  const closed = (recorded?.changes ?? []).flatMap(({ date, session }) =>
+    session === 'closed' ? [dayFrom(date)] : [],
+  );
+  return { sessions, coverage, closed };
 }
 
 function customDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day): Day[] {
@@ -39,7 +51,7 @@ function customDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day)
   return days.sort((a, b) => a - b);
 }
 
-function weeklyDays(weekday: number | null, calendar: Calendar, base: Day): Day[] {
+function weeklyDays(weekday: number | null, calendar: ScheduledCalendar, base: Day): Day[] {
   const days: Day[] = [];
   for (
     let monday = base - weekdayOf(base);
@@ -52,7 +64,12 @@ function weeklyDays(weekday: number | null, calendar: Calendar, base: Day): Day[
   return days;
 }
 
-function monthlyDays(rebalance: RebalanceSpec, months: readonly number[], calendar: Calendar, base: Day): Day[] {
+function monthlyDays(
+  rebalance: RebalanceSpec,
+  months: readonly number[],
+  calendar: ScheduledCalendar,
+  base: Day,
+): Day[] {
   const wanted = new Set(months);
   const days: Day[] = [];
   let { year, month } = civilOf(base);
@@ -72,7 +89,7 @@ function monthlyDays(rebalance: RebalanceSpec, months: readonly number[], calend
 /** Returns the anchor in one month; undefined in a month without a session if the anchor needs one. */
 function anchorDay(
   { anchor, nth, weekday, day }: RebalanceSpec,
-  calendar: Calendar,
+  calendar: ScheduledCalendar,
   year: number,
   month: number,
 ): Day | undefined {
@@ -98,14 +115,19 @@ function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth:
   return weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }
 
-function firstSession({ sessions }: Calendar, first: Day, last: Day): Day | undefined {
+function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
   const session = sessions[firstAtLeast(sessions, first)];
   return session !== undefined && session <= last ? session : undefined;
 }
 
-function lastSession({ sessions }: Calendar, first: Day, last: Day): Day | undefined {
-  const session = sessions[lastAtMost(sessions, last)];
-  return session !== undefined && session >= first ? session : undefined;
+/**
+ * Returns the last session of a period. If a closure was recorded for it, the day remains the anchor and rolls: the
+ * session before may have passed already.
+ */
+function lastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
+  const session = sessions[lastAtMost(sessions, last)] ?? -Infinity;
+  const day = Math.max(session, ...closed.filter((one) => one >= first && one <= last));
+  return day >= first ? day : undefined;
 }
 
 /** Validated documents have the parameter of their anchor. */

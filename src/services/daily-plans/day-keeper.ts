@@ -9,8 +9,7 @@ export interface DayKeeper {
   change(change: (day: DayDocument) => DayDocument): Promise<void>;
   changeStep(position: number, change: Partial<StoredStep>): Promise<void>;
   putItem(position: number, item: StoredItem): Promise<void>;
-  dropItems(position: number, indexId: string): Promise<void>;
-  dropItem(position: number, key: string): Promise<void>;
+  dropItems(position: number, isDropped: (item: StoredItem) => boolean): Promise<void>;
   log(position: number, at: string, message: string): Promise<void>;
   /**
    * Writes the end of a round and releases the lease in the same write, because readers of the end may change the day.
@@ -58,10 +57,10 @@ export function keepDay(
         const at = step.items.findIndex(({ key }) => key === item.key);
         return { ...step, items: at < 0 ? [...step.items, item] : step.items.with(at, item) };
       }),
-    dropItems: (position, indexId) =>
-      changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => item.index_id !== indexId) })),
-    dropItem: (position, key) =>
-      changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => item.key !== key) })),
+    dropItems: (position, isDropped) =>
+      day.steps[position]!.items.some(isDropped)
+        ? changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => !isDropped(item)) }))
+        : Promise.resolve(),
     log: (position, at, message) =>
       changeAt(position, (step) => ({ ...step, log: [...step.log, { at, message }].slice(-LOG_LINES_MAX) })),
     async end(next) {

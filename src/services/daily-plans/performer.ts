@@ -22,8 +22,8 @@ export interface StepContext<S> {
   ancestorsOf(indexId: string): ReadonlySet<string>;
   item(key: string): StoredItem | undefined;
   put(key: string, indexId: string | null, result: ItemResult): Promise<void>;
-  /** Removes the items of an index from this step. */
-  clear(indexId: string): Promise<void>;
+  /** Removes the items of all indices from this step. */
+  clear(): Promise<void>;
   /** Removes an item from this step. */
   drop(key: string): Promise<void>;
   log(message: string): Promise<void>;

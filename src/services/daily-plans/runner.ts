@@ -4,7 +4,6 @@ import type { DayDocument, HeldIndex } from '#domain/daily-plans/day-document.js
 import { familyOrder, type FamilyOrder } from '#domain/daily-plans/family-order.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import { isUnavailable } from '#domain/refusals/refusal.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/time/days.js';
 import { localDay } from '#domain/time/local-time.js';
 import type { Clock } from '#jobs/clock.js';
@@ -12,6 +11,7 @@ import type { JobLog } from '#jobs/queue.js';
 import type { DocumentStore } from '#store/port.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import type { FollowingCalendars } from '../stored/recorded-closures.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { keepDay } from './day-keeper.js';
 import { pruneFiles } from './prune-files.js';
@@ -42,7 +42,7 @@ export interface DayRunnerDependencies {
   readonly performers: Performers;
   /** Why the key of a day's author may not perform it; undefined if it may. */
   readonly authorFault: (day: Pick<DayDocument, 'author' | 'key_id' | 'plan'>) => string | undefined;
-  readonly calendars: Calendars;
+  readonly calendars: Pick<FollowingCalendars, 'get' | 'follow'>;
   readonly clock: Clock;
   readonly log: JobLog;
 }
@@ -121,6 +121,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
         rounds: now.rounds + 1,
         reason: null,
       }));
+      await calendars.follow(); // The notification of a closure that another process recorded may still be pending.
       const closure = closureOn(day);
       if (closure !== undefined) return await keeper.end((now) => closedDay(now, closure, timestamp()));
       const fault = authorFault(day);

@@ -111,7 +111,10 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           const stored = await readDay(tx, day.schedule_id, day.date);
           if (stored?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
           const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
-          await putDay(tx, { ...withWaivers(day, stored), lease });
+          const after = { ...withWaivers(day, stored), lease };
+          // The claim entered a running day in the state of its schedule.
+          if (isOver || stored.state !== 'running') await putDay(tx, after);
+          else await tx.put('schedule-day', dayId(day.schedule_id, day.date), after);
         },
         { reserve: true },
       ),

@@ -1,4 +1,5 @@
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { pendingPrices } from '#domain/documents/price-override.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { GeneratePayload, LoadPayload, RefreshPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
@@ -42,8 +43,9 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
         async effect(tx) {
-          const document = { ...(await requireDataset(tx, datasetId)).document, ...fields };
-          await activateIn(tx, { document, served: served!, activations, version });
+          const { document: stored } = await requireDataset(tx, datasetId);
+          const activated = { ...stored, ...fields, ...pendingPrices(stored, document) };
+          await activateIn(tx, { document: activated, served: served!, activations, version });
         },
       };
     } catch (failure) {

@@ -1,6 +1,7 @@
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { pendingPrices } from '#domain/documents/price-override.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { type TableKind, rowsByTable } from '#market/tables/table-kinds.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -82,8 +83,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       async effect(tx) {
         const { document: stored } = await requireDataset(tx, datasetId);
         const write = stored.active ? activateIn : replaceIn;
-        const later = stored.changed_prices?.filter(({ at: time }) => !changed.some((known) => known.at === time));
-        const after = { ...stored, ...changes, ...(later && { changed_prices: later }) };
+        const after = { ...stored, ...changes, ...pendingPrices(stored, document) };
         await write(tx, { document: after, served, activations, version });
       },
     };

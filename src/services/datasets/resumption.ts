@@ -1,5 +1,6 @@
 import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { pendingPrices } from '#domain/documents/price-override.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
@@ -108,9 +109,11 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   /**
-   * Serves the content that this build read from an unchanged folder; returns false if the folder must be read again.
+   * Serves the content that this build read from an unchanged folder; returns false if the folder must be read again,
+   * also because the content lacks changed prices.
    */
   async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
+    if ((active.changed_prices ?? []).length > 0) return false;
     if (active.read_by === undefined || active.read_by !== activations.readBy) return false;
     const files = await loading.unchanged(active);
     return files !== undefined && serveCopy(active, files);
@@ -134,7 +137,8 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
           const { reloaded, version } = taken;
           const fields = resumedFields(document, reloaded, timestamp());
           const { served } = reloaded;
-          await activateIn(tx, { document: { ...document, ...fields }, served, activations, version });
+          const after = { ...document, ...fields, ...pendingPrices(document, active) };
+          await activateIn(tx, { document: after, served, activations, version });
         }
       });
       return error === null ? undefined : failedBy(error);

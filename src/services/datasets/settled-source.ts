@@ -25,12 +25,14 @@ export interface SettlingDependencies {
   readonly timestamp: () => string;
 }
 
+type SettledStore = Pick<DatasetDocument, 'kind' | 'content_hash' | 'changed_prices'>;
+
 /**
  * Applies the rules of a refresh to a source that was read again: securities with a changed history keep their served
  * data. If the served content is lost, the whole source is accepted.
  */
 export async function settleSource(
-  { kind, content_hash: hash }: Pick<DatasetDocument, 'kind' | 'content_hash'>,
+  { kind, content_hash: hash, changed_prices: changed = [] }: SettledStore,
   read: Pick<SettledSource, 'summary' | 'served'>,
   { jobs, versions, calendarsInUse, timestamp }: SettlingDependencies,
   signal: AbortSignal,
@@ -43,6 +45,7 @@ export async function settleSource(
     until: null,
     full: false,
     isWhole: true,
+    ...(changed.length > 0 && { accepted: changed }),
     unchangedTables: [],
     dividendErrors: summary.dividendErrors ?? [],
   };

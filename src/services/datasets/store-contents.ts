@@ -1,4 +1,5 @@
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { pendingPrices } from '#domain/documents/price-override.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireDataset } from '../stored/dataset-documents.js';
@@ -53,7 +54,8 @@ export function createStoreContents({
     await documents.transaction(async (tx) => {
       const { document: now } = await requireDataset(tx, document.store_id);
       if (now.active || now.content_hash !== document.content_hash) return; // Another content came meanwhile.
-      await replaceIn(tx, { document: { ...now, ...fields }, served, activations, version });
+      const after = { ...now, ...fields, ...pendingPrices(now, document) };
+      await replaceIn(tx, { document: after, served, activations, version });
     });
     versions.copyUsed(served, document.kind);
     return served;

@@ -3,6 +3,7 @@ import type { ClosureEffect } from '#contract/closures.js';
 import type { ExchangeCalendar } from '#domain/calendars/calendars.js';
 import { sessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { dueDay } from '#domain/daily-plans/due-days.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -11,14 +12,18 @@ import { indexDates, type IndexSchedule } from '#domain/schedule/index-schedule.
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import { dayId } from '../daily-plans/stored-days.js';
+import type { RunStates } from '../runs/run-states.js';
+import { readRun } from '../stored/run-documents.js';
 import { logBatches, logHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
+import { readStored } from '#store/read-stored.js';
 
 export interface ClosureEffectsDependencies {
   readonly documents: DocumentStore;
   readonly calendars: Calendars;
   /** Creates the schedules of indices on calendars. @throws Refusal if an underlying index was deleted */
   readonly schedulesOn: (calendars: Calendars) => (document: IndexDocument) => Promise<IndexSchedule>;
+  readonly states: Pick<RunStates, 'reasonsWith'>;
   readonly now: () => number;
 }
 
@@ -26,9 +31,9 @@ export interface ClosureEffectsDependencies {
 const INDICES_PER_TURN = 32;
 
 /**
- * Creates a comparison of two states of one calendar. @cost reads every index on it, and logs if past sessions change
+ * Creates a comparison of two states of one calendar. @cost reads every index and the plan of its run, and logs if past sessions change
  */
-export function createClosureEffects({ documents, calendars, schedulesOn, now }: ClosureEffectsDependencies) {
+export function createClosureEffects({ documents, calendars, schedulesOn, states, now }: ClosureEffectsDependencies) {
   const withCalendar = (calendar: ExchangeCalendar): Calendars => ({
     list: () => calendars.list(),
     get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
@@ -60,23 +65,36 @@ export function createClosureEffects({ documents, calendars, schedulesOn, now }:
     return { found, last };
   }
 
-  async function indicesOf(before: ExchangeCalendar, after: ExchangeCalendar, { added, removed }: ChangedSessions) {
+  /** Returns the reasons for which the latest run of an index becomes stale; none if it has no run. */
+  async function staleReasons(indexId: string, recorded: RecordedClosures): Promise<string[]> {
+    const stored = await documents.get('run', indexId);
+    const run = stored && readStored(stored, readRun);
+    return run === undefined ? [] : [...(await states.reasonsWith(run, recorded))];
+  }
+
+  async function indicesOf(
+    before: ExchangeCalendar,
+    after: ExchangeCalendar,
+    { added, removed, recorded }: ChangedSessions & { readonly recorded: RecordedClosures },
+  ) {
     const { documents: all } = await documents.list('index', readIndex);
     const [was, is] = [schedulesOn(withCalendar(before)), schedulesOn(withCalendar(after))];
     const isPast = [...added, ...removed].some((date) => 86_400_000 * dayFrom(date) <= now());
     const indices: ClosureEffect['indices'] = [];
     for (const [at, document] of all.entries()) {
-      if (document.calendar !== before.code) continue;
+      if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
+      const stale = await staleReasons(document.id, recorded);
+      if (document.calendar !== before.code && stale.length === 0) continue;
       const [old, fresh] = [await datesOn(was, document), await datesOn(is, document)];
       const log = isPast ? await publishedOf(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
       indices.push({
         index_id: document.id,
+        stale,
         before: movedDates(old, fresh),
         after: movedDates(fresh, old),
         published: [...log.found].toSorted(),
         unpublished: added.filter((date) => date < log.last),
       });
-      if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
     }
     return indices;
   }
@@ -100,13 +118,17 @@ export function createClosureEffects({ documents, calendars, schedulesOn, now }:
     return schedules;
   }
 
-  return async (before: ExchangeCalendar, after: ExchangeCalendar): Promise<ClosureEffect> => {
+  return async (
+    before: ExchangeCalendar,
+    after: ExchangeCalendar,
+    recorded: RecordedClosures,
+  ): Promise<ClosureEffect> => {
     const changed = { added: sessionsOnlyIn(after, before), removed: sessionsOnlyIn(before, after) };
     const areSame = changed.added.length === 0 && changed.removed.length === 0;
     return {
       ...changed,
       hours: hoursChanged(before, after),
-      indices: areSame ? [] : await indicesOf(before, after, changed),
+      indices: areSame ? [] : await indicesOf(before, after, { ...changed, recorded }),
       schedules: areSame ? [] : await schedulesOf(after, changed),
     };
   };

@@ -1,5 +1,10 @@
 import type { CalendarClosures, ClosureEffect } from '#contract/closures.js';
-import { ClosuresDocument, type RecordedClosures, type SessionChange } from '#domain/calendars/closures.js';
+import {
+  ClosuresDocument,
+  type RecordedClosures,
+  type SessionChange,
+  type VersionedClosures,
+} from '#domain/calendars/closures.js';
 import { correctCalendars, usualHoursOn } from '#domain/calendars/correct-calendars.js';
 import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
@@ -7,7 +12,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { ALL_CLOSURES, recordedClosures, type FollowingCalendars } from '../stored/recorded-closures.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
@@ -41,7 +46,11 @@ export interface ClosuresDependencies {
   readonly documents: DocumentStore;
   readonly calendars: FollowingCalendars;
   /** Lists the differences between two states of one calendar. */
-  readonly compare: (before: ExchangeCalendar, after: ExchangeCalendar) => Promise<ClosureEffect>;
+  readonly compare: (
+    before: ExchangeCalendar,
+    after: ExchangeCalendar,
+    recorded: RecordedClosures,
+  ) => Promise<ClosureEffect>;
   /**
    * Makes open days of schedules that have no session on a calendar due immediately, so that clients can wait for their
    * end.
@@ -82,18 +91,26 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     return (await Promise.all(found.map(get))).map(({ closures }) => closures);
   }
 
-  /** Writes the changed sessions of a calendar among those of all calendars, which plans carry. */
-  async function writeSessions(
-    tx: DocumentTransaction,
+  /** Returns the changed sessions of all calendars, which plans carry, with those of one calendar. */
+  async function sessionsWith(
+    reader: Pick<DocumentReader, 'get'>,
     calendar: ExchangeCalendar,
-    { changes: all }: ClosuresDocument,
-  ): Promise<void> {
-    const version = await lastVersionOf(tx, { kind: KIND, id: fileNameOf(calendar.code) });
+    { changes: all, version }: VersionedClosures,
+  ): Promise<RecordedClosures> {
     const changes = all.flatMap(({ date, session, reason }) =>
       calendar.isSession(dayFrom(date)) === (session === 'open') ? [] : [{ date, session, reason }],
     );
-    const others = (await recordedClosures(tx).catch(() => undefined)) ?? {};
-    const next: RecordedClosures = { ...others, [calendar.code]: { version, changes } };
+    const others = (await recordedClosures(reader).catch(() => undefined)) ?? {};
+    return { ...others, [calendar.code]: { version, changes } };
+  }
+
+  async function writeSessions(
+    tx: DocumentTransaction,
+    calendar: ExchangeCalendar,
+    { changes }: ClosuresDocument,
+  ): Promise<void> {
+    const version = await lastVersionOf(tx, { kind: KIND, id: fileNameOf(calendar.code) });
+    const next = await sessionsWith(tx, calendar, { changes, version });
     await tx.put('recorded-closures', ALL_CLOSURES, next);
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
   }
@@ -113,8 +130,9 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const calendar = requireCalendar(code);
       const { changes } = inOrder(document, calendar);
       const { code: name } = calendar;
-      const after = correctCalendars(calendars.base, { [name]: { version: 1, changes } }).get(name)!;
-      return compare(calendars.get(name)!, after);
+      const version = 1 + (await lastVersionOf(documents, { kind: KIND, id: fileNameOf(name) }));
+      const after = correctCalendars(calendars.base, { [name]: { version, changes } }).get(name)!;
+      return compare(calendars.get(name)!, after, await sessionsWith(documents, calendar, { changes, version }));
     },
     async put(code, document, ifMatch, by) {
       const calendar = requireCalendar(code);

@@ -1,7 +1,7 @@
 import { planThrough } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { planOnCalendars } from '#domain/backtest/plan-closures.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
@@ -14,7 +14,10 @@ import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
+import { ALL_CLOSURES, type FollowingCalendars } from '../stored/recorded-closures.js';
 import { createBacktestPlans, type PlannedRun } from './backtest-plans.js';
+import { createComparedCalendars } from './compared-calendars.js';
+import { contentReasons, engineReasons } from './stale-reasons.js';
 import { readDataset } from '../stored/dataset-documents.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from '../stored/stored-plans.js';
@@ -22,6 +25,7 @@ import { storedPlan } from '../stored/stored-plans.js';
 export interface RunStatesDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly calendars: Pick<FollowingCalendars, 'base'>;
   /** The active store. */
   readonly markets: Pick<Markets, 'served' | 'require'>;
   readonly stores: Pick<StoreMarkets, 'of'>;
@@ -42,6 +46,8 @@ export interface RunStates {
    * @cost of a look-up, until a definition changes
    */
   staleOf(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
+  /** Returns the reasons for which a run becomes stale if changes of calendars are recorded; empty if it does not. */
+  reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
   /** Returns the plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
@@ -107,8 +113,9 @@ interface Compared extends Definition {
 }
 
 export function createRunStates(dependencies: RunStatesDependencies): RunStates {
-  const { documents, artifacts, markets, stores, engineVersion } = dependencies;
+  const { documents, artifacts, calendars, markets, stores, engineVersion } = dependencies;
   const { planOf } = createBacktestPlans(documents);
+  const onUsedSessions = createComparedCalendars(calendars.base);
   /** Comparisons by run, least recently compared first. */
   const compared = new Map<string, Compared>();
 
@@ -136,17 +143,20 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
   }
 
   /** @param reads records the documents that are read */
-  async function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<Definition> {
-    const recording = createBacktestPlans({
+  function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<Definition> {
+    return compareWith(run, {
       async get(kind, id) {
         const document = await documents.get(kind, id);
         reads.push({ kind, id, found: foundOf(document) });
         return document;
       },
     });
+  }
+
+  async function compareWith(run: RunDocument, reader: Pick<DocumentStore, 'get'>): Promise<Definition> {
     let now: PlannedRun;
     try {
-      now = await recording.planOf(run.run_id, askedOf(run));
+      now = await createBacktestPlans(reader).planOf(run.run_id, askedOf(run));
     } catch (refusal) {
       if (refusal instanceof Refusal)
         return { reasons: [`It cannot be run any more: ${sentencesOf(refusal)}`], storeId: run.store_id ?? null };
@@ -169,7 +179,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     const { asked } = run;
     const market = markets.served()?.market;
     const comparable = (plan: BacktestPlan): BacktestPlan => planOnCalendars(planThrough(plan, run.end), market);
-    const [was, is] = [comparable(before), comparable(now)];
+    const [was, is] = await onUsedSessions(comparable(before), comparable(now), run);
     if (hashOf(was) === hashOf(is)) return [];
     const changes = definitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];
@@ -242,42 +252,26 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     return { data: [`The run was made on the store ${runDataset}; ${now}.`], otherStore: runDataset };
   }
 
-  function contentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
-    const { datasetId, contentHash, adjustment, currency = null } = content;
-    const { as_known_on: version } = run;
-    if (contentHash !== run.store_content_hash && version === undefined)
-      return [`The store ${datasetId} holds other content than the run was made on.`];
-    if (contentHash !== run.store_content_hash && !isOfThen)
-      return [
-        `The run was made on version ${version} of the store ${datasetId}, as known then; it holds other content now.`,
-      ];
-    const declared = [
-      { of: 'adjustment', was: run.adjustment, is: adjustment },
-      { of: 'currency', was: run.declared_currency, is: currency },
-    ];
-    return declared.flatMap(({ of, was, is }) =>
-      was === undefined || was === is
-        ? []
-        : [
-            `The store ${datasetId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`,
-          ],
-    );
-  }
-
-  function engineReasons({ engine_version: stored }: RunDocument): string[] {
-    return hasOtherBits(stored, engineVersion)
-      ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`]
-      : [];
+  async function reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]> {
+    const next = { id: ALL_CLOSURES, body: closures, etag: '', updatedAt: '' };
+    const [{ reasons: now }, { reasons }] = await Promise.all([
+      definitionOf(run),
+      compareWith(run, {
+        get: async (kind, id) => (kind === 'recorded-closures' ? next : documents.get(kind, id)),
+      }),
+    ]);
+    return reasons.filter((reason) => !now.includes(reason));
   }
 
   return {
+    reasonsWith,
     planNow,
     async staleOf(run, { isOfThen = false } = {}) {
       const { reasons, storeId } = await definitionOf(run);
       return staleState({
         definition: reasons,
         ...(await dataReasons(run, { isOfThen, storeId })),
-        engine: engineReasons(run),
+        engine: engineReasons(run, engineVersion),
       });
     },
     requireMarket: async (run) => (await marketOf(run, markets.served())) ?? markets.require(),

@@ -1,6 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar } from '#domain/calendars/calendar.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/time/days.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
@@ -63,6 +65,28 @@ describe('every schedule', () => {
         expect(counted.filter((difference) => difference !== 0)).toEqual([]);
       }),
       { numRuns: IS_SOAK ? 40 : 20 },
+    );
+  });
+
+  test('moves a rebalance to the next session if a closure is recorded for its day, and leaves the others', () => {
+    const frequencies = ['weekly', 'monthly', 'quarterly', 'annual'];
+    fc.assert(
+      fc.property(cases, fc.constantFrom(...frequencies), fc.nat(), (given, frequency, pick) => {
+        const weekday = frequency === 'weekly' ? null : given.rebalance.weekday;
+        const rebalance = RebalanceSpec.parse({ ...given.rebalance, frequency, weekday, roll: 'following', dates: [] });
+        const { calendar, found } = whole({ ...given, rebalance });
+        const sessions = found.slice(1).map(({ session }) => session); // The base date is no anchor.
+        const closed = sessions[pick % sessions.length]!;
+        const next = calendar.sessions[calendar.sessions.indexOf(closed) + 1]!;
+        const changes = [{ date: formatDay(closed), session: 'closed', reason: 'Storm' } as const];
+        const recorded = { [given.code]: { version: 1, changes } };
+        const after = correctCalendars(openCalendars(), recorded).get(given.code)!;
+        const { baseDay } = given;
+        const moved = rebalanceDates({ rebalance, calendar: after, baseDay, from: -1e6, to: 1e6 });
+        const expected = sessions.map((session) => (session === closed ? next : session));
+        expect(moved.slice(1).map(({ session }) => session)).toEqual([...new Set(expected)]);
+      }),
+      { numRuns: IS_SOAK ? 150 : 30 },
     );
   });
 

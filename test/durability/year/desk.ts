@@ -8,7 +8,7 @@ import { serving, type Listening } from '../../cli/process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { IS_SOAK } from '../../soak.js';
 import { startS3 } from '../../store/s3/s3-service.js';
-import { FAMILY, HISTORY, OVERLAID, PRICES, RULED, SECURITIES, SESSIONS } from './market.js';
+import { DECREMENT_PERCENT, FAMILY, HISTORY, OVERLAID, PRICES, RULED, SECURITIES, SESSIONS } from './market.js';
 
 const NODES = IS_SOAK && hasPostgresql ? 2 : 1;
 const STEPS = [
@@ -167,19 +167,27 @@ async function prepare({ ask, writePrices, out }: Desk, vendor: string): Promise
     activate: true,
   });
   const common = { calendar: 'XNYS', base_date: SESSIONS[0] };
-  for (const { id, members } of RULED)
+  for (const { id, members, frequency } of RULED)
     await ask('PUT', `/indices/${id}`, {
       ...common,
       id,
       name: id,
       base_value: 1000,
       universe: { kind: 'list', identifiers: members },
-      rebalance: { frequency: 'none' },
+      rebalance: { frequency },
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
-  const overlay = { type: 'decrement', percent: 0.05 };
+  const overlay = { type: 'decrement', percent: DECREMENT_PERCENT };
   for (const { id, parent } of OVERLAID)
-    await ask('PUT', `/indices/${id}`, { ...common, id, name: id, kind: 'overlay', source_index_id: parent, overlay });
+    await ask('PUT', `/indices/${id}`, {
+      ...common,
+      id,
+      name: id,
+      kind: 'overlay',
+      base_value: 1000,
+      source_index_id: parent,
+      overlay,
+    });
   await mkdir(out, { recursive: true });
   const target = { name: 'house', type: 'folder', url: `file://${out}` };
   await ask('PUT', '/clients/HOUSE', { name: 'House', entitlements: [{}], targets: [target] });

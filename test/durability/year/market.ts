@@ -14,7 +14,7 @@ const random = seeded(SEED);
 export const drawnSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
-/** Faults of the month by session; the year draws one for every third session. */
+/** Faults of the month by session; the year has one on every third session, each kind as often as the others. */
 const MONTH: Readonly<Record<number, Fault>> = {
   2: 'late',
   4: 'wrong',
@@ -25,10 +25,16 @@ const MONTH: Readonly<Record<number, Fault>> = {
   17: 'kill',
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
-export const faultOf = (k: number): Fault | undefined => {
+/** Kinds that the present round of faults has not had yet. */
+let left: readonly Fault[] = [];
+export function faultOf(k: number): Fault | undefined {
   if (!IS_SOAK) return MONTH[k];
-  return k % 3 === 2 ? KINDS[Math.floor(random() * KINDS.length)] : undefined;
-};
+  if (k % 3 !== 2) return undefined;
+  if (left.length === 0) left = KINDS;
+  const fault = left[Math.floor(random() * left.length)]!;
+  left = left.filter((kind) => kind !== fault);
+  return fault;
+}
 
 export const SESSIONS = [...openCalendars().get('XNYS')!.sessions]
   .filter((day) => day >= dayFrom('2023-06-01'))
@@ -41,15 +47,39 @@ export const PRICES = SESSIONS.reduce<number[][]>((rows) => {
   return [...rows, before.map((price) => price * (1 + (random() - 0.5) * 0.03))];
 }, []);
 
+/** Indices of equal weights; every second one returns to equal weights at the last close of each month. */
 export const RULED = Array.from({ length: RULES }, (_, r) => ({
   id: `RULE-${r}`,
   members: SECURITIES.filter((_, i) => (i + r) % 3 !== 0),
+  frequency: r % 2 === 0 ? 'none' : 'monthly',
 }));
+export const DECREMENT_PERCENT = 5;
 export const OVERLAID = Array.from({ length: OVERLAYS }, (_, o) => ({ id: `FEE-${o}`, parent: `RULE-${o}` }));
 export const FAMILY = [...RULED, ...OVERLAID].map(({ id }) => id);
 
-/** Level of an index with equal weights at the first close that are never changed. */
-export function levelOf(members: readonly string[], t: number): number {
-  const relatives = members.map((name) => SECURITIES.indexOf(name)).map((i) => PRICES[t]![i]! / PRICES[0]![i]!);
-  return (1000 * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
+/**
+ * Levels of an index of the family by date, from averages of price relatives since the last return to equal weights.
+ * @param dates sessions that took place
+ */
+export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<string, number> {
+  const parent = OVERLAID.find((overlaid) => overlaid.id === id)?.parent;
+  const { members, frequency } = RULED.find((rule) => rule.id === (parent ?? id))!;
+  const pricesOn = (date: string): readonly number[] =>
+    members.map((name) => PRICES[SESSIONS.indexOf(date)]![SECURITIES.indexOf(name)]!);
+  const levels = new Map<string, number>();
+  let since = { prices: pricesOn(dates[0]!), level: 1000 };
+  let isDue = false;
+  for (const [t, date] of SESSIONS.entries()) {
+    // A return to equal weights on a closed day moves to the next session.
+    isDue ||= frequency === 'monthly' && SESSIONS[t + 1]?.slice(0, 7) !== date.slice(0, 7);
+    if (!dates.includes(date)) continue;
+    const prices = pricesOn(date);
+    const relatives = prices.map((price, i) => price / since.prices[i]!);
+    const level = (since.level * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
+    const years = parent === undefined ? 0 : (dayFrom(date) - dayFrom(dates[0]!)) / 365;
+    levels.set(date, level * (1 - DECREMENT_PERCENT / 100) ** years);
+    if (isDue) since = { prices, level };
+    isDue = false;
+  }
+  return levels;
 }

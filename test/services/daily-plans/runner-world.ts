@@ -3,6 +3,8 @@ import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import type { DayDocument } from '#domain/daily-plans/day-document.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
+import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
+import { followClosures } from '#services/stored/recorded-closures.js';
 import type { Performer, StepContext } from '#services/daily-plans/performer.js';
 import type { Performers } from '#services/daily-plans/performers.js';
 import { createDayRunner, type DayRunner } from '#services/daily-plans/runner.js';
@@ -43,7 +45,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const home = await openHome(join(base, 'home'));
   const store = await openStore({ home, onFailure: () => {} });
   const { documents } = store;
-  const calendars = openCalendars();
+  const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () => {});
   const done: Done = [];
   const open: DayRunner[] = [];
   const world = {

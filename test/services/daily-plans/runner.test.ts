@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fileNameOf } from '#domain/calendars/calendars.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { LEASE_MS, readDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -231,6 +232,19 @@ test.for(['refresh', 'run', 'publish'] as const)(
     expect(world.done.toSorted()).toEqual(wholeDay(MONDAY).toSorted());
   },
 );
+
+test('a closure that another process recorded ends the day before its notification comes', async () => {
+  await world.put();
+  minutes(1);
+  const changes = [{ date: MONDAY, session: 'closed', reason: 'Storm' }];
+  await world.documents.transaction(async (tx) => void (await tx.put('closures', fileNameOf('XNYS'), { changes })));
+  await world.runner().tick();
+  expect(world.done).toEqual([]);
+  expect(await world.day(MONDAY)).toMatchObject({
+    state: 'skipped',
+    reason: expect.stringContaining('Storm') as string,
+  });
+});
 
 test('a step that fails unexpectedly is tried again later', async () => {
   await world.put();

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ChangedOverrides } from '#contract/stores/overrides.js';
@@ -6,6 +6,7 @@ import type { Approval } from '#domain/documents/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
 import { familyOn, fileOf, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { changesOf } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** One story of a wrong price that a check blocks on: tests follow each other. */
@@ -32,7 +33,7 @@ const closeNow = async () => {
 };
 
 /** Makes a change, has a second person approve it, and waits until it is applied. */
-async function changed(request: object): Promise<ChangedOverrides> {
+async function changed(request: object, end = 'succeeded'): Promise<ChangedOverrides> {
   const refused = await as('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
     'POST',
     OVERRIDES,
@@ -45,7 +46,7 @@ async function changed(request: object): Promise<ChangedOverrides> {
   const { status, body } = await as('ada').ask<ChangedOverrides>('POST', OVERRIDES, request);
   expect(status, JSON.stringify(body)).toBe(200);
   expect(body.job_id).toBe('refresh:vendor');
-  expect((await as('ada').finished('refresh:vendor')).status).toBe('succeeded');
+  expect((await as('ada').finished('refresh:vendor')).status).toBe(end);
   return body;
 }
 
@@ -92,6 +93,26 @@ test('later refreshes and a restart keep it, until it is withdrawn and the price
   const { overrides } = await changed({ identifier: 'AA', date, price: null, reason: 'To see the vendor.' });
   expect(overrides).toEqual([]);
   expect(await closeNow()).toBe(10 * price);
+});
+
+test('a start that reads the source again applies a change that no refresh has applied, with later sessions', async () => {
+  const bad = join(folder.folder, 'market/bad.csv');
+  await writeFile(bad, 'identifier,date,CLOSE\nAA,never,1\n');
+  const price = (await right()) + 1;
+  await changed({ identifier: 'AA', date, price, reason: 'A late correction of the exchange.' }, 'failed');
+  expect(await closeNow()).not.toBe(price);
+  await service.restart(async () => {
+    await rm(bad);
+    await folder.write(fileOf(SESSIONS[12]!));
+  });
+  await service.resumed();
+  expect(await closeNow()).toBe(price);
+  const { end, findings } = await folder.store();
+  expect([end, changesOf({ findings })]).toEqual([SESSIONS[12], []]);
+  // Nothing is left for the next refresh.
+  await service.ask('POST', '/data/stores/vendor/refresh', {}, keys['ada']);
+  expect((await as('ada').finished('refresh:vendor')).result).toMatchObject({ rows_changed: 0, dates_added: 1 });
+  expect(await closeNow()).toBe(price);
 });
 
 test.each([

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CalendarClosures, RecordedCalendarClosures } from '#contract/closures.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import {
+  definition,
   familyOn,
   fileOf,
   performed,
@@ -26,6 +27,9 @@ beforeAll(async () => {
   const publish = { type: 'publish', errors: POLICY };
   await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
   await rerun('CORE');
+  const back = definition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
+  await service.ask('PUT', '/indices/BACK', back);
+  await rerun('BACK');
 });
 afterAll(() => service.close());
 
@@ -42,6 +46,8 @@ const levelsOf = async (id: string) =>
 
 /** The last session of June 2023, on which the monthly index is rebalanced. */
 const MONTH_END = '2023-06-30';
+/** A session on which indices are rebalanced, after the end of every run. */
+const LATER = '2023-12-29';
 
 test('a dry run lists sessions, rebalances and published closes that would change, and stores nothing', async () => {
   await service.ask('POST', '/analytics/CORE/publish', {});
@@ -52,11 +58,26 @@ test('a dry run lists sessions, rebalances and published closes that would chang
   const core = indices.find(({ index_id: id }) => id === 'CORE')!;
   expect(core).toMatchObject({ published: [MONTH_END], unpublished: ['2023-07-01'] });
   expect(core.before.map(({ date }) => date)).toEqual([MONTH_END]);
-  expect(core.after.map(({ date }) => date)).toEqual(['2023-06-29']);
-  expect(indices.map(({ index_id: id }) => id).toSorted()).toEqual(['CORE', 'CORE-FEE', 'EVEN']);
+  expect(core.after.map(({ date }) => date)).toEqual(['2023-07-01']);
+  expect(core.stale).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}, 2023-07-01.`]);
+  expect(indices.map(({ index_id: id }) => id).toSorted()).toEqual(['BACK', 'CORE', 'CORE-FEE', 'EVEN']);
   const stored = await service.ask<CalendarClosures>('GET', CLOSURES);
   expect(stored.body).toMatchObject({ version: 0, changes: [], updated_at: null });
   expect(await staleOf('CORE')).toBeNull();
+});
+
+/** Sessions after the end of the run, up to the end of its month. */
+const REST_OF_MONTH = [17, 18, 19, 20, 21, 24, 25, 26, 27, 28, 31].map((date) => `2023-07-${date}`);
+
+test.each([
+  ['after the end of a run', [LATER], []],
+  ['that moves a rebalance into a run', REST_OF_MONTH, ['BACK']],
+])('of closures, one %s makes stale only the runs whose sessions or rebalances change', async (_, dates, ids) => {
+  const { body } = await put(
+    dates.map((date) => closed(date)),
+    true,
+  );
+  expect(body.effect.indices.filter(({ stale }) => stale.length > 0).map(({ index_id: id }) => id)).toEqual(ids);
 });
 
 test.each([
@@ -101,7 +122,7 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
   const preview = await service.ask<{ as_of: string }>('POST', '/indices/CORE/preview', { as_of: MONTH_END });
   expect(JSON.stringify(preview.body)).not.toContain(`"${MONTH_END}T`);
   const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
-  expect(body.recent[0]).toBe('2023-06-29');
+  expect(body.recent[0]).toBe('2023-07-03');
 });
 
 test('a published close on the closed day stands, and the error policy restates the closes after it', async () => {
@@ -111,14 +132,15 @@ test('a published close on the closed day stands, and the error policy restates 
   const before = await publishedDates(service, 'CORE');
   const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
   const later = before.filter((date) => date > MONTH_END);
-  // The rebalance moved to the session before, whose composition differs and whose level does not.
-  const error = { decision: 'restated', first: '2023-06-29', material_from: MONTH_END, restated: later.length };
+  // The rebalance moved to the next session: the close before the closed day stands.
+  const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: later.length };
   expect(body).toMatchObject({ published: 0, restated: later.length, error });
   expect(await publishedDates(service, 'CORE')).toEqual([...before, ...later]);
 });
 
-test('hours change no run; a closure of another exchange makes no run stale', async () => {
-  await put([closed(MONTH_END), { date: day(25), session: 'open', closes: '13:00', reason: 'Half day' }]);
+test('no run becomes stale by hours, by a closure after its end, or by one of another exchange', async () => {
+  const hours = { date: day(25), session: 'open', closes: '13:00', reason: 'Half day' };
+  await put([closed(MONTH_END), hours, closed(LATER)]);
   expect(await staleOf('CORE')).toBeNull();
   const { body } = await service.ask<RecordedCalendarClosures>('PUT', '/calendars/XTKS/closures', {
     changes: [closed('2023-07-03')],
@@ -142,7 +164,7 @@ test('versions are listed, compared and restored, also after a restart', async (
   await service.resumed();
   expect((await service.ask<CalendarClosures>('GET', CLOSURES)).body.version).toBe(2);
   const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
-  expect(body.recent[0]).toBe('2023-06-29');
+  expect(body.recent[0]).toBe('2023-07-03');
   expect((await service.ask('DELETE', CLOSURES)).status).toBe(204);
   expect((await staleOf('CORE'))!.reasons.join()).toContain(MONTH_END);
   expect((await service.ask('POST', `${CLOSURES}/versions/2/restore`)).status).toBe(200);
@@ -152,7 +174,7 @@ test('versions are listed, compared and restored, also after a restart', async (
 test('an open day of a closed exchange ends with the reason, and the next day publishes with the version used', async () => {
   const date = day(30);
   expect((await performed(service, date)).state).toBe('waiting'); // no prices
-  const { body } = await put([closed(MONTH_END), closed(date, 'Day of mourning')]);
+  const { body } = await put([closed(MONTH_END), closed(date, 'Day of mourning'), closed(LATER)]);
   expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
   const reason = `XNYS was closed: Day of mourning (version ${body.version} of its changes)`;

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { createRunStates } from '#services/runs/run-states.js';
 import type { ArtifactRef, DocumentKind, DocumentStore } from '#store/port.js';
@@ -37,6 +38,8 @@ const STORED = {
 };
 const REQUEST = { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 };
 const PLAN = { runId: 'X', name: 'X', indexId: 'X', documents: { X: STORED }, request: REQUEST };
+
+const CALENDARS = { base: openCalendars() };
 
 const storeDocument = (datasetId: string, contentHash: string, active = false) => ({
   store_id: datasetId,
@@ -136,12 +139,11 @@ function world({
   const readable = new Map(others.map((other) => [other, marketOf({ datasetId: other, contentHash: 'o' })]));
   const states = createRunStates({
     documents,
+    calendars: CALENDARS,
     engineVersion: engine,
     artifacts: { read: async () => new TextEncoder().encode(text) },
     markets: { served: () => market, require: () => market! },
-    stores: {
-      of: async (storeId) => readable.get(storeId) ?? Promise.reject(new Refusal('STORE_NOT_FOUND', 'It is gone.')),
-    },
+    stores: { of: async (id) => readable.get(id) ?? Promise.reject(new Refusal('STORE_NOT_FOUND', 'It is gone.')) },
   });
   return {
     run,

@@ -2095,6 +2095,8 @@ class ClientCollection(t.TypedDict):
 class ClosureEffectIndices(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
+    #: Reasons for which its latest run becomes stale; empty if it stays current or there is none.
+    stale: t.Sequence[str]
     #: Rebalances and reviews that move or are lost.
     before: t.Sequence[MovedDate]
     #: Rebalances and reviews in their place.
@@ -2123,7 +2125,7 @@ class ClosureEffect(t.TypedDict):
     removed: t.Sequence[str]
     #: Sessions whose hours change.
     hours: t.Sequence[str]
-    #: Indices whose sessions change. Their runs become stale.
+    #: Indices on the calendar, and others whose runs become stale.
     indices: t.Sequence[ClosureEffectIndices]
     #: Schedules on the calendar with such days.
     schedules: t.Sequence[ClosureEffectSchedules]

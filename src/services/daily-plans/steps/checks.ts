@@ -46,11 +46,11 @@ async function performChecks(
   checks: readonly Check[],
 ): Promise<StepOutcome> {
   const { documents, markets } = dependencies;
-  const { day, put, clear, waves, ancestorsOf, signal } = context;
+  const { day, put, clear, ancestorsOf, signal } = context;
   await markets.settled();
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
   let found = 0;
-  for (const indexId of waves.flat()) await clear(indexId); // Findings are those of this round.
+  await clear(); // Findings are those of this round.
   await eachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);

@@ -1,0 +1,89 @@
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { closuresOf, type RecordedClosures } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
+import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { rebalanceDates } from '#domain/schedule/schedule.js';
+import { dayFrom } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { createIndexSchedules } from '../indices/index-schedules.js';
+
+/** Days before the end of a run in which a change after it can move a rebalance: more than an anchor period. */
+const MOVED_WITHIN_DAYS = 366;
+
+/** Corrected calendars that are cached: those of runs made one after another, and the present ones. */
+const CORRECTED_MAX = 4;
+
+/**
+ * Creates the comparison of the sessions that two plans of a run use: those up to its end, and the rebalances decided by
+ * then. A closure in the future changes nothing of a run unless it moves such a rebalance.
+ * @param calendars without recorded changes
+ */
+export function createComparedCalendars(calendars: ExchangeCalendars) {
+  const corrected = new Map<string, ExchangeCalendars>();
+
+  function calendarsOf(closures: RecordedClosures): ExchangeCalendars {
+    const key = canonicalJson(closures);
+    const found = corrected.get(key) ?? correctCalendars(calendars, closures);
+    corrected.delete(key);
+    corrected.set(key, found);
+    if (corrected.size > CORRECTED_MAX) corrected.delete(corrected.keys().next().value!);
+    return found;
+  }
+
+  /** Returns the rebalances of all indices of a plan that are decided up to a day, as text. */
+  async function decidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
+    const scheduleOf = createIndexSchedules({
+      calendars: calendarsOf(closuresOf(documents)),
+      indexOf: async (id) => documents[id]!, // A plan has every document that it refers to.
+      runOf: async () => undefined,
+    });
+    const dates: object[] = [];
+    for (const document of Object.values(documents)) {
+      const { cadences, baseDay } = await scheduleOf(document);
+      for (const { rebalance, calendar, from = -Infinity, until = Infinity } of cadences) {
+        const span = { from: end - MOVED_WITHIN_DAYS, to: calendar.coverage.to };
+        for (const due of rebalanceDates({ rebalance, calendar, baseDay, ...span }))
+          if (due.decision <= end && due.date >= from && due.date < until) dates.push(due);
+      }
+    }
+    return JSON.stringify(dates);
+  }
+
+  /** Returns both plans without the changes of sessions that the run does not use. */
+  return async function onUsedSessions(
+    was: BacktestPlan,
+    is: BacktestPlan,
+    run: Pick<RunDocument, 'end' | 'called'>,
+  ): Promise<readonly [BacktestPlan, BacktestPlan]> {
+    // A rebalance that a breach triggered takes effect on a session after the data.
+    const last = (run.called ?? []).reduce((day, { effective }) => (effective > day ? effective : day), run.end);
+    const both = [withoutLater(was, last), withoutLater(is, last)] as const;
+    const isLaterSame = both.every((plan, k) => plan === [was, is][k]);
+    if (isLaterSame) return both;
+    try {
+      const end = dayFrom(run.end);
+      return (await decidedBy(was, end)) === (await decidedBy(is, end)) ? both : [was, is];
+    } catch (thrown) {
+      if (thrown instanceof Refusal) return [was, is];
+      throw thrown;
+    }
+  };
+}
+
+/** Returns a plan without changes of sessions after a date; the plan itself if it has none. */
+function withoutLater(plan: BacktestPlan, last: string): BacktestPlan {
+  const isLater = Object.values(closuresOf(plan.documents)).some(({ changes }) =>
+    changes.some(({ date }) => date > last),
+  );
+  if (!isLater) return plan;
+  const documents = Object.entries(plan.documents).map(([id, { closures = {}, ...document }]) => {
+    const kept = Object.entries(closures).flatMap(([code, { version, changes }]) => {
+      const earlier = changes.filter(({ date }) => date <= last);
+      return earlier.length === 0 ? [] : [[code, { version, changes: earlier }] as const];
+    });
+    return [id, kept.length === 0 ? document : { ...document, closures: Object.fromEntries(kept) }] as const;
+  });
+  return { ...plan, documents: Object.fromEntries(documents) };
+}

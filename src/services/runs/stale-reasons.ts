@@ -1,0 +1,33 @@
+import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
+
+/** Returns the reasons for which a run is stale by the content of its store. @param isOfThen true for the content at its version */
+export function contentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
+  const { datasetId, contentHash, adjustment, currency = null } = content;
+  const { as_known_on: version } = run;
+  if (contentHash !== run.store_content_hash && version === undefined)
+    return [`The store ${datasetId} holds other content than the run was made on.`];
+  if (contentHash !== run.store_content_hash && !isOfThen)
+    return [
+      `The run was made on version ${version} of the store ${datasetId}, as known then; it holds other content now.`,
+    ];
+  const declared = [
+    { of: 'adjustment', was: run.adjustment, is: adjustment },
+    { of: 'currency', was: run.declared_currency, is: currency },
+  ];
+  return declared.flatMap(({ of, was, is }) =>
+    was === undefined || was === is
+      ? []
+      : [
+          `The store ${datasetId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`,
+        ],
+  );
+}
+
+/** Returns the reason for which a run is stale by the engine; none if its bits are the same. */
+export function engineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
+  return hasOtherBits(stored, engineVersion)
+    ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`]
+    : [];
+}

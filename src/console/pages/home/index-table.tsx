@@ -22,6 +22,7 @@ import { IndexTools } from './index-tools.js';
 import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
 import { change, countValues, decimal, percent, signClass } from '../../words/numbers.js';
+import { staleWord } from '../../words/stale.js';
 
 interface IndexTableProps {
   readonly indices: readonly IndexSummary[];
@@ -236,7 +237,6 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'state',
     title: 'State',
     width: 120,
-    grow: 0,
     priority: 2,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
     copy: ({ run, failed }) =>
@@ -264,11 +264,11 @@ function State({ index, run, isKnown, failed, asking }: Row) {
         <Badge kind="bad" title={failed.error?.message ?? failed.message}>
           run failed
         </Badge>
-      ) : run === null ? (
+      ) : run?.stale == null ? (
         <Badge>never run</Badge>
       ) : (
-        <Badge kind="warning" title={run.stale?.reasons.join(' ')}>
-          {staleWord(run)}
+        <Badge kind="warning" title={run.stale.reasons.join(' ')}>
+          {staleWord(run.stale)}
         </Badge>
       )}
       <RunButton id={index.id} failed={failed} asking={asking} />
@@ -281,19 +281,4 @@ function yearReturn(run: RunSummaryRow | null): number | null {
   const levels = run?.index?.trace.data;
   const [first, last] = [levels?.[0], levels?.at(-1)];
   return first == null || last == null ? null : last / first - 1;
-}
-
-/** Returns what changed since a run: `calendar changed`. Its page has the full sentences. */
-function staleWord({ stale }: RunSummaryRow): string {
-  const { definition = false, data = false, engine = false, reasons = [] } = stale ?? {};
-  // Changes of a calendar are part of the definition.
-  const isOfCalendar = (reason: string) => reason.startsWith('The calendar ');
-  const isDefinition = definition && !(reasons.some(isOfCalendar) && reasons.every(isOfCalendar));
-  const parts = [
-    definition && reasons.some(isOfCalendar) && 'calendar',
-    isDefinition && 'definition',
-    data && 'data',
-    engine && 'engine',
-  ].filter(Boolean);
-  return parts.length === 0 ? 'out of date' : `${parts.join(', ')} changed`;
 }

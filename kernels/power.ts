@@ -1,4 +1,4 @@
-import { naturalLog } from './random/natural-log.js';
+import { computeNaturalLog } from './random/natural-log.js';
 
 /** Numbers around which the logarithm is expanded, with their log2 as high and low part. */
 const BASES = [1, 1.5] as const;
@@ -58,8 +58,8 @@ function withHighWord(x: number, high: number): number {
  * @source the method of fdlibm 5.3, e_pow.c (Sun Microsystems, 1993), as V8 had it until version 12: log2 of x in two parts,
  * times y in two parts, and two to the power of that
  */
-export function powerOf(x: number, y: number): number {
-  if (x < 0 && Number.isInteger(y)) return Math.abs(y) % 2 === 1 ? -powerOf(-x, y) : powerOf(-x, y);
+export function raiseToPower(x: number, y: number): number {
+  if (x < 0 && Number.isInteger(y)) return Math.abs(y) % 2 === 1 ? -raiseToPower(-x, y) : raiseToPower(-x, y);
   if (!(x >= LEAST_NORMAL && x < Infinity) || !(Math.abs(y) <= EXPONENT_MAX) || x === 1 || y === 0)
     return Math.pow(x, y);
   if (y === 1) return x;
@@ -82,7 +82,7 @@ const [LOG2_E_HIGH, LOG2_E_LOW] = [1.4426946640014648, 3.768874985636099e-7] as 
  * place.
  * @cost some 50 ns
  */
-export function exponentialOf(x: number): number {
+export function computeExponential(x: number): number {
   if (!(Math.abs(x) < 700)) return Math.exp(x); // Zero, infinite or near it.
   const upper = upperHalf(x);
   return exp2(upper * LOG2_E_HIGH, (x - upper) * Math.LOG2E + upper * LOG2_E_LOW);
@@ -94,10 +94,10 @@ const SCALE = 2 ** 54;
 /**
  * Returns the natural logarithm, with the same bits on every version of Node; NaN for a number that is not positive.
  */
-export function logarithmOf(x: number): number {
+export function computeLogarithm(x: number): number {
   if (!(x > 0)) return NaN;
   if (x === Infinity) return x;
-  return x < LEAST_NORMAL ? naturalLog(x * SCALE) - 54 * LN2 : naturalLog(x);
+  return x < LEAST_NORMAL ? computeNaturalLog(x * SCALE) - 54 * LN2 : computeNaturalLog(x);
 }
 
 /** log2 of a positive normal number as the sum of an upper half and a rest. */

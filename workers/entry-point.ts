@@ -2,7 +2,6 @@ import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { collectObjectRequests } from '#base/tracing/object-requests.js';
 import { epochMs } from '#base/tracing/spans.js';
 import { SandboxMissing } from '#base/sandbox/sandbox.js';
-import { LIMITS } from '#domain/refusals/limits.js';
 import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
 import { isFull } from '#market/panels/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
@@ -56,8 +55,8 @@ async function withSandbox(run: () => Promise<unknown>): Promise<unknown> {
     return await run();
   } catch (thrown) {
     if (!(thrown instanceof SandboxMissing)) throw thrown;
-    const { loadSandbox } = await import('#base/sandbox/load-sandbox.js');
-    await loadSandbox({ steps: LIMITS.MAX_PLUGIN_STEPS, memory: LIMITS.MAX_PLUGIN_MEMORY_BYTES });
+    const { loadPluginSandbox } = await import('#domain/datapoints/plugin-sandbox.js');
+    await loadPluginSandbox();
     return run();
   }
 }

@@ -1,5 +1,5 @@
 import { createArena } from '#kernels/engines/arena.js';
-import { kernelImports } from '#kernels/engines/kernel-imports.js';
+import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import { kernelModule } from '#kernels/engines/kernel-module.js';
 import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
@@ -12,7 +12,7 @@ const TURNS = 9;
 const BYTES = 8;
 
 const arena = createArena();
-const plain = new WebAssembly.Instance(kernelModule(), kernelImports(arena.memory)).exports as KernelExports;
+const plain = new WebAssembly.Instance(kernelModule(), createKernelImports(arena.memory)).exports as KernelExports;
 const sides: readonly (readonly [string, KernelExports])[] = [
   ['wasm', plain],
   ...nativeSets()

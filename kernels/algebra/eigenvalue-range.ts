@@ -17,7 +17,7 @@ export interface EigenvalueRange {
  * @cost         That of `solve`; an engine may omit work for the eigenvalues in between.
  * @source       Definition.
  */
-export function eigenvalueRangeBy(
+export function findEigenvalueRange(
   solve: typeof symmetricEigenvalues,
   a: Float64Array,
   n: number,

@@ -22,7 +22,7 @@ export interface SemidefiniteFactor {
  * @cost     n^3 / 6 multiply-adds.
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 4.2.8, without pivoting.
  */
-export function semidefiniteFactor(a: Float64Array, n: number): SemidefiniteFactor {
+export function factoriseSemidefinite(a: Float64Array, n: number): SemidefiniteFactor {
   assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
   const lower = new Float64Array(n * n);
   let rank = 0;

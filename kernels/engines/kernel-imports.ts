@@ -23,6 +23,6 @@ const NONE: NativeImports = {
 };
 
 /** Returns the imports of the kernel module: its memory, and native kernels if available. */
-export function kernelImports(memory: WebAssembly.Memory, native: NativeImports = NONE): WebAssembly.Imports {
+export function createKernelImports(memory: WebAssembly.Memory, native: NativeImports = NONE): WebAssembly.Imports {
   return { env: { memory }, native };
 }

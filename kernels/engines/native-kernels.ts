@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { kernelImports, type NativeImports } from './kernel-imports.js';
+import { createKernelImports, type NativeImports } from './kernel-imports.js';
 import type { KernelExports } from './wasm-exports.js';
 
 const require = createRequire(import.meta.url);
@@ -49,7 +49,7 @@ export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]):
     instantiate(module, memory, worth = WORTH_MIN) {
       const base = functions.addressOf(new Uint8Array(memory.buffer)); // A shared memory grows in its place.
       const native = importsOf(functions, base);
-      const { exports } = new WebAssembly.Instance(module, kernelImports(memory, native));
+      const { exports } = new WebAssembly.Instance(module, createKernelImports(memory, native));
       const kernels = exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
       kernels.useNative(worth, functions.productScratch());
       return kernels;

@@ -12,7 +12,7 @@ import { engineOn, type WasmEngineOptions } from './wasm.js';
  * @throws Error with the reason if it is unavailable: koffi not installed, no library, a processor without wide
  *   vectors, or other bits
  */
-export function nativeEngine(options: WasmEngineOptions = {}): Engine {
+export function openNativeEngine(options: WasmEngineOptions = {}): Engine {
   const { native = openNativeKernels() } = options;
   const arena = createArena();
   testBits(native.instantiate(kernelModule(), arena.memory, 0), arena);

@@ -1,4 +1,4 @@
-import { kernelImports } from './kernel-imports.js';
+import { createKernelImports } from './kernel-imports.js';
 import { kernelModule } from './kernel-module.js';
 import { createTableText, TABLE_BYTES, type TableText, type WriteTable } from './table-text.js';
 
@@ -68,7 +68,7 @@ interface Exports {
 export function createNumberText(): NumberText {
   const pages = Math.ceil((TABLE_AT + TABLE_BYTES) / PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: 32_767, shared: true });
-  const { exports } = new WebAssembly.Instance(kernelModule(), kernelImports(memory));
+  const { exports } = new WebAssembly.Instance(kernelModule(), createKernelImports(memory));
   const { writeNumber, writeNumbers, writeTable } = exports as unknown as Exports; // Built from kernels/wasm/number-text.ts.
   new BigUint64Array(memory.buffer, POWERS_AT).set(powersOfTen());
   const all = new Uint8Array(memory.buffer);

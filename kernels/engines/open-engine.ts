@@ -1,8 +1,8 @@
 import type { Engine, EngineName } from './engine.js';
-import { nativeEngine } from './native.js';
+import { openNativeEngine } from './native.js';
 import { referenceEngine } from './reference.js';
-import { tensorflowEngine } from './tensorflow.js';
-import { wasmEngine } from './wasm.js';
+import { openTensorflowEngine } from './tensorflow.js';
+import { openWasmEngine } from './wasm.js';
 
 /** Values of the setting `numerics`. `auto` uses `native` if its bits equal those of `wasm`, otherwise `wasm`. */
 export type EngineSetting = EngineName | 'auto';
@@ -32,7 +32,7 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
 
 /**
  * Opens the engine of a setting, or the best available one instead. `threads` returns the number of threads that a
- * large problem may use: see `wasmEngine`.
+ * large problem may use: see `openWasmEngine`.
  */
 export async function openEngine(setting: EngineSetting, threads: () => number = () => 1): Promise<EngineChoice> {
   const refusals: { name: EngineName; why: string }[] = [];
@@ -60,11 +60,11 @@ interface Opened {
 }
 
 const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opened>>> = {
-  wasm: async (threads) => ({ engine: wasmEngine({ threads }) }),
-  native: async (threads) => ({ engine: nativeEngine({ threads }) }),
+  wasm: async (threads) => ({ engine: openWasmEngine({ threads }) }),
+  native: async (threads) => ({ engine: openNativeEngine({ threads }) }),
   async tensorflow(threads) {
     const { engine: exact } = await openEngine('auto', threads);
-    return { engine: await tensorflowEngine(exact), exact };
+    return { engine: await openTensorflowEngine(exact), exact };
   },
   reference: async () => ({ engine: referenceEngine }),
 };

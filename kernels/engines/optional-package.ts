@@ -10,7 +10,7 @@ export type Loader = (name: string) => unknown;
  * code, in which `import()` is unavailable.
  * @throws Error stating that it is not installed, or why it cannot be loaded
  */
-export async function optionalPackage(name: string, load: Loader = (wanted) => require(wanted)): Promise<unknown> {
+export async function loadOptionalPackage(name: string, load: Loader = (wanted) => require(wanted)): Promise<unknown> {
   try {
     return await load(name);
   } catch (cause) {

@@ -2,7 +2,7 @@ import { centreColumns } from '../algebra/centre-columns.js';
 import { centreGroups } from '../algebra/centre-groups.js';
 import { cholesky } from '../algebra/cholesky.js';
 import { columnDeviations } from '../algebra/column-deviations.js';
-import { eigenvalueRangeBy } from '../algebra/eigenvalue-range.js';
+import { findEigenvalueRange } from '../algebra/eigenvalue-range.js';
 import { gemm } from '../algebra/gemm.js';
 import { gemv, gemvTransposed } from '../algebra/gemv.js';
 import { rankOneUpdate } from '../algebra/rank-one-update.js';
@@ -40,7 +40,7 @@ export const referenceEngine: Engine = {
   solveLower,
   solveLowerTransposed,
   symmetricEigenvalues,
-  eigenvalueRange: (a, n) => eigenvalueRangeBy(symmetricEigenvalues, a, n),
+  eigenvalueRange: (a, n) => findEigenvalueRange(symmetricEigenvalues, a, n),
   symmetricEigen,
   largestEigen,
   square,

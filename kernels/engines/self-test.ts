@@ -12,7 +12,7 @@ const TOLERANCE = { float64: 1e-12, float32: 1e-5 } as const;
  * loads may have been built with other integer sizes, or be broken on this processor.
  * @throws Error naming the operation that disagreed
  */
-export function selfTest(engine: Engine): void {
+export function testEngine(engine: Engine): void {
   const product = testProduct(engine);
   check(
     'Cholesky',

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
-import { kernelImports } from './kernel-imports.js';
+import { createKernelImports } from './kernel-imports.js';
 import { openNativeKernels } from './native-kernels.js';
 import { CELL, STATE, type FollowerPlace } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
@@ -8,7 +8,7 @@ import type { KernelExports } from './wasm-exports.js';
 const { memory, module, set, cells, idleMs } = workerData as FollowerPlace; // made by `createTeam` alone
 const kernels =
   set === undefined
-    ? (new WebAssembly.Instance(module, kernelImports(memory)).exports as unknown as KernelExports)
+    ? (new WebAssembly.Instance(module, createKernelImports(memory)).exports as unknown as KernelExports)
     : openNativeKernels(set).instantiate(module, memory);
 let state = rest(STATE.starting);
 while (state !== STATE.gone) {

@@ -1,13 +1,13 @@
 import { assert } from '../assert.js';
 import {
   assertPaths,
-  pathDrawer,
+  createPathDrawer,
   tallyPath,
   type PathRequest,
   type PathTallies,
 } from '../simulation/simulate-paths.js';
 import type { Engine } from './engine.js';
-import { optionalPackage, type Loader } from './optional-package.js';
+import { loadOptionalPackage, type Loader } from './optional-package.js';
 import { testProduct } from './self-test.js';
 
 /** Functions of TensorFlow.js that are used, common to all its packages. */
@@ -42,7 +42,7 @@ const WASM = '@tensorflow/tfjs-backend-wasm';
  * @throws      Error with the reason if it is unavailable: no package, a backend that does not start, or a wrong
  *              product.
  */
-export async function tensorflowEngine(base: Engine, load?: Loader): Promise<Engine> {
+export async function openTensorflowEngine(base: Engine, load?: Loader): Promise<Engine> {
   const { tf, from } = await loadTensorFlow(load);
   await tf.ready();
   const engine = engineOn(tf, from, base);
@@ -67,7 +67,7 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
     },
     simulatePaths(request, tallies) {
       assertPaths(request, tallies);
-      const draw = pathDrawer(request);
+      const draw = createPathDrawer(request);
       for (let from = 0; from < tallies.finals.length; from += PATHS_TOGETHER)
         compoundPaths(tf, draw, request, tallies, from);
     },
@@ -90,7 +90,7 @@ function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: numbe
 /** Draws the growth factors of some paths, compounds them in float32 and tallies the levels. */
 function compoundPaths(
   tf: TensorFlow,
-  draw: ReturnType<typeof pathDrawer>,
+  draw: ReturnType<typeof createPathDrawer>,
   { horizon, bins }: PathRequest,
   tallies: PathTallies,
   from: number,
@@ -122,12 +122,12 @@ async function loadTensorFlow(load: Loader | undefined): Promise<{ tf: TensorFlo
 }
 
 async function native(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
-  return { tf: moduleOf(await optionalPackage(NATIVE, load)), from: NATIVE };
+  return { tf: moduleOf(await loadOptionalPackage(NATIVE, load)), from: NATIVE };
 }
 
 async function wasm(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
-  const tf = moduleOf(await optionalPackage(CORE, load));
-  await optionalPackage(WASM, load); // Registers itself as a backend.
+  const tf = moduleOf(await loadOptionalPackage(CORE, load));
+  await loadOptionalPackage(WASM, load); // Registers itself as a backend.
   if (!(await tf.setBackend('wasm'))) throw new Error(`${WASM} does not start`);
   return { tf, from: WASM };
 }

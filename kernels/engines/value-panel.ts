@@ -1,6 +1,6 @@
-import { memoryOfPages } from '../memory/large-pages.js';
+import { allocatePages } from '../memory/large-pages.js';
 import type { Holding } from '../sums/holding-values.js';
-import { kernelImports } from './kernel-imports.js';
+import { createKernelImports } from './kernel-imports.js';
 import { kernelModule } from './kernel-module.js';
 
 const PAGE_BYTES = 65_536;
@@ -17,7 +17,7 @@ const PANEL_BYTES_MAX = 2 ** 30;
 /** Number of sessions whose values are requested at once. */
 export const SESSIONS_AT_ONCE = 4;
 
-/** Sums over the rows of a panel in its own memory, with the bits of `holdingValue`. */
+/** Sums over the rows of a panel in its own memory, with the bits of `sumHoldingValue`. */
 export interface ValuePanel {
   /** Loads a holding in place of the previous one. */
   load(holding: Holding, loaded: LoadedHolding): void;
@@ -68,9 +68,9 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
   const panelAt = valuesAt + 8 * SESSIONS_AT_ONCE;
   if (8 * cells < PANEL_BYTES_MIN || 8 * cells > PANEL_BYTES_MAX) return undefined;
   const pages = Math.ceil((panelAt + 8 * cells) / PAGE_BYTES) + 1;
-  const memory = memoryOfPages(pages);
+  const memory = allocatePages(pages);
   if (memory === undefined) return undefined;
-  const { exports } = new WebAssembly.Instance(kernelModule(), kernelImports(memory));
+  const { exports } = new WebAssembly.Instance(kernelModule(), createKernelImports(memory));
   const { holdingValues } = exports as unknown as Exports; // Built from kernels/wasm/holding-values.ts.
   const units = new Float64Array(memory.buffer, SCRATCH_AT, names);
   const columns = new Int32Array(memory.buffer, columnsAt, names);

@@ -1,13 +1,13 @@
 import { createArena, type Arena } from './arena.js';
 import type { Engine } from './engine.js';
-import { kernelImports } from './kernel-imports.js';
+import { createKernelImports } from './kernel-imports.js';
 import { kernelModule } from './kernel-module.js';
 import type { NativeKernels } from './native-kernels.js';
 import { createTeam } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 import { columnsOn } from './webassembly/columns.js';
 import { eigenOn } from './webassembly/eigen.js';
-import { BYTES, kernelsOn } from './webassembly/kernels.js';
+import { BYTES, createKernelsOn } from './webassembly/kernels.js';
 import { pathsOn } from './webassembly/paths.js';
 import { productsOn } from './webassembly/products.js';
 
@@ -49,7 +49,7 @@ export interface WasmEngineOptions {
  * @param options  Memory, and threads that may help.
  * @throws         Error if the platform has no WebAssembly SIMD, or the module was not built.
  */
-export function wasmEngine(options: WasmEngineOptions = {}): Engine {
+export function openWasmEngine(options: WasmEngineOptions = {}): Engine {
   return engineOn(kernelModule(), options, {
     name: 'wasm',
     description: 'WebAssembly SIMD, float64, no fused operations',
@@ -69,7 +69,7 @@ export function engineOn(
   names: Pick<Engine, 'name' | 'description'>,
 ): Engine {
   const exports = native?.instantiate(module, arena.memory) ?? instantiate(module, arena);
-  const kernels = kernelsOn(exports, arena);
+  const kernels = createKernelsOn(exports, arena);
   const team = createTeam({ arena, module, kernels: exports, set: native?.set });
   const threadsFor = (isWorthIt: boolean): number => (isWorthIt ? Math.min(TEAM_MAX, threads()) : 1);
   const inTeam = {
@@ -99,6 +99,6 @@ export function engineOn(
 }
 
 function instantiate(module: WebAssembly.Module, arena: Arena): KernelExports {
-  const { exports } = new WebAssembly.Instance(module, kernelImports(arena.memory));
+  const { exports } = new WebAssembly.Instance(module, createKernelImports(arena.memory));
   return exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
 }

@@ -1,5 +1,6 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
 import { dualBound, type TradeRanges } from './dual-bound.js';
+import { afterTrades } from './after-trades.js';
 import { bestLots } from './lot-choices.js';
 import { solveRelaxation } from './interior-point.js';
 import { relaxedRows } from './relaxation.js';
@@ -158,45 +159,24 @@ function isTooSmall(program: AccountProgram, i: number, trade: number): boolean 
 
 /** Carries out the trades that are decided: the account after them, and what they cost. */
 function fixed(program: AccountProgram, ranges: TradeRanges, prices: { short: number; long: number }) {
-  const { n, lotSize, lotShort, lotLong, costRate } = program;
-  const held = program.held.slice();
+  const { n, lotStart, lotSize, lotShort, lotLong } = program;
+  const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
   const buyLimit = program.buyLimit.slice();
-  const lotStart = new Int32Array(n + 1);
-  const kept: number[] = [];
-  let { fixedShort, fixedLong } = program;
-  let spent = 0;
+  const net = new Float64Array(n);
+  let [short, long] = [0, 0];
   for (let i = 0; i < n; i++) {
-    if (!isFixed(program, ranges, i)) {
-      for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) kept.push(l);
-    } else {
-      const trade = ranges.least[i]!;
-      held[i]! += trade;
-      buyLimit[i] = 0;
-      spent += Math.abs(trade) * costRate[i]!;
-      let left = -trade;
-      for (const l of saleOrder(program, i, prices)) {
-        if (!(left > 0)) break;
-        const sold = Math.min(left, lotSize[l]!);
-        fixedShort += sold * lotShort[l]!;
-        fixedLong += sold * lotLong[l]!;
-        left -= sold;
-      }
+    if (!isFixed(program, ranges, i)) continue;
+    net[i] = ranges.least[i]!;
+    end[i] = first[i]!;
+    buyLimit[i] = 0;
+    let left = -net[i]!;
+    for (const l of saleOrder(program, i, prices)) {
+      if (!(left > 0)) break;
+      const sold = Math.min(left, lotSize[l]!);
+      short += sold * lotShort[l]!;
+      long += sold * lotLong[l]!;
+      left -= sold;
     }
-    lotStart[i + 1] = kept.length;
   }
-  const pick = (values: Float64Array): Float64Array => Float64Array.from(kept, (l) => values[l]!);
-  const rows = program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * spent }));
-  const reduced: AccountProgram = {
-    ...program,
-    held,
-    buyLimit,
-    lotStart,
-    rows,
-    fixedShort,
-    fixedLong,
-    lotSize: pick(lotSize),
-    lotShort: pick(lotShort),
-    lotLong: pick(lotLong),
-  };
-  return { reduced, spent };
+  return afterTrades(program, { net, short, long, first, end, buyLimit });
 }

@@ -36,3 +36,14 @@ export function pricesAt(program: AccountProgram, side: TaxSide, { rows }: Multi
   });
   return sums;
 }
+
+/**
+ * Relative weight of the highest prices in the prices that order sales, so that among lots of equal price the lowest
+ * gain is sold first.
+ */
+const TIE = 1e-6;
+
+export const towards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
+  short: short + TIE * top.short,
+  long: long + TIE * top.long,
+});

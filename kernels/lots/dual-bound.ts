@@ -134,7 +134,10 @@ export function leastOf(program: AccountProgram, i: number, terms: SecurityTerms
     over(BUYS, least, buyLimit[i]!, least * terms.cost * costRate[i]!, terms.cost * costRate[i]!);
   let sold = 0;
   let amount = 0;
-  for (const l of saleOrder(program, i, terms)) {
+  const [firstLot, endLot] = [program.lotStart[i]!, program.lotStart[i + 1]!];
+  const order = program.isOrdered[i] === 1 ? null : saleOrder(program, i, terms);
+  for (let place = firstLot; place < endLot; place++) {
+    const l = order === null ? place : order[place - firstLot]!;
     const price = terms.short * program.lotShort[l]! + terms.long * program.lotLong[l]! + terms.cost * costRate[i]!;
     const end = sold + program.lotSize[l]!;
     const start = Math.max(sold, least);

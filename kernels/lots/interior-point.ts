@@ -1,16 +1,33 @@
 import { factorExposures } from './account-program.js';
-import { boundsBeyond, complementarityAt, createStep, longestStep, type Iterate, type Step } from './interior-steps.js';
+import {
+  aimAt,
+  boundsBeyond,
+  complementarityAt,
+  createGoals,
+  createStep,
+  longestStep,
+  type Iterate,
+  type Step,
+} from './interior-steps.js';
 import { createNewtonSystem } from './newton-system.js';
-import type { Multipliers, Relaxation } from './relaxation.js';
+import type {
+  Multipliers,
+  NearPoint,
+  PartialAnswer,
+  Relaxation,
+  RelaxedAnswer,
+  SolutionOptions,
+} from './relaxation.js';
+import { farPoint, nearPoint } from './starting-point.js';
 
 /** Steps; 15 to 25 are usual. */
 const STEPS_MAX = 80;
 /** Complementarity of a solution, as a fraction of the account's value. */
 const TOLERANCE = 1e-13;
+/** Complementarity and residuals at which the caller may end the solution. */
+const LOOSE = 1e-6;
 /** Residuals of a solution; smaller ones are lost to rounding. */
 const RESIDUAL = 1e-10;
-/** Complementarity of the first iterate, over all pairs. */
-const FIRST_GAP = 0.02;
 /** Residual that still counts as feasible where rounding stops the steps. */
 const ACCEPTED = 1e-9;
 /** Share of the distance to the nearest bound that a step may go. */
@@ -24,18 +41,6 @@ const VIOLATION_MAX = 1e-7;
 /** Price of a unit of violation of a hard row: above every price that a row of weights of the account can have. */
 export const HARD_PENALTY = 100;
 
-export interface RelaxedAnswer {
-  /** `infeasible` if a hard row is violated by more than 1e-7; `stalled` without convergence. */
-  readonly status: 'solved' | 'infeasible' | 'stalled';
-  /** Amount of each trade. */
-  readonly traded: Float64Array;
-  readonly weights: Float64Array;
-  readonly multipliers: Multipliers;
-  /** Violation by row. */
-  readonly violations: Float64Array;
-  readonly steps: number;
-}
-
 /**
  * Solves the convex form of an account by a primal-dual interior point with predictor and corrector.
  *
@@ -45,11 +50,22 @@ export interface RelaxedAnswer {
  * @cost a step: n k^2 / 2 + 60 multiply-adds per lot
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.6; Mehrotra (1992).
  */
-export function solveRelaxation(relaxation: Relaxation): RelaxedAnswer {
-  const state = createState(relaxation);
+export function solveRelaxation(
+  relaxation: Relaxation,
+  { near = null, isEnough = () => false }: SolutionOptions = {},
+): RelaxedAnswer {
+  const state = createState(relaxation, near);
   let [status, step]: [RelaxedAnswer['status'], number] = ['stalled', 0];
+  let isAsked = false;
   for (; step < STEPS_MAX; step++) {
     const { gap, worst } = state.measure();
+    if (!isAsked && gap < LOOSE && worst < LOOSE) {
+      isAsked = true;
+      if (isEnough(state.partial())) {
+        status = 'solved';
+        break;
+      }
+    }
     if (gap < TOLERANCE && worst < RESIDUAL) {
       status = 'solved';
       break;
@@ -63,7 +79,7 @@ export function solveRelaxation(relaxation: Relaxation): RelaxedAnswer {
   return state.answer(status, step);
 }
 
-function createState(relaxation: Relaxation) {
+function createState(relaxation: Relaxation, near: NearPoint | null) {
   const { program, trades, rows } = relaxation;
   const { n, k, loadings, specific, target, held, aversion, varianceLimit, taxWeight } = program;
   const { count, start, sign, size, short, long, cost } = trades;
@@ -86,7 +102,7 @@ function createState(relaxation: Relaxation) {
   const bounds = boundsBeyond(relaxation);
   const [boundSlack, boundPrice] = [new Float64Array(bounds.length), new Float64Array(bounds.length)];
   let t = 0;
-  let mu = FIRST_GAP / (2 * count + 1);
+  let mu = 0;
 
   const [curvature, barrier, gradient, weightGradient] = [n, count, count, n].map(
     (length) => new Float64Array(length),
@@ -96,28 +112,28 @@ function createState(relaxation: Relaxation) {
   const [predictor, corrector] = [createStep(count, n, m, bounds.length), createStep(count, n, m, bounds.length)];
 
   function begin(): void {
-    const share = 0.05;
-    for (let j = 0; j < count; j++) {
-      z[j] = Math.min(size[j]! * 0.5, share * size[j]! + 1e-6);
-      zl[j] = mu / z[j]!;
-      zu[j] = mu / (size[j]! - z[j]!);
-    }
+    const first = near === null ? farPoint(relaxation, penalties) : nearPoint(relaxation, penalties, near);
+    z.set(first.traded);
+    y.set(first.prices);
+    mu = first.gap / (2 * count + 1);
+    evaluate();
+    for (let j = 0; j < mRows; j++) if (rows[j]!.tax === 1) t = Math.max(t, values[j]! + first.aboveTax);
     evaluate();
     for (let j = 0; j < m; j++) {
-      y[j] =
-        j < mRows && rows[j]!.tax === 1 ? taxWeight / relaxation.side.pieces.length : Math.min(1e-3, penalties[j]! / 2);
-    }
-    t = 0;
-    for (let j = 0; j < mRows; j++) if (rows[j]!.tax === 1) t = Math.max(t, values[j]! + 1e-3);
-    evaluate();
-    for (let j = 0; j < m; j++) {
-      slack[j] = Math.max(-values[j]!, mu / y[j]!, 1e-4);
+      slack[j] = Math.max(-values[j]!, mu / y[j]!, first.slack);
       excess[j] = penalties[j] === Infinity ? 0 : mu / (penalties[j]! - y[j]!);
     }
     bounds.forEach(({ security, sign: way, limit }, b) => {
       boundSlack[b] = Math.max(way * (limit - w[security]!), 1e-4);
       boundPrice[b] = mu / boundSlack[b]!;
     });
+    if (near !== null) dualGradient();
+    // Near a solution the multipliers of bounds follow from the gradient.
+    for (let j = 0; j < count; j++) {
+      const [room, own] = [size[j]! - z[j]!, gradient[j]!];
+      zl[j] = near === null ? mu / z[j]! : (own + Math.hypot(own, (2 * mu) / Math.min(z[j]!, room))) / 2;
+      zu[j] = near === null ? mu / room : zl[j]! - own;
+    }
   }
 
   function evaluate(): void {
@@ -154,7 +170,7 @@ function createState(relaxation: Relaxation) {
     if (hasVariance) values[mRows] = variance - varianceLimit;
   }
 
-  const averseness = (): number => aversion + (hasVariance ? y[mRows]! : 0);
+  const averseness = (): number => aversion + variance();
 
   function measure(): { gap: number; worst: number } {
     let complementarity = 0;
@@ -213,30 +229,7 @@ function createState(relaxation: Relaxation) {
 
   const rhs = new Float64Array(count);
   const extra = new Float64Array(n);
-  /** Products that pairs are to have after the step: of trades, rows and bounds. */
-  const goals = {
-    lower: new Float64Array(count),
-    upper: new Float64Array(count),
-    slack: new Float64Array(m),
-    excess: new Float64Array(m),
-    bound: new Float64Array(bounds.length),
-  };
-
-  /** Targets complementarity `goal`, less the second-order terms of another step. */
-  function aim(goal: number, other: Step | null): void {
-    for (const list of Object.values(goals)) list.fill(goal);
-    if (other === null) return;
-    const { dz, dzl, dzu, dy, ds, de, db, dp } = other;
-    for (let j = 0; j < count; j++) {
-      goals.lower[j]! -= dz[j]! * dzl[j]!;
-      goals.upper[j]! += dz[j]! * dzu[j]!;
-    }
-    for (let j = 0; j < m; j++) {
-      goals.slack[j]! -= ds[j]! * dy[j]!;
-      goals.excess[j]! += de[j]! * dy[j]!;
-    }
-    for (let b = 0; b < bounds.length; b++) goals.bound[b]! -= db[b]! * dp[b]!;
-  }
+  const goals = createGoals(count, m, bounds.length);
 
   function direct(step: Step): void {
     extra.fill(0);
@@ -300,19 +293,23 @@ function createState(relaxation: Relaxation) {
     evaluate();
   }
 
+  const variance = (): number => (hasVariance ? y[mRows]! : 0);
+  const multipliers = (): Multipliers => ({ exposures, variance: variance(), rows: y.subarray(0, mRows) });
+
   begin();
   return {
     measure,
+    partial: (): PartialAnswer => ({ traded: z, weights: w, multipliers: multipliers() }),
     /** One step. @returns false if it leads nowhere */
     advance(): boolean {
       if (!factor()) return false;
-      aim(0, null);
+      aimAt(goals, 0, null);
       direct(predictor);
       const reach = longestStep(iterate, predictor, 1);
       const ahead = Math.max(0, complementarityAt(iterate, predictor, reach));
       const ratio = ahead / mu;
       const centring = Math.max(1e-8, ratio * ratio * ratio);
-      aim(centring * mu, predictor);
+      aimAt(goals, centring * mu, predictor);
       direct(corrector);
       const { primal, dual } = longestStep(iterate, corrector, STEP_SHARE);
       const length = Math.min(primal, dual); // The objective is curved: both move alike.
@@ -340,7 +337,7 @@ function createState(relaxation: Relaxation) {
         status: isViolated || isBeyond ? 'infeasible' : status,
         traded: z,
         weights: w,
-        multipliers: { exposures, variance: hasVariance ? y[mRows]! : 0, rows: y.subarray(0, mRows) },
+        multipliers: multipliers(),
         violations,
         steps: count,
       };

@@ -127,3 +127,36 @@ export function boundsBeyond({
   }
   return found;
 }
+
+/** Products that pairs are to have after the step: of trades, rows and bounds. */
+export interface Goals {
+  readonly lower: Float64Array;
+  readonly upper: Float64Array;
+  readonly slack: Float64Array;
+  readonly excess: Float64Array;
+  readonly bound: Float64Array;
+}
+
+export const createGoals = (count: number, rows: number, bounds: number): Goals => ({
+  lower: new Float64Array(count),
+  upper: new Float64Array(count),
+  slack: new Float64Array(rows),
+  excess: new Float64Array(rows),
+  bound: new Float64Array(bounds),
+});
+
+/** Targets complementarity `goal`, less the second-order terms of another step. */
+export function aimAt(goals: Goals, goal: number, other: Step | null): void {
+  for (const list of Object.values(goals) as Float64Array[]) list.fill(goal); // They have no other members.
+  if (other === null) return;
+  const { dz, dzl, dzu, dy, ds, de, db, dp } = other;
+  for (let j = 0; j < dz.length; j++) {
+    goals.lower[j]! -= dz[j]! * dzl[j]!;
+    goals.upper[j]! += dz[j]! * dzu[j]!;
+  }
+  for (let j = 0; j < dy.length; j++) {
+    goals.slack[j]! -= ds[j]! * dy[j]!;
+    goals.excess[j]! += de[j]! * dy[j]!;
+  }
+  for (let b = 0; b < db.length; b++) goals.bound[b]! -= db[b]! * dp[b]!;
+}

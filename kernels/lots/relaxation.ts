@@ -33,6 +33,34 @@ export interface Multipliers {
   readonly rows: Float64Array;
 }
 
+/** Solution of a similar form, near which the steps start. */
+export interface NearPoint {
+  /** Signed trades by security, [n]. */
+  readonly net: Float64Array;
+  readonly multipliers: Multipliers;
+}
+
+export interface RelaxedAnswer {
+  /** `infeasible` if a hard row is violated by more than 1e-7; `stalled` without convergence. */
+  readonly status: 'solved' | 'infeasible' | 'stalled';
+  /** Amount of each trade. */
+  readonly traded: Float64Array;
+  readonly weights: Float64Array;
+  readonly multipliers: Multipliers;
+  /** Violation by row. */
+  readonly violations: Float64Array;
+  readonly steps: number;
+}
+
+/** Solution before its last steps. */
+export type PartialAnswer = Pick<RelaxedAnswer, 'traded' | 'weights' | 'multipliers'>;
+
+export interface SolutionOptions {
+  readonly near?: NearPoint | null;
+  /** Asked once, some steps before the end: true ends the solution there. */
+  readonly isEnough?: (answer: PartialAnswer) => boolean;
+}
+
 export function relaxedRows({ rows, fixedShort, fixedLong }: AccountProgram, side: TaxSide): RelaxedRow[] {
   const hard = { weights: null, cost: 0, penalty: Infinity } as const;
   return [

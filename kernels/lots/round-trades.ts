@@ -1,5 +1,4 @@
 import { factorExposures, taxAt, type AccountProgram } from './account-program.js';
-import { leastOf, type SecurityTerms } from './dual-bound.js';
 import { saleOrder, type GainPrices } from './relaxed-trades.js';
 import { HARD_PENALTY } from './interior-point.js';
 
@@ -9,8 +8,6 @@ const PASSES_MAX = 40;
 const PAIRS_MAX = 24;
 /** Minimum improvement of a move. */
 const LEAST_GAIN = 1e-13;
-/** Improvement of a pass below which no other follows, where lots have an order: its gap is far larger. */
-const LEAST_PASS = 1e-7;
 
 /**
  * Rounds net trades to permitted ones (whole shares, minimum trades). Improves them by moves of one security, in small
@@ -18,45 +15,31 @@ const LEAST_PASS = 1e-7;
  *
  * @param net  signed trades by security, replaced by the rounded ones
  * @param suggested  trades to try, by security
- * @param alone  terms for the minimum of each security while the others are fixed; null: not tried
  */
 export function roundTrades(
   program: AccountProgram,
   net: Float64Array,
   prices: GainPrices,
   suggested: Float64Array,
-  alone: AloneTerms | null = null,
 ): void {
   const { n } = program;
   for (let i = 0; i < n; i++) net[i] = permit(program, i, net[i]!);
   const state = createMerit(program, net, prices);
   for (let pass = 0; pass < PASSES_MAX; pass++) {
     let isBetter = false;
-    let gained = 0;
     for (let i = 0; i < n; i++) {
       let [best, gain] = [net[i]!, LEAST_GAIN];
-      const moves = movesOf(program, i, net[i]!, suggested[i]!);
-      if (alone !== null) moves.push(leastOf(program, i, state.termsOf(i, alone)).trade);
-      for (const trade of moves) {
+      for (const trade of movesOf(program, i, net[i]!, suggested[i]!)) {
         const own = state.gain(i, trade);
         if (own > gain) [best, gain] = [trade, own];
       }
       if (best === net[i]) continue;
       state.move(i, best);
-      gained += gain;
       isBetter = true;
     }
-    if (alone !== null && n > PAIRS_MAX && gained < LEAST_PASS) return;
     if (!isBetter && n <= PAIRS_MAX) isBetter = movePair(program, state, net, suggested);
     if (!isBetter) return;
   }
-}
-
-/** Prices of rows, gains and costs, which determine the minimum of a security while the others are fixed. */
-export interface AloneTerms extends GainPrices {
-  readonly cost: number;
-  /** Price of weight by the rows, [n]. */
-  readonly slopes: Float64Array;
 }
 
 function movePair(
@@ -193,18 +176,6 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
   }
 
   return {
-    /** Returns the terms of one security while the others keep their trades. */
-    termsOf(i: number, { slopes, ...shadow }: AloneTerms): SecurityTerms {
-      if (common.security !== i) look(i);
-      const { aversion } = program;
-      return {
-        curvature: aversion * (specific[i]! + norms[i]!),
-        slope: 2 * aversion * (common.slope - norms[i]! * active[i]!) + slopes[i]!,
-        ...shadow,
-        from: -Infinity,
-        to: Infinity,
-      };
-    },
     gain(i: number, trade: number): number {
       if (common.security !== i) look(i);
       return common.merit - merit(i, trade);

@@ -1,12 +1,13 @@
 import { assertProgram, type AccountProgram, type TaxSide } from './account-program.js';
-import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
+import { candidateFrom, pricesAt, topPrices, towards, type Candidate } from './candidate.js';
 import { branchAndBound } from './branch-and-bound.js';
-import { dualBound, pricesOf } from './dual-bound.js';
-import { solveRelaxation, type RelaxedAnswer } from './interior-point.js';
+import { dualBound } from './dual-bound.js';
+import { solveRelaxation } from './interior-point.js';
 import { offeredLots, offerMore } from './offered-lots.js';
-import { relaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
+import { relaxedRows, type Multipliers, type RelaxedAnswer, type RelaxedRow } from './relaxation.js';
 import { BUYS, EITHER, relaxTrades, SELLS, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
-import { roundTrades, type AloneTerms } from './round-trades.js';
+import { roundTrades } from './round-trades.js';
+import { settleOrder } from './settle-order.js';
 import { FEASIBLE, tradesFrom, type AccountTrades, type TradeFigures } from './trade-figures.js';
 
 /** Multipliers of one side of the tax, and the bound that they prove. */
@@ -59,6 +60,7 @@ const SMALLEST = 1e-12;
 export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountAnswer {
   assertProgram(program);
   let best: (Candidate & { readonly at: number }) | undefined;
+  const hasOrder = program.isOrdered.some((order) => order === 1);
   const certificates: SideCertificate[] = [];
   let [steps, isStalled] = [0, false];
   for (const side of possibleSides(program)) {
@@ -73,7 +75,12 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
       certificates.push(carried);
       continue;
     }
-    const found = solveSide(program, program.sides[side]!, best?.merit ?? Infinity);
+    const found = hasOrder
+      ? settleOrder(program, program.sides[side]!, {
+          start: best && carried ? { net: netOf(program, best.figures), multipliers: carried.multipliers } : null,
+          incumbent: merit,
+        })
+      : solveSide(program, program.sides[side]!, merit);
     steps += found.steps;
     if (found.candidate === undefined) isStalled = true;
     certificates.push({ side, multipliers: found.multipliers, bound: found.bound });
@@ -150,8 +157,6 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const rows = relaxedRows(program, side);
   const decided = new Int8Array(program.n).fill(EITHER);
-  const hasOrder = program.isOrdered.some((order) => order === 1);
-  const isDiscrete = program.unit.some((step) => step > 0);
   const top = topPrices(side, program.taxWeight);
   let prices = top;
   let candidate: Candidate | undefined;
@@ -169,24 +174,10 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
     const least = Math.min(incumbent, candidate.merit);
     if (best.bound > least || candidate.merit - best.bound < PROVED) break;
     const isChanged = decide(program, { trades, answer, rows, suggested }, decided);
-    // Convex hulls of ordered lots are updated to the prices once, if the order itself leaves a gap.
-    const isRounded = candidate.merit - best.bound < ROUNDED;
-    if (hasOrder && round > 0 && !isRounded) break;
-    if (!isChanged && (round > 0 || (isRounded && (!hasOrder || isDiscrete)))) break;
+    if (!isChanged && (round > 0 || candidate.merit - best.bound < ROUNDED)) break;
   }
   return { candidate, bound: best.bound, multipliers: best.multipliers!, steps };
 }
-
-/**
- * Relative weight of the highest prices in the prices that order sales, so that among lots of equal price the lowest
- * gain is sold first.
- */
-const TIE = 1e-6;
-
-const towards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
-  short: short + TIE * top.short,
-  long: long + TIE * top.long,
-});
 
 interface OfferedForm {
   readonly side: TaxSide;
@@ -249,26 +240,18 @@ function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: n
 /** Returns permitted trades near the convex solution. */
 function candidateOf(program: AccountProgram, relaxed: Relaxed & { readonly prices: GainPrices }): Candidate {
   const { trades, answer, suggested, prices } = relaxed;
-  const { n, held, unit, minimumTrade, isOrdered } = program;
+  const { n, unit, minimumTrade } = program;
   const isDiscrete = unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
-  const hasOrder = isOrdered.some((order) => order === 1);
-  let isPlain = !isDiscrete && !hasOrder;
+  let isPlain = !isDiscrete;
   for (let i = 0; i < n && isPlain; i++) if (buysAndSells(trades, answer.traded, i)) isPlain = false;
   if (isPlain) return candidateFrom(program, exactTrades(program, trades, answer.traded));
-  const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
-  if (isDiscrete || hasOrder)
-    roundTrades(program, net, prices, suggested, hasOrder ? aloneTerms(program, relaxed) : null);
+  const net = netOf(program, answer);
+  if (isDiscrete) roundTrades(program, net, prices, suggested);
   return candidateFrom(program, tradesFrom(program, net, prices));
 }
 
-function aloneTerms(program: AccountProgram, { rows, answer: { multipliers } }: Relaxed): AloneTerms {
-  const { rows: own, short, long, cost } = pricesOf(rows, multipliers, program.taxWeight);
-  const slopes = new Float64Array(program.n);
-  rows.forEach(({ weights }, j) => {
-    if (weights !== null) for (let i = 0; i < program.n; i++) slopes[i]! += own[j]! * weights[i]!;
-  });
-  return { short, long, cost, slopes };
-}
+const netOf = ({ held }: AccountProgram, { weights }: { readonly weights: Float64Array }): Float64Array =>
+  weights.map((weight, i) => weight - held[i]!);
 
 function exactTrades({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {
   const bought = new Float64Array(n);

@@ -9,7 +9,7 @@ const LARGE_PAGE_BYTES = 2 ** 21;
  * Shared memory of whole pages of 64 KiB, large ones where the system has them.
  * @returns undefined if the process has no address space left: such memory takes 10 GB of it, regardless of its size
  */
-export function memoryOfPages(pages: number): WebAssembly.Memory | undefined {
+export function allocatePages(pages: number): WebAssembly.Memory | undefined {
   try {
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     useLargePages(memory.buffer);

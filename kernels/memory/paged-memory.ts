@@ -174,7 +174,7 @@ export interface WrittenPlace {
 }
 
 /** Returns the destination of `writeInto` in this thread for a memory; undefined if it has no file. */
-export function writtenPlace(memory: ArrayBufferLike): WrittenPlace | undefined {
+export function findWrittenPlace(memory: ArrayBufferLike): WrittenPlace | undefined {
   return written.get(memory);
 }
 
@@ -221,7 +221,7 @@ function edgesInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
 }
 
 /** Returns the file of paged memory that kept its name; undefined for other memory. */
-export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
+export function findPagedFile(memory: ArrayBufferLike): PagedFile | undefined {
   return files.get(memory);
 }
 
@@ -257,7 +257,7 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
  * @returns false, with nothing done, of smaller memory, of paged memory, and where the system has no such call
  * @cost 0.1 s/GiB
  */
-export function emptyMemory(memory: ArrayBufferLike): boolean {
+export function clearMemory(memory: ArrayBufferLike): boolean {
   if (memory.byteLength < ALONE_BYTES || paged.has(memory) || systemCalls() === null) return false;
   const { from, before, bytes } = pagesOf(memory);
   if (systemCalls()!.advise(from, bytes, UNNEEDED) !== 0) return false;
@@ -273,7 +273,7 @@ export function emptyMemory(memory: ArrayBufferLike): boolean {
  * @returns the values themselves if they are not in a file
  * @cost 0.3 s/GiB
  */
-export function passingValues(values: Float64Array, room: Float64Array<ArrayBuffer>): Float64Array {
+export function passValues(values: Float64Array, room: Float64Array<ArrayBuffer>): Float64Array {
   const { buffer, byteOffset, byteLength, length } = values;
   if (systemCalls() === null || !isAlone(buffer)) return values;
   const { pageBytes, mapAgain, copyFrom, unmap } = systemCalls()!; // there are some

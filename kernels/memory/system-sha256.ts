@@ -38,7 +38,7 @@ interface Adding {
 let library: Library | null | undefined;
 
 /** @returns undefined if the process has no such library or no koffi */
-export function systemSha256(): SystemSha256 | undefined {
+export function loadSystemSha256(): SystemSha256 | undefined {
   if (library === undefined) library = soundLibrary(); // It is looked for once.
   return library === null ? undefined : hashBy(library);
 }

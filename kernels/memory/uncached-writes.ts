@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { systemCalls } from './system-calls.js';
-import { writeInto, writtenPlace } from './paged-memory.js';
+import { writeInto, findWrittenPlace } from './paged-memory.js';
 
 /**
  * Writes large pieces of paged memory that are not read soon, bypassing the system's cache: the disk reads them in
@@ -38,7 +38,7 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
   };
   try {
     for (const memory of memories) {
-      const place = writtenPlace(memory);
+      const place = findWrittenPlace(memory);
       if (place?.isOnDisk !== true) throw new Error('not on a disk');
       files.set(memory, openSync(`/proc/self/fd/${place.file}`, constants.O_WRONLY | constants.O_DIRECT));
     }
@@ -69,12 +69,12 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
 
   return {
     beginIn(room, memory, offset) {
-      const { pages } = writtenPlace(memory)!; // asked for above
+      const { pages } = findWrittenPlace(memory)!; // asked for above
       return remainder(offset - pages.before - systemCalls()!.addressOf(room), SECTOR_BYTES);
     },
     write(memory, offset, bytes) {
       const file = files.get(memory);
-      const { pages } = writtenPlace(memory)!; // as above
+      const { pages } = findWrittenPlace(memory)!; // as above
       const inFile = offset - pages.before;
       const head = Math.max(-inFile, remainder(-inFile, SECTOR_BYTES));
       const end = Math.min(bytes.length, pages.bytes - inFile);

@@ -1,4 +1,4 @@
-import { semidefiniteFactor } from '../algebra/semidefinite-factor.js';
+import { factoriseSemidefinite } from '../algebra/semidefinite-factor.js';
 import { assert } from '../assert.js';
 
 /** Regressions on one design, each of another cross-section of values. */
@@ -31,11 +31,11 @@ export interface CrossSectionFit {
  * @source         Normal equations, Cholesky factor with dependent columns omitted; Golub & Van Loan (2013), section
  *                 5.3.
  */
-export function crossSectionRegression(design: Float64Array, weights: Float64Array): CrossSectionRegression {
+export function regressCrossSection(design: Float64Array, weights: Float64Array): CrossSectionRegression {
   const n = weights.length;
   const p = n === 0 ? 0 : design.length / n;
   assert(Number.isInteger(p), `design: ${design.length} values over ${n} names`);
-  const { lower, rank } = semidefiniteFactor(normalMatrix(design, weights, p), p);
+  const { lower, rank } = factoriseSemidefinite(normalMatrix(design, weights, p), p);
   const inverse = inverseOf(lower, p);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const moments = new Float64Array(p);

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
-import { counterRandom } from '../random/counter-random.js';
+import { createCounterRandom } from '../random/counter-random.js';
 import { withEigenvalues, type RebuildingEngine } from './estimators/rebuild.js';
 import { sampleCovariance } from './sample-covariance.js';
 
@@ -30,7 +30,7 @@ export interface BiasRequest {
  * @source         Menchero, Wang & Orr (2011), Eigen-adjusted covariance matrices, MSCI Research Insight; the same, The
  *                 Barra US Equity Model (USE4), section 4.2.
  */
-export function eigenvalueBias(
+export function estimateEigenvalueBias(
   engine: Pick<Engine, 'symmetricEigen' | 'allocate' | 'scope'>,
   values: Float64Array,
   { observations, simulations }: BiasRequest,
@@ -47,7 +47,7 @@ export function eigenvalueBias(
     const vectors = engine.allocate(n * n);
     const panel = new Float64Array(observations * n);
     for (let stream = 0; stream < simulations; stream++) {
-      const random = counterRandom({ seed: SEED, stream });
+      const random = createCounterRandom({ seed: SEED, stream });
       for (let at = 0; at < panel.length; at++) panel[at] = roots[at % n]! * random.normal();
       sampleCovariance(panel, n, matrix);
       engine.symmetricEigen(matrix, n, result, vectors);
@@ -73,9 +73,9 @@ const SCALE = 1.4;
  * @param n        Order, at least 1.
  * @param request  Observations behind the matrix, and how many samples are drawn.
  * @returns        Nothing; the covariance is in `matrix`, exactly symmetric.
- * @throws         KernelFault as `eigenvalueBias`; Error if the matrix is not finite.
- * @cost           of `eigenvalueBias`, and n^3.
- * @source         As `eigenvalueBias`: v becomes 1.4 (v - 1) + 1.
+ * @throws         KernelFault as `estimateEigenvalueBias`; Error if the matrix is not finite.
+ * @cost           of `estimateEigenvalueBias`, and n^3.
+ * @source         As `estimateEigenvalueBias`: v becomes 1.4 (v - 1) + 1.
  */
 export function adjustEigenvalues(
   engine: Pick<Engine, 'symmetricEigen' | 'allocate' | 'scope'> & RebuildingEngine,
@@ -85,7 +85,7 @@ export function adjustEigenvalues(
 ): void {
   withEigenvalues(engine, matrix, n, (values) => {
     const variances = values.map((value) => Math.max(0, value));
-    const biases = eigenvalueBias(engine, variances, request);
+    const biases = estimateEigenvalueBias(engine, variances, request);
     return variances.map((variance, k) => variance * (SCALE * (biases[k]! - 1) + 1) ** 2);
   });
 }
@@ -99,6 +99,6 @@ export function adjustEigenvalues(
  * @cost           O(observations).
  * @source         Kish (1965), Survey Sampling: effective sample size.
  */
-export function effectiveObservations(weights: Float64Array): number {
+export function countEffectiveObservations(weights: Float64Array): number {
   return Math.max(2, Math.round(1 / weights.reduce((sum, weight) => sum + weight * weight, 0)));
 }

@@ -1,8 +1,13 @@
 import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
 import type { Engine } from '../engines/engine.js';
-import { factorEigenvalues } from './factor-eigenvalues.js';
-import { denseCovariance, lowRankCovariance, type LowRankCovariance, type Shrinkage } from './low-rank-covariance.js';
-import { structuredCovariance, type StructuredRequest } from './estimators/structured-covariance.js';
+import { boundFactorEigenvalues } from './factor-eigenvalues.js';
+import {
+  expandCovariance,
+  estimateLowRankCovariance,
+  type LowRankCovariance,
+  type Shrinkage,
+} from './low-rank-covariance.js';
+import { estimateStructuredCovariance, type StructuredRequest } from './estimators/structured-covariance.js';
 import { repairCovariance } from './repair-covariance.js';
 import { averageCorrelation } from './shrinkage-target.js';
 
@@ -62,9 +67,9 @@ export function estimateCovariance(
   onStage: (stage: EstimateStage) => void = () => {},
 ): CovarianceDiagnostics {
   onStage('moments');
-  const covariance = lowRankCovariance(engine, panel, assets, request);
+  const covariance = estimateLowRankCovariance(engine, panel, assets, request);
   onStage('product');
-  denseCovariance(engine, covariance, out);
+  expandCovariance(engine, covariance, out);
   onStage('eigenvalues');
   const range = byRows(covariance) ? rangeByRows(engine, covariance) : rangeOf(engine, out, assets);
   return {
@@ -97,7 +102,7 @@ export function estimateStructured(
   onStage: (stage: EstimateStage) => void = () => {},
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   onStage('moments');
-  structuredCovariance(engine, panel, assets, request, out);
+  estimateStructuredCovariance(engine, panel, assets, request, out);
   onStage('eigenvalues');
   return diagnose(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, onStage });
 }
@@ -113,7 +118,7 @@ export function estimateStructured(
  * @cost           4/3 assets^3.
  * @source         Definition.
  */
-export function diagnosedCovariance(
+export function diagnoseCovariance(
   engine: Engine,
   matrix: Float64Array,
   { repair }: Pick<CovarianceRequest, 'repair'>,
@@ -139,7 +144,7 @@ export interface FactoredCovariance {
  * @param onStage  Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix.
  * @throws         Error if the loadings are not finite.
- * @cost           Of `factorEigenvalues`, and a pass over the matrix.
+ * @cost           Of `boundFactorEigenvalues`, and a pass over the matrix.
  * @source         Definition.
  */
 export function diagnosedFactors(
@@ -149,7 +154,7 @@ export function diagnosedFactors(
   onStage: (stage: EstimateStage) => void = () => {},
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   onStage('eigenvalues');
-  const range = factorEigenvalues(engine, loadings, specific);
+  const range = boundFactorEigenvalues(engine, loadings, specific);
   return diagnose(engine, matrix, { assets: specific.length, range, repair: false, onStage });
 }
 

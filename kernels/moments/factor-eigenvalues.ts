@@ -21,7 +21,11 @@ const ROUNDING = 1e-15;
  * @source          Sylvester's law of inertia; Golub (1973), Some modified matrix eigenvalue problems, SIAM Review
  *                  15(2).
  */
-export function factorEigenvalues(engine: Engine, loadings: Float64Array, specific: Float64Array): EigenvalueRange {
+export function boundFactorEigenvalues(
+  engine: Engine,
+  loadings: Float64Array,
+  specific: Float64Array,
+): EigenvalueRange {
   const n = specific.length;
   assert(n >= 1, 'specific: no names');
   const k = loadings.length / n;

@@ -10,7 +10,7 @@ import { assert } from '../assert.js';
  * @cost            observations powers; no scratch.
  * @source          RiskMetrics Technical Document, 4th ed. (1996), section 5.2, with decay 0.5^(1/half-life).
  */
-export function halfLifeWeights(halfLife: number, out: Float64Array): void {
+export function fillHalfLifeWeights(halfLife: number, out: Float64Array): void {
   assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
   const decay = decayOf(halfLife);
   let weight = 1;

@@ -1,4 +1,4 @@
-import { powerOf } from '../power.js';
+import { raiseToPower } from '../power.js';
 import { assert } from '../assert.js';
 import type { Target } from './shrinkage-target.js';
 
@@ -26,7 +26,7 @@ export interface Distances {
  * @cost              One pass over half the matrix.
  * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), appendix B.
  */
-export function targetDistances(covariance: Float64Array, target: Target): Distances {
+export function measureTargetDistances(covariance: Float64Array, target: Target): Distances {
   const assets = target.own.length;
   assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
   let frobenius2 = 0;
@@ -67,7 +67,7 @@ export function targetDistances(covariance: Float64Array, target: Target): Dista
  * @source           Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411 (identity); Ledoit & Wolf (2004),
  *                   J. Portfolio Management 30(4), 110-119, appendix B (constant correlation); with n = T - 1 as in the authors' code.
  */
-export function ledoitWolfIntensity(
+export function computeLedoitWolfIntensity(
   panel: Float64Array,
   target: Target,
   distances: Distances,
@@ -125,6 +125,6 @@ function rhoOf(panel: Float64Array, volatilities: Float64Array, rbar: number, ro
     crossed += (cubes * linear) / rowFactors[t]!;
   }
   let variances2 = 0;
-  for (let i = 0; i < assets; i++) variances2 += powerOf(volatilities[i]!, 4);
+  for (let i = 0; i < assets; i++) variances2 += raiseToPower(volatilities[i]!, 4);
   return fourths - variances2 + rbar * (crossed - fourths - (quadratic - variances2));
 }

@@ -2,7 +2,7 @@ import { mirrorUpper } from '../algebra/mirror-upper.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { demean } from './demean.js';
-import { ledoitWolfIntensity, targetDistances, type Distances } from './ledoit-wolf.js';
+import { computeLedoitWolfIntensity, measureTargetDistances, type Distances } from './ledoit-wolf.js';
 import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.js';
 
 /** Engine operations for a covariance that is never formed, and for its estimation. */
@@ -70,7 +70,7 @@ export interface LowRankCovariance {
  * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass: sum_ij
  *                   r_ij = sum_t (sum_i x_ti / s_i)^2.
  */
-export function lowRankCovariance(
+export function estimateLowRankCovariance(
   engine: EstimatingEngine,
   panel: Float64Array,
   assets: number,
@@ -85,7 +85,12 @@ export function lowRankCovariance(
   const given = shrinkage.intensity;
   assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
   const byData = () =>
-    ledoitWolfIntensity(panel, target, distancesOf(engine, { panel, observations, target, variances }), demeaned);
+    computeLedoitWolfIntensity(
+      panel,
+      target,
+      distancesOf(engine, { panel, observations, target, variances }),
+      demeaned,
+    );
   const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : byData());
   return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
 }
@@ -138,7 +143,7 @@ export function multiplyLowRank(
  * @cost              observations * assets^2 / 2 multiply-adds and one pass over the matrix.
  * @source            Definition.
  */
-export function denseCovariance(
+export function expandCovariance(
   engine: Pick<Engine, 'symmetricRankK'>,
   covariance: LowRankCovariance,
   out: Float64Array,
@@ -185,7 +190,7 @@ function distancesOf(engine: PanelEngine, moments: PanelMoments): Distances {
   return engine.scope(() => {
     const covariance = engine.allocate(assets * assets);
     engine.symmetricRankK(moments.panel, assets, covariance);
-    return targetDistances(covariance, moments.target);
+    return measureTargetDistances(covariance, moments.target);
   });
 }
 

@@ -25,7 +25,7 @@ export type VisitMoments = (observation: number, means: Float64Array, covariance
  * @source         Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance, The American Statistician
  *                 37(3), 242-247.
  */
-export function rollingCovariance(
+export function visitRollingCovariances(
   engine: UpdateEngine,
   panel: Float64Array,
   columns: number,
@@ -62,7 +62,7 @@ export function rollingCovariance(
  * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with
  *                  decaying weights.
  */
-export function exponentialCovariance(
+export function visitExponentialCovariances(
   engine: UpdateEngine,
   panel: Float64Array,
   columns: number,

@@ -60,7 +60,7 @@ function rowCorrelation(covariance: Float64Array, assets: number, i: number, vol
  * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J.
  *                     Multivariate Analysis 88(2), 365-411.
  */
-export function shrinkageTarget(
+export function createShrinkageTarget(
   target: ShrinkageTarget,
   covariance: Float64Array,
   assets: number,
@@ -83,7 +83,7 @@ export function shrinkageTarget(
  * @returns            The target in low-rank form, unit of the variances.
  * @throws             KernelFault if there is no name.
  * @cost               order assets.
- * @source             As `shrinkageTarget`.
+ * @source             As `createShrinkageTarget`.
  */
 export function targetOf(target: ShrinkageTarget, variances: Float64Array, correlation: number): Target {
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');

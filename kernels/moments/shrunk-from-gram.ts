@@ -17,7 +17,7 @@ import { averageCorrelation } from './shrinkage-target.js';
  * @source              Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119: the target of constant
  *   correlation.
  */
-export function shrunkFromGram({ products, sums }: Gram, observations: number, scale: number, out: Float64Array): void {
+export function shrinkGram({ products, sums }: Gram, observations: number, scale: number, out: Float64Array): void {
   const n = sums.length;
   assert(out.length === n * n, `out: ${out.length} values for ${n} names`);
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);

@@ -1,6 +1,6 @@
-import { infeasibilityGap, isHard, type Certificate } from './program/certificate.js';
-import { normLength } from './program/norms.js';
-import { kinkSum, type Kink, type Norm, type Point, type Program } from './program/program.js';
+import { measureInfeasibility, isHard, type Certificate } from './program/certificate.js';
+import { computeNormLength } from './program/norms.js';
+import { sumKinks, type Kink, type Norm, type Point, type Program } from './program/program.js';
 import type { Solver } from './solve-program.js';
 
 export interface FeasibilityAnswer {
@@ -27,7 +27,7 @@ export const FEASIBILITY_TOLERANCE = 1e-9;
  * @cost    a linear program, and a quadratic one for each norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.
  */
-export function leastViolation(solver: Solver, program: Program): FeasibilityAnswer {
+export function findLeastViolation(solver: Solver, program: Program): FeasibilityAnswer {
   const linear = leastLinearViolation(solver, program);
   if (linear.certificate !== null || !linear.isReliable) return linear;
   let last = linear;
@@ -68,7 +68,7 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
     norms: new Float64Array(program.norms.length),
     around: point.x,
   };
-  const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
+  const isProven = violation > FEASIBILITY_TOLERANCE && measureInfeasibility(program, certificate) > 0;
   return {
     violation,
     x: point.x,
@@ -114,7 +114,7 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
     norms: program.norms.slice(0, q).map((other) => (isOwn ? withMetric(other, program) : other)),
   };
   const { point, status } = solver.solve(smallest);
-  const length = normLength(program, norm, point.x);
+  const length = computeNormLength(program, norm, point.x);
   const violation = Math.max(0, length - norm.radius);
   const norms = new Float64Array(program.norms.length);
   norms.set(point.normMultipliers);
@@ -125,7 +125,7 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
     norms,
     around: point.x,
   };
-  const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
+  const isProven = violation > FEASIBILITY_TOLERANCE && measureInfeasibility(program, certificate) > 0;
   return {
     violation,
     x: point.x,
@@ -157,7 +157,7 @@ function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
     for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
     total += rows.penalty[r]! * Math.max(0, value - rows.upper[r]!, rows.lower[r]! - value);
   }
-  for (const kink of kinks) if (kink.limit !== null) total += Math.max(0, kinkSum(kink, x) - kink.limit);
+  for (const kink of kinks) if (kink.limit !== null) total += Math.max(0, sumKinks(kink, x) - kink.limit);
   return total;
 }
 

@@ -1,4 +1,4 @@
-import { coldState, newIterate } from './active-set/active-state.js';
+import { createColdState, newIterate } from './active-set/active-state.js';
 import type { Curvatures } from './active-set/equality-system.js';
 import { runInteriorPoint } from './interior-point/interior-point.js';
 import type { InteriorRun } from './interior-point/work.js';
@@ -26,13 +26,13 @@ export function solveInside(
   { before, run, elastic = program }: Inside,
 ): { answer: ProgramAnswer; isConverged: boolean } {
   const inner = newIterate(program);
-  const state = coldState(program);
+  const state = createColdState(program);
   const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
   const isConverged = outcome.status === 'optimal';
   if (isIndifferent(program)) {
     const anywhere = judge(
       program,
-      coldState(program),
+      createColdState(program),
       { ...newIterate(program), x: inner.x },
       before + outcome.iterations,
       'interior-point-unpolished',

@@ -1,9 +1,9 @@
-import { powerOf } from '../power.js';
+import { raiseToPower } from '../power.js';
 import { IDLE, UPPER } from './active-set/active-state.js';
 import type { PathStart } from './path/follow-path.js';
-import { metricTimes, sumOfMetrics, type Metric } from './program/metric.js';
-import { infeasibilityGap, isHard } from './program/certificate.js';
-import { meanSquare, normLength } from './program/norms.js';
+import { multiplyMetric, sumOfMetrics, type Metric } from './program/metric.js';
+import { measureInfeasibility, isHard } from './program/certificate.js';
+import { averageSquares, computeNormLength } from './program/norms.js';
 import type { Norm, Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
@@ -91,7 +91,7 @@ export function solveWithNorms(
     if (answer.status === 'failed') return undefined;
     last = { program: priced, point: answer.point, state: answer.state };
     lastPrice = price;
-    const excess = 1 - norm.radius / normLength(program, norm, answer.point.x);
+    const excess = 1 - norm.radius / computeNormLength(program, norm, answer.point.x);
     const isProven = answer.status === 'infeasible' || (excess > HELD && isTooShort(program, q, { price, answer }));
     return { price, answer: isProven ? { ...answer, status: 'infeasible' } : answer, excess };
   };
@@ -113,8 +113,10 @@ function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 
     price: priced.price,
   }).point;
   const kinks = kinkMultipliers.map((value, k) => (isHard(program.kinks[k]!) ? value : 0));
-  const size = priced.price * normLength(program, program.norms[q]!, x) ** 2;
-  return infeasibilityGap(program, { rows: rowMultipliers, kinks, norms: normMultipliers, around: x }) > HELD * size;
+  const size = priced.price * computeNormLength(program, program.norms[q]!, x) ** 2;
+  return (
+    measureInfeasibility(program, { rows: rowMultipliers, kinks, norms: normMultipliers, around: x }) > HELD * size
+  );
 }
 
 interface Priced {
@@ -142,7 +144,7 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
     if (tried.excess > 0) low = tried;
     else high = tried;
     if (high === undefined) price = grow(tried, before);
-    else if (low === undefined) price = price > guess / powerOf(GROWTH, 3) ? price / GROWTH : 0;
+    else if (low === undefined) price = price > guess / raiseToPower(GROWTH, 3) ? price / GROWTH : 0;
     else {
       const secant = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
       const isInside = secant > low.price && secant < high.price;
@@ -160,8 +162,8 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
 function grow({ price, excess }: Priced, before: Priced | undefined): number {
   const next = GROWTH * price;
   if (before === undefined || before.price === 0) return next;
-  const slope = (before.excess - excess) / (powerOf(before.price, -2) - powerOf(price, -2));
-  const last = excess - slope * powerOf(price, -2);
+  const slope = (before.excess - excess) / (raiseToPower(before.price, -2) - raiseToPower(price, -2));
+  const last = excess - slope * raiseToPower(price, -2);
   if (!(last < 0 && slope > 0)) return next;
   return Math.min(Math.max(Math.sqrt(slope / -last), next), LEAP * price);
 }
@@ -174,7 +176,7 @@ function mostExceeded(program: Program, x: Float64Array): number {
   let found = -1;
   let worst = 0;
   program.norms.forEach((norm, q) => {
-    const length = normLength(program, norm, x);
+    const length = computeNormLength(program, norm, x);
     if (length - norm.radius <= HELD * (1 + norm.radius)) return;
     const excess = length / norm.radius;
     if (excess > worst) {
@@ -198,10 +200,10 @@ export function priceScale(program: Program, norm: Norm): number {
   }
   if (kind === 'metric') return curvature;
   if (kind !== 'identity')
-    return (curvature * meanSquare(program, { ...norm, metric: 'metric' })) / meanSquare(program, norm);
+    return (curvature * averageSquares(program, { ...norm, metric: 'metric' })) / averageSquares(program, norm);
   const ones = new Float64Array(n).fill(1 / n);
   const product = new Float64Array(n);
-  metricTimes(metric, ones, product);
+  multiplyMetric(metric, ones, product);
   return ridge + curvature * product.reduce((sum, value) => sum + value, 0);
 }
 
@@ -241,7 +243,7 @@ function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price
   const isCurved = metric !== null && curvature !== 0;
   const sum = sumOfMetrics([...(isCurved ? [{ metric, weight: curvature }] : []), { metric: own, weight: price }]);
   const force = new Float64Array(program.n);
-  metricTimes(
+  multiplyMetric(
     own,
     program.centre.map((value, i) => value - centre[i]!),
     force,

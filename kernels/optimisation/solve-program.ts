@@ -1,6 +1,6 @@
 import { runActiveSet, type ActiveSetOptions } from './active-set/active-set.js';
 import {
-  coldState,
+  createColdState,
   copyIterate,
   copyState,
   fits,
@@ -17,14 +17,14 @@ import { runInteriorPoint } from './interior-point/interior-point.js';
 import { fromCentre, isFlat, solveInside, solveScaled } from './inside.js';
 import { isFolded } from './interior-point/folded-rows.js';
 import { createPathFactors, type PathFactors } from './path/factor.js';
-import { emptyStart, isSteep } from './path/empty-start.js';
+import { startEmpty, isSteep } from './path/empty-start.js';
 import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
-import { elasticProgram } from './presolve/elastic-program.js';
+import { createElasticProgram } from './presolve/elastic-program.js';
 import { isRuledOut } from './presolve/ruled-out.js';
 import { better, judge, polish, ROUTES_CORNER } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
-import { primalViolation } from './program/kkt.js';
+import { measurePrimalViolation } from './program/kkt.js';
 import { assertProgram, isIndifferent, type Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
@@ -74,7 +74,7 @@ export function createSolver(algebra: DenseAlgebra): Solver {
     nearly(program) {
       assertProgram(program);
       const iterate = newIterate(program);
-      runInteriorPoint(program, curvatures[0], coldState(program), iterate, 'rough');
+      runInteriorPoint(program, curvatures[0], createColdState(program), iterate, 'rough');
       return iterate.x;
     },
   };
@@ -117,7 +117,7 @@ function ruledOut(program: Program): ProgramAnswer {
   const { lower, upper, centre } = program;
   const iterate = newIterate(program);
   for (let i = 0; i < program.n; i++) iterate.x[i] = Math.min(Math.max(centre[i]!, lower[i]!), upper[i]!);
-  return { ...judge(program, coldState(program), iterate, 0, 'centre'), status: 'infeasible' };
+  return { ...judge(program, createColdState(program), iterate, 0, 'centre'), status: 'infeasible' };
 }
 
 /** Finds the optimum a few steps from another one; undefined if the steps do not lead to it. */
@@ -237,7 +237,7 @@ const GROWN_EVENTS = 2;
  * than twenty full factorisations.
  */
 function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
-  const start = emptyStart(program);
+  const start = startEmpty(program);
   if (start === undefined) return undefined;
   const room = program.n + program.rows.count;
   return tryFollow(program, tools, start, { eventsMax: GROWN_EVENTS * room, freeMax: GROWN_FREE * room });
@@ -264,7 +264,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   const elastic = solveInside(program, curvatures, {
     before: scaled?.iterations ?? answer.iterations,
     run: 'near',
-    elastic: elasticProgram(program),
+    elastic: createElasticProgram(program),
   }).answer;
   return [scaled, flat].reduce<ProgramAnswer>(
     (best, other) => (other === undefined ? best : better(other, best)),
@@ -307,12 +307,12 @@ function atCorner(program: Program, curvatures: Curvatures, before: number): Pro
 /** Returns the centre itself if the objective is stationary there and every constraint holds. */
 function tryCentre(program: Program): ProgramAnswer | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
-  if (primalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;
+  if (measurePrimalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;
   const iterate = newIterate(program);
   program.kinks.forEach(({ limit }, k) => {
     if (limit === null) iterate.kinkMultipliers[k] = 1;
   });
   iterate.x.set(program.centre);
-  const answer = judge(program, coldState(program), iterate, 0, 'centre');
+  const answer = judge(program, createColdState(program), iterate, 0, 'centre');
   return answer.status === 'solved' ? answer : undefined;
 }

@@ -1,5 +1,5 @@
 import { assert, KernelFault } from '../assert.js';
-import { normalQuantile } from './normal-quantile.js';
+import { computeNormalQuantile } from './normal-quantile.js';
 
 /** Identifies one stream of random numbers. A key gives the same numbers on every machine, in any order of use. */
 export interface RandomKey {
@@ -31,7 +31,7 @@ const WORD = 2 ** 32;
  * @cost       About 50 ns per two uniforms; four words of state.
  * @source     Salmon, Moraes, Dror & Shaw (2011), Parallel random numbers: as easy as 1, 2, 3, SC'11: Philox 4x32-10.
  */
-export function counterRandom(key: RandomKey): CounterRandom {
+export function createCounterRandom(key: RandomKey): CounterRandom {
   const { seed, stream } = key;
   assert(Number.isSafeInteger(seed) && seed >= 0, `seed: ${seed}, an integer of at least 0 needed`);
   assert(Number.isSafeInteger(stream) && stream >= 0, `stream: ${stream}, an integer of at least 0 needed`);
@@ -58,7 +58,7 @@ export function counterRandom(key: RandomKey): CounterRandom {
 
   return {
     uniform,
-    normal: () => normalQuantile(uniform()),
+    normal: () => computeNormalQuantile(uniform()),
     integer(bound) {
       if (!(bound >= 1 && bound <= WORD)) throw new KernelFault(`bound: ${bound}, 1 to 2^32 needed`);
       const fair = WORD - (WORD % bound);

@@ -19,7 +19,7 @@ const UPPER = words[1] === 0 ? 0 : 1;
  * @cost     About 12 multiply-adds and a division.
  * @source   Sun Microsystems (1993), fdlibm e_log.c.
  */
-export function naturalLog(x: number): number {
+export function computeNaturalLog(x: number): number {
   if (!(x >= 2.2250738585072014e-308 && x < Infinity))
     throw new KernelFault(`x: ${x}, a positive normal number needed`);
   double[0] = x;

@@ -1,5 +1,5 @@
 import { KernelFault } from '../assert.js';
-import { naturalLog } from './natural-log.js';
+import { computeNaturalLog } from './natural-log.js';
 
 /**
  * Quantile of the standard normal distribution.
@@ -11,11 +11,11 @@ import { naturalLog } from './natural-log.js';
  * @source   Wichura (1988), Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics
  *   37(3), PPND16.
  */
-export function normalQuantile(p: number): number {
+export function computeNormalQuantile(p: number): number {
   if (!(p > 0 && p < 1)) throw new KernelFault(`p: ${p}, a probability inside (0, 1) needed`);
   const q = p - 0.5;
   if (Math.abs(q) <= 0.425) return q * central(0.180625 - q * q);
-  const r = Math.sqrt(-naturalLog(q < 0 ? p : 1 - p));
+  const r = Math.sqrt(-computeNaturalLog(q < 0 ? p : 1 - p));
   const z = r <= 5 ? middle(r - 1.6) : far(r - 5);
   return q < 0 ? -z : z;
 }

@@ -16,7 +16,7 @@ const REACH = 6;
  * @cost             Order horizon.
  * @source           Quadratic bound of the exponential, so that no transcendental function decides a bin.
  */
-export function levelBins({
+export function createLevelBins({
   mean,
   deviation,
   horizon,
@@ -57,7 +57,7 @@ export function levelBins({
  * @cost          Order count.
  * @source        Definition of a histogram quantile.
  */
-export function binQuantile(bins: LevelBins, counts: Uint32Array, t: number, share: number): number {
+export function findBinQuantile(bins: LevelBins, counts: Uint32Array, t: number, share: number): number {
   const row = counts.subarray(t * bins.count, (t + 1) * bins.count);
   let total = 0;
   for (let k = 0; k < row.length; k++) total += row[k]!;

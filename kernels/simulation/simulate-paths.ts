@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 import { philox } from '../random/counter-random.js';
-import { normalQuantile } from '../random/normal-quantile.js';
+import { computeNormalQuantile } from '../random/normal-quantile.js';
 
 /** How a session's growth factor is drawn. */
 export type PathModel =
@@ -60,7 +60,7 @@ export interface PathTallies {
  */
 export function simulatePaths(request: PathRequest, tallies: PathTallies): void {
   assertPaths(request, tallies);
-  const draw = pathDrawer(request);
+  const draw = createPathDrawer(request);
   const path = new Float64Array(request.horizon);
   for (let p = 0; p < tallies.finals.length; p++) {
     draw(p, path);
@@ -70,7 +70,7 @@ export function simulatePaths(request: PathRequest, tallies: PathTallies): void 
 }
 
 /** Draws the growth factors of a path of the request by its number within the chunk. */
-export function pathDrawer({ model, seed, first }: PathRequest): (p: number, steps: Float64Array) => void {
+export function createPathDrawer({ model, seed, first }: PathRequest): (p: number, steps: Float64Array) => void {
   if (model.kind === 'gaussian') return (p, steps) => drawNormals(steps, model, pathDraws(seed, first + p));
   const circle = closeCircle(model.growth, model.block);
   return (p, steps) => drawBlocks(steps, circle, model, pathDraws(seed, first + p));
@@ -155,7 +155,7 @@ function drawNormals(steps: Float64Array, { mean, deviation }: PathModel & { kin
     const high = draws.word();
     const low = draws.word();
     const uniform = (high * 2 ** 20 + (low >>> 12) + 0.5) / 2 ** 52;
-    steps[t] = Math.max(0, 1 + mean + deviation * normalQuantile(uniform));
+    steps[t] = Math.max(0, 1 + mean + deviation * computeNormalQuantile(uniform));
   }
 }
 

@@ -20,7 +20,7 @@ export const FIGURES_OF_CHOICE = 2;
 export const BLOCKS_MAX = 16;
 
 /** Halves that some blocks have: each is chosen on once. */
-export function halvesOf(blocks: number): number {
+export function countHalves(blocks: number): number {
   let count = 1;
   for (let k = 1; k <= blocks / 2; k++) count = (count * (blocks / 2 + k)) / k;
   return count;
@@ -87,7 +87,7 @@ export function assertHalving({ first, second, means }: BlockSums, out: Float64A
   const blocks = first.length / means.length;
   assert(means.length > 0 && second.length === first.length, `${second.length} squares of ${first.length} sums`);
   assert(blocks >= 2 && blocks <= BLOCKS_MAX && blocks % 2 === 0, `${blocks} blocks: an even number to ${BLOCKS_MAX}`);
-  assert(out.length === FIGURES_OF_CHOICE * halvesOf(blocks), `out: ${out.length} figures of ${blocks} blocks`);
+  assert(out.length === FIGURES_OF_CHOICE * countHalves(blocks), `out: ${out.length} figures of ${blocks} blocks`);
   return blocks;
 }
 

@@ -20,7 +20,7 @@ export interface Holding {
  * @cost           count multiplications and additions.
  * @source         Definition. Engines have the same bits.
  */
-export function holdingValue(panel: Float64Array, row: number, { columns, units, count, money }: Holding): number {
+export function sumHoldingValue(panel: Float64Array, row: number, { columns, units, count, money }: Holding): number {
   const fours = count & ~3;
   let a = money;
   let b = 0;

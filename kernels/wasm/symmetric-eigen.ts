@@ -1,4 +1,5 @@
-import { divideAndConquerScratch, tridiagonalEigen } from './divide-and-conquer';
+import { tridiagonalEigen } from './divide-and-conquer';
+import { mergeScratch } from './merge-memory';
 import { gemmScratch } from './gemm';
 import { teamGemm } from './team';
 import { tridiagonalise, tridiagonaliseScratch } from './tridiagonal';
@@ -15,7 +16,7 @@ export function symmetricEigenvaluesScratch(n: i32): usize {
 
 export function symmetricEigenScratch(n: i32): usize {
   const back = (<usize>n << 3) * <usize>(3 * WIDTH) + (<usize>(2 * WIDTH * WIDTH) << 3) + gemmScratch();
-  return (<usize>n << 3) * 3 + max(tridiagonaliseScratch(n), max(divideAndConquerScratch(n), back));
+  return (<usize>n << 3) * 3 + max(tridiagonaliseScratch(n), max(mergeScratch(n), back));
 }
 
 /**

@@ -36,21 +36,21 @@ export interface Merge {
  * @source           Lopez de Prado (2016), Building diversified portfolios that outperform out of sample, Journal of
  *                   Portfolio Management 42(4), 59-69.
  */
-export function hierarchicalRiskParityWeights(
+export function solveHierarchicalRiskParity(
   covariance: Float64Array,
   { linkage, distance }: HierarchyTerms,
   out: Float64Array,
 ): void {
   const n = out.length;
   assert(covariance.length === n * n, `covariance: ${covariance.length} values for ${n} names`);
-  const correlationDistance = correlationDistances(covariance, n);
-  const distances = distance === 'columns' ? columnDistances(correlationDistance, n) : correlationDistance;
+  const correlationDistance = computeCorrelationDistances(covariance, n);
+  const distances = distance === 'columns' ? computeColumnDistances(correlationDistance, n) : correlationDistance;
   const order = leafOrder(linkClusters(distances, n, linkage), n);
   bisect(covariance, order, out);
 }
 
 /** Root of (1 - correlation) / 2, [n x n]. */
-export function correlationDistances(covariance: Float64Array, n: number): Float64Array {
+export function computeCorrelationDistances(covariance: Float64Array, n: number): Float64Array {
   const deviations = new Float64Array(n);
   for (let i = 0; i < n; i++) {
     const variance = covariance[i * n + i]!;
@@ -70,7 +70,7 @@ export function correlationDistances(covariance: Float64Array, n: number): Float
 }
 
 /** Euclidean distance between the columns of a symmetric matrix, [n x n]. */
-export function columnDistances(matrix: Float64Array, n: number): Float64Array {
+export function computeColumnDistances(matrix: Float64Array, n: number): Float64Array {
   const distances = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {
     for (let j = 0; j < i; j++) {

@@ -47,7 +47,7 @@ export interface MinimumVarianceOutcome {
  * @source           Platt (1998), sequential minimal optimisation, with second-order pairs; Nocedal & Wright (2006),
  *                   Numerical Optimization, 2nd ed., 16.5.
  */
-export function minimumVarianceWeights(
+export function solveMinimumVarianceWeights(
   covariance: Float64Array,
   upper: number,
   out: Float64Array,

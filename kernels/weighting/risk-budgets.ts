@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { DenseAlgebra } from '../optimisation/factors/algebra.js';
 import { createCurvature } from '../optimisation/factors/curvature.js';
-import { metricDiagonal, metricTimes, type Metric } from '../optimisation/program/metric.js';
+import { metricDiagonal, multiplyMetric, type Metric } from '../optimisation/program/metric.js';
 
 /** Steps of Newton's method; five to seven are usual. */
 const NEWTON_MAX = 50;
@@ -36,7 +36,7 @@ const STEP_SHARE = 0.95;
  * @source         Spinu (2013), An algorithm for computing risk parity weights; Nocedal & Wright (2006), Numerical
  *   Optimization, 2nd ed., section 7.1, for inexact steps.
  */
-export function riskBudgetWeights(
+export function solveRiskBudgetWeights(
   algebra: DenseAlgebra,
   metric: Metric,
   budgets: Float64Array,
@@ -68,7 +68,7 @@ interface Names {
 
 /** Products with the metric, a matrix laid on the engine's memory once. */
 function productOf(algebra: DenseAlgebra, metric: Metric): Names['times'] {
-  if (metric.form === 'factor') return (x, out) => metricTimes(metric, x, out);
+  if (metric.form === 'factor') return (x, out) => multiplyMetric(metric, x, out);
   const matrix = algebra.room(metric.matrix.length);
   matrix.set(metric.matrix);
   return (x, out) => algebra.symv(matrix, x, out);

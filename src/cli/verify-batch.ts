@@ -1,5 +1,7 @@
+import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { linesOf } from '#domain/personal/account-lines.js';
 import { Account } from '#domain/personal/account-request.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { commonFrom, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
@@ -8,7 +10,7 @@ import { UsageError } from './usage-error.js';
 export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
 
 Verifies the results of a batch without the solver and without a service: trades are possible, figures follow from the trades, and the
-multipliers of each certificate prove its bound.
+multipliers of each certificate prove its bound. Every account has one result. Files are read as streams, in the same order at best.
 
   ACCOUNTS  Accounts as lines of JSON, as sent; a first line with terms is skipped.
   RESULTS   Results as lines of JSON, as divisor batch --out writes them.
@@ -26,29 +28,62 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
   const known = commonFrom(JSON.parse(await readFile(common, 'utf8')) as CommonJson);
-  const byId = new Map(
-    (await linesOf(accounts))
-      .map((value) => Account.safeParse(value).data)
-      .flatMap((account) => (account === undefined ? [] : [[account.account_id, account] as const])),
-  );
+  const sent = accountsIn(accounts);
   let [verified, refused, wrong] = [0, 0, 0];
-  for (const value of await linesOf(results)) {
+  for await (const value of valuesIn(results)) {
     const outcome = value as AccountOutcome; // as the service wrote it; wrong figures are what this command finds
-    const account = outcome.account_id === null ? undefined : byId.get(outcome.account_id);
+    const account = outcome.account_id === null ? undefined : await sent.take(outcome.account_id);
     if (outcome.status === 'refused') {
       refused++;
       continue;
     }
-    const faults = account === undefined ? ['no such account in ACCOUNTS'] : verifyResult(known, account, outcome);
+    const faults = account === undefined ? [NOT_SENT] : verifyResult(known, account, outcome);
     for (const fault of faults) process.stdout.write(`${outcome.account_id}: ${fault}\n`);
     if (faults.length > 0) wrong++;
     else verified++;
   }
-  process.stdout.write(`${verified} results verified, ${wrong} wrong, ${refused} accounts refused\n`);
-  return wrong > 0 ? EXIT_WRONG : 0;
+  const lost = await sent.rest();
+  for (const id of lost) process.stdout.write(`${id}: the account has no result\n`);
+  process.stdout.write(`${verified} results verified, ${wrong + lost.length} wrong, ${refused} accounts refused\n`);
+  return wrong + lost.length > 0 ? EXIT_WRONG : 0;
 }
 
-async function linesOf(file: string): Promise<unknown[]> {
-  const text = await readFile(file, 'utf8');
-  return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [JSON.parse(line) as unknown]));
+const NOT_SENT = 'no such account in ACCOUNTS, or a second result of it';
+
+/** Accounts of a file, each of which is taken once. Only those that were passed over are in memory. */
+function accountsIn(file: string) {
+  const passed = new Map<string, Account>();
+  const values = valuesIn(file);
+
+  /** Reads the next account. @returns false at the end of the file */
+  async function readNext(): Promise<boolean> {
+    for (let next = await values.next(); next.done !== true; next = await values.next()) {
+      const account = Account.safeParse(next.value).data;
+      if (account === undefined) continue;
+      passed.set(account.account_id, account);
+      return true;
+    }
+    return false;
+  }
+
+  return {
+    async take(id: string): Promise<Account | undefined> {
+      while (!passed.has(id)) if (!(await readNext())) return undefined;
+      const account = passed.get(id);
+      passed.delete(id);
+      return account;
+    },
+    /** Returns the ids of accounts that were not taken. */
+    async rest(): Promise<readonly string[]> {
+      while (await readNext());
+      return [...passed.keys()];
+    },
+  };
+}
+
+async function* valuesIn(file: string): AsyncGenerator<unknown> {
+  for await (const line of linesOf(createReadStream(file))) {
+    const text = line.toString();
+    if (text.trim() !== '') yield JSON.parse(text);
+  }
 }

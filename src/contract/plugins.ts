@@ -61,7 +61,7 @@ export type PluginCollection = z.infer<typeof PluginCollection>;
 
 const params = z.strictObject({ plugin_id: Id.meta({ description: 'Id of the plug-in.' }) });
 
-/** A datapoint, a selection rule and a weighting, as the guide has them. */
+/** The datapoint, the selection rule and the weighting of the guide. */
 export const PLUGIN_EXAMPLES = {
   'near-high': {
     name: 'Near its high',
@@ -81,33 +81,10 @@ export const PLUGIN_EXAMPLES = {
     parameters: { skip: { default: 21, minimum: 0, maximum: 120, help: 'Latest sessions that are ignored.' } },
     source: `function compute({ returns }, { skip }, count) {
   const sessions = 252;
-  const market = new Float64Array(sessions);
-  for (let t = 0; t < sessions; t++) {
-    let sum = 0;
-    let known = 0;
-    for (let i = 0; i < count; i++) {
-      const value = returns[i * sessions + t];
-      if (value === value) {
-        sum += value;
-        known += 1;
-      }
-    }
-    market[t] = sum / known;
-  }
-  const scores = new Float64Array(count);
-  for (let i = 0; i < count; i++) {
-    let [n, sum, squares] = [0, 0, 0];
-    for (let t = 0; t < sessions - skip; t++) {
-      const residual = returns[i * sessions + t] - market[t];
-      if (residual !== residual) continue;
-      n += 1;
-      sum += residual;
-      squares += residual * residual;
-    }
-    const mean = sum / n;
-    scores[i] = n < 60 ? NaN : mean / Math.sqrt(squares / n - mean * mean);
-  }
-  return scores;
+  const market = rows.mean(rows.transpose(returns, sessions), count);
+  const kept = sessions - skip;
+  const residuals = rows.cut(rows.subtract(returns, market), sessions, 0, kept);
+  return rows.divide(rows.mean(residuals, kept, 60), rows.std(residuals, kept, 60));
 }
 `,
   },

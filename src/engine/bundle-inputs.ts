@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { loadSandbox } from '#base/sandbox/load-sandbox.js';
 import type { KnownMarkets } from '#domain/books/known-seats.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BundleKnown, KNOWN_FILE, modelFileOf } from '#domain/documents/bundle-document.js';
+import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { LIMITS } from '#domain/refusals/limits.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { packedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
@@ -28,10 +27,6 @@ export async function openPlanInputs(plan: BacktestPlan, market: MarketData, fil
   if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined)) await loadPluginSandbox();
   return { models: modelsOf(plan, files), known: knownOf(plan, market, files) };
 }
-
-/** Loads the sandbox of plug-ins with the limits of the service. */
-export const loadPluginSandbox = (): Promise<void> =>
-  loadSandbox({ steps: LIMITS.MAX_PLUGIN_STEPS, memory: LIMITS.MAX_PLUGIN_MEMORY_BYTES });
 
 function fileOf(files: Files, name: string): Uint8Array {
   const bytes = files.get(name);

@@ -13,7 +13,7 @@ import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/re
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { dayFrom, type Day } from '#domain/time/days.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { previewAnswer } from '#views/preview-answer.js';
 import { toIndexExplanation } from '#views/preview.js';
@@ -33,7 +33,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   const known = await readKnown(market, options);
   const plugins = options.plugins === undefined ? undefined : await readPlugins(options.plugins);
   const calendars = openCalendars();
-  const engine = wasmEngine();
+  const engine = openWasmEngine();
   const definitions = createDefinitions({ market, calendars, pluginOf: (id) => plugins?.get(id) });
   const models = createModels({ market, calendars, engine, termsOf });
 

@@ -15,7 +15,7 @@ import type * as Api from './api.js';
 export async function readPlugins(
   given: NonNullable<Api.EngineOptions['plugins']>,
 ): Promise<ReadonlyMap<string, StoredPluginCode>> {
-  const { loadPluginSandbox } = await import('./bundle-inputs.js');
+  const { loadPluginSandbox } = await import('#domain/datapoints/plugin-sandbox.js');
   await loadPluginSandbox();
   const findings: Finding[] = [];
   const plugins = new Map<string, StoredPluginCode>();

@@ -11,7 +11,7 @@ import {
 } from '#domain/documents/bundle-document.js';
 import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createLogCheck } from '#store/publication/log-check.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import { differingKeys, inputDigests } from '#views/bundle/input-digests.js';
@@ -244,7 +244,7 @@ async function closeFaults(market: MarketData, files: Files, entries: readonly P
     const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // Its hash was compared; a changed one fails to run, or to agree.
     const calendars = calendarsOf(files.get('calendars.json')!);
     const inputs = await openPlanInputs(plan, market, files);
-    const { closes } = recomputedCloses({ market, calendars, plan, engine: wasmEngine(), ...inputs });
+    const { closes } = recomputedCloses({ market, calendars, plan, engine: openWasmEngine(), ...inputs });
     return differingCloses(entries, closes)
       .slice(0, LISTED_MAX)
       .map(({ date, member, published, recomputed }) => ({

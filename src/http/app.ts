@@ -2,11 +2,11 @@ import { setTimeout as delayByClock } from 'node:timers/promises';
 import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
-import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, type Headers as HeadersByName } from './answer-headers.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
-import { endRequest, inRequest, NOBODY, openCall, spanOf, type Call } from './call.js';
+import { inRequest, NOBODY, openCall, type Call } from './call.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
@@ -16,6 +16,7 @@ import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
 import type { Operation, OperationOptions } from './pipeline.js';
+import { createRequestLog, type Answered } from './request-log.js';
 import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
 import { traceResponse } from './trace-context.js';
 
@@ -55,17 +56,6 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly observe?: (answer: Answered) => void;
 }
 
-/** One answered request. */
-export interface Answered {
-  /** Undefined if no route was found. */
-  readonly operation: string | undefined;
-  readonly method: string;
-  readonly status: number;
-  readonly seconds: number;
-  /** Id of the key of the request; null without a key. */
-  readonly keyId: string | null;
-}
-
 /** Client that a route has admitted. */
 export interface KnownClient {
   readonly principal: Principal;
@@ -101,13 +91,6 @@ const SECURE_HEADERS: HeadersByName = {
 /** HSTS for a year, the usual value for browsers. */
 const HTTPS_ONLY: HeadersByName = { 'Strict-Transport-Security': 'max-age=31536000' };
 
-const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
-const loggedLevels = (log: Logger) =>
-  Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
-    (typeof LEVELS)[number],
-    boolean
-  >; // each of the levels
-
 const onActiveStore: OperationOptions['withinStore'] = async (_storeId, work) => work();
 
 /** Creates the HTTP application: every route of the table with its handler, behind one pipeline. */
@@ -136,9 +119,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   let common = always;
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 
-  // Its fields are not in `redact`; keys and passwords in their values are still removed.
-  const requestLog = log.child({}, { redact: [] });
-  const isLogged = loggedLevels(log);
+  const { record, refusalOf } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
   const settle = () => waitAtMost(dataSettled(), dataWaitMs);
   const options = { withinStore, dataSettled: settle, follow, assertCallback, authenticate, reachOf, isReadOnly };
@@ -227,50 +208,6 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const headers = headersFor(requestId);
     if (trace !== null) headers.set('traceresponse', traceResponse(trace));
     return headers;
-  }
-
-  /** Writes one log line and one observation for every response. */
-  function record(call: Call, answered: Answer): Answer {
-    const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
-    const { status } = answered;
-    endRequest(call, status);
-    const { method } = request;
-    const ms = performance.now() - startedMs;
-    const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
-    if (isLogged[level]) {
-      requestLog[level](
-        {
-          request_id: requestId,
-          ...spanOf(trace),
-          method,
-          path,
-          operation: operation?.id,
-          status,
-          ms: Math.round(ms * 100) / 100,
-          key: principal.keyId,
-        },
-        'request',
-      );
-    }
-    observe?.({ operation: operation?.id, method, status, seconds: ms / 1000, keyId: principal.keyId });
-    return answered;
-  }
-
-  /** Converts a defect to INTERNAL, and also a code that only jobs use, because no route declares it. */
-  function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
-    if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
-      const { code, cause } = failure;
-      // An outage affects every request, so one line without a stack is enough.
-      const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
-      if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
-      return failure;
-    }
-    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
-    log.error(
-      { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
-      'defect',
-    );
-    return new Refusal('INTERNAL', 'The service failed to process this request.', { request_id: requestId });
   }
 }
 

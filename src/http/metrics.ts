@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
-import type { Answered } from './app.js';
+import type { Answered } from './request-log.js';
 import { createKeyMetrics } from './key-metrics.js';
 
 export interface Metrics {

@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { DIVISOR_IN_SHELL } from './process.js';
 
 /** Tests that this machine has the `script` of util-linux, which runs a command on a separate terminal. */
@@ -16,19 +18,23 @@ export interface TerminalRun {
 /** Time after which a command that waits for more input is ended. */
 const COMMAND_MS_MAX = 60_000;
 
-/** Runs the command on a terminal of 200 columns to its end. @param input typed by the user */
-export function onTerminal(words: readonly string[], environment: Record<string, string>, input = ''): TerminalRun {
+/**
+ * Runs the command on a terminal of 200 columns to its end. This process continues meanwhile: blocked, it would miss that a
+ * server closes an idle connection, and its next request would fail. @param input typed by the user
+ */
+export async function onTerminal(
+  words: readonly string[],
+  environment: Record<string, string>,
+  input = '',
+): Promise<TerminalRun> {
   const command = [DIVISOR_IN_SHELL, ...words.map((word) => `'${word}'`)].join(' ');
-  const { status, stdout } = spawnSync(
-    'script',
-    ['--quiet', '--return', '--command', `stty cols 200; ${command}`, '/dev/null'],
-    {
-      env: { PATH: process.env['PATH'], SHELL: '/bin/sh', TERM: 'xterm', ...environment },
-      encoding: 'utf8',
-      input,
-      timeout: COMMAND_MS_MAX,
-    },
-  );
+  const child = spawn('script', ['--quiet', '--return', '--command', `stty cols 200; ${command}`, '/dev/null'], {
+    env: { PATH: process.env['PATH'], SHELL: '/bin/sh', TERM: 'xterm', ...environment },
+    stdio: ['pipe', 'pipe', 'inherit'],
+    timeout: COMMAND_MS_MAX,
+  });
+  child.stdin.end(input);
+  const [stdout, [status]] = await Promise.all([text(child.stdout), once(child, 'close') as Promise<[number | null]>]);
   const written = stdout.replaceAll('\r\n', '\n');
   const screen = written
     .trimEnd()

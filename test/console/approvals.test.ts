@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Approval } from '#clients/typescript/divisor.js';
 import { issueKey } from '#services/operations/keys.js';
-import { definition, familyOn } from '../services/daily-plans/family.js';
+import { definition, familyOn, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
 import { eventually, WAIT_MS } from './desk.js';
@@ -23,7 +23,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
   beforeAll(async () => {
     if (!('browser' in tried)) return;
     const environment = people.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(',');
-    service = await runService(['--approvals', 'amend=2'], { DIVISOR_API_KEYS: environment });
+    service = await runService(['--approvals', 'amend=2,override=2'], { DIVISOR_API_KEYS: environment });
     const asAda = { ...service, ask, finished: (id: string) => service.finished(id, ada) };
     await familyOn(asAda as RunningService, 10);
     await ask('POST', '/analytics/CORE/backtest', {});
@@ -71,5 +71,32 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await panel.getByRole('button', { name: 'Withdraw' }).click();
     await eventually(() => stateOf(2)).toBe('withdrawn');
     await page.getByText('Nothing waits for approval').waitFor();
+  });
+
+  test('a price is overridden in a form once a second person agrees, and the versions of the data say why', async () => {
+    const date = SESSIONS[3]!;
+    await page.goto(`${service.url()}/console/data/stores/vendor?tab=overrides&security=AA&date=${date}`);
+    await page.getByText('The close is', { exact: false }).waitFor();
+    await page.getByLabel('Price *').fill('30.5');
+    const override = page.getByRole('button', { name: 'Override the price' });
+    expect(await override.isDisabled()).toBe(true); // without a reason
+    await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
+    await override.click();
+    await page.getByRole('link', { name: 'Approval 3' }).click();
+    const panel = page.getByRole('complementary', { name: 'Approval 3' });
+    await panel.getByText('Price requested').waitFor();
+    await panel.getByText('30.5000').waitFor();
+    await ask('POST', '/approvals/3/decisions', { decision: 'approve' });
+    await page.goBack();
+    await page.getByLabel('Price *').fill('30.5');
+    await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
+    await override.click();
+    await page.getByRole('row', { name: new RegExp(`^AA ${date} 30.5000`) }).waitFor();
+    await eventually(() => stateOf(3)).toBe('used');
+    await service.finished('refresh:vendor', ada);
+    await page.goto(`${service.url()}/console/data/stores/vendor?tab=versions`);
+    const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });
+    await version.click();
+    await page.getByText('ben: Notice of the exchange').waitFor();
   });
 });

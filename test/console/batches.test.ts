@@ -36,8 +36,8 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     await page.getByRole('heading', { name: 'Tracking error' }).waitFor();
     expect(await page.getByRole('table', { name: 'Tracking error by percentile' }).locator('tr').count()).toBe(7);
     const conflicts = page.getByRole('table', { name: 'Infeasible accounts by row' });
-    await conflicts.getByText('tracking_error_limit').waitFor();
-    await page.getByText('accounts[2].cash').first().waitFor();
+    await conflicts.getByText('Tracking error limit').waitFor();
+    await page.getByText('Cash is -1', { exact: false }).first().waitFor();
     await page.getByText('A0', { exact: true }).first().click();
     const panel = page.getByRole('complementary', { name: 'Account A0' });
     await panel.getByText('One more basis point saves').waitFor();

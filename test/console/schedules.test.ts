@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
 import { indexStates } from '#console/pages/schedules/day-states.js';
-import { FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import { dayOf, FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
 import { eventually, WAIT_MS } from './desk.js';
@@ -68,8 +68,18 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await service?.close();
   });
 
-  test('lists days with their states, and opens one to its indices, steps, deliveries and log', async () => {
+  test('lists schedules with their latest days and counts of open ones', async () => {
     await page.goto(`${service.url()}/console/schedules`);
+    const row = page.getByRole('row', { name: /^Close close/ });
+    await row.getByText(second).waitFor();
+    await row.getByText('blocked', { exact: true }).waitFor();
+    expect(await page.getByLabel('Days of all schedules').textContent()).toContain('Blocked days1need a decision');
+    await row.click();
+    await page.waitForURL('**/console/schedules/close');
+  });
+
+  test('lists days with their states, and opens one to its indices, steps, deliveries and log', async () => {
+    await page.goto(`${service.url()}/console/schedules/close`);
     await page.getByText(second).first().waitFor();
     await page.getByText('blocked', { exact: true }).first().waitFor();
     await page.getByText(first).first().click();
@@ -83,11 +93,17 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
   });
 
   test('says which indices a day holds back, and why', async () => {
-    await page.goto(`${service.url()}/console/schedules?day=${second}`);
+    await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
     await panel.getByText('blocked', { exact: true }).first().waitFor();
-    await panel.getByText('checks', { exact: true }).first().waitFor();
+    await panel.getByText('Check', { exact: true }).first().waitFor();
     await panel.getByText('Nothing was delivered').waitFor();
+    const accept = panel.getByRole('button', { name: 'Accept: Unexplained moves' });
+    expect(await accept.isDisabled()).toBe(true); // without a reason
+    await panel.getByLabel('Reason').fill('The price of the exchange');
+    await accept.click();
+    await panel.getByText('Accepted', { exact: true }).waitFor();
+    await eventually(async () => (await dayOf(service, second)).waivers.map(({ check }) => check)).toEqual(['moves']);
   });
 
   test('a schedule is written in a form, with its errors at their fields, and edited', async () => {
@@ -103,8 +119,8 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
     await page.getByLabel('Begins at *').fill('18:15');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.waitForURL('**/console/schedules?schedule=evening');
-    await page.getByText('run → checks → publish → export').waitFor();
+    await page.waitForURL('**/console/schedules/evening');
+    await page.getByText('Run → Check → Publish → Write files').waitFor();
     const stored = async () => (await service.ask<Schedule>('GET', '/schedules/evening')).body;
     expect(await stored()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
     expect((await stored()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });

@@ -4,6 +4,7 @@ import { TOOLSETS } from '#contract/mcp.js';
 import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
+import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
 import { EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
@@ -77,6 +78,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
   example: () => `\`\`\`text\n${exampleClass()}\`\`\``,
   plugins: () => pluginExamples(),
+  rows: () => rowFunctions(),
   errors: () =>
     table(
       ['code', 'status', 'means'],
@@ -200,6 +202,16 @@ function pluginExamples(): string {
       return `**${name}** (\`${id}\`), a ${kind}. Inputs: ${given.join(', ')}.\n\n\`\`\`text\n${source}\`\`\``;
     })
     .join('\n\n');
+}
+
+/** The functions of `rows`, as a declaration of TypeScript. */
+function rowFunctions(): string {
+  const members = ROW_FUNCTIONS.map(({ name, help, parameters, lists }) => {
+    const typed = parameters.map((parameter, k) => `${parameter}: ${k < lists ? 'List' : 'number'}`);
+    return `  /** ${help} */\n  ${name}(${typed.join(', ')}): Float64Array;`;
+  });
+  const head = 'type List = ArrayLike<number> | number;\ndeclare const rows: {';
+  return `\`\`\`text\n${head}\n${members.join('\n')}\n};\n\`\`\``;
 }
 
 /** Parameters that most classes of a catalogue have and that the text next to its table explains. */

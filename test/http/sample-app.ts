@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { SCOPES, routes, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
-import { createApp, type App, type Answered, type AppDependencies } from '#http/app.js';
+import { createApp, type App, type AppDependencies } from '#http/app.js';
+import type { Answered } from '#http/request-log.js';
 import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 

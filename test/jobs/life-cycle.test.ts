@@ -107,20 +107,24 @@ describe('a job', () => {
     expect(released).toMatchObject({ status: 'failed', error: { code: 'JOB_INTERRUPTED' } });
   });
 
-  test('waits twice as long before each retry for one cause, up to the longest wait', () => {
+  test('waits twice as long before each retry after crashes, and equally long after lost or released attempts', () => {
     const seconds = (ended: Life) =>
       ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(AT)) / 1000;
-    const slow = { ...LIMITS, retry: policies('losses=100,backoff=2,backoff-max=10')('backtest') };
-    const waits = (chance: number) => {
+    const slow = { ...LIMITS, retry: policies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
+    const waits = (end: typeof lose, chance: number) => {
       let life = newLife();
       return Array.from({ length: 6 }, (_, i) => {
         life = advance(life, start, slow) as Life;
-        life = advance(life, lose(i + 1), { ...slow, chance }) as Life;
+        life = advance(life, end(i + 1), { ...slow, chance }) as Life;
         return seconds(life);
       });
     };
-    expect(waits(1)).toEqual([0, 2, 4, 8, 10, 10]);
-    expect(waits(0)).toEqual([0, 1, 2, 4, 5, 5]);
+    expect(waits(crash, 1)).toEqual([0, 2, 4, 8, 10, 10]);
+    expect(waits(crash, 0)).toEqual([0, 1, 2, 4, 5, 5]);
+    for (const end of [lose, release]) {
+      expect(waits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
+      expect(waits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
+    }
     expect(live(start, lose(1), start, lose(2), start).not_before).toBeNull();
     // Another cause has its own count.
     expect(seconds(live(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);

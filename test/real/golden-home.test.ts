@@ -8,6 +8,7 @@ import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import type { Route } from '#contract/route.js';
 import { liveService, type LiveService } from './live.js';
+import { waitUntil } from '../waiting.js';
 
 /** The documents of the home, by kind. */
 const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8')) as Readonly<
@@ -55,7 +56,7 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'divisor-golden-'));
   cpSync('test/golden/home-format-1', home, { recursive: true });
   service = await liveService(['--home', home, '--workers', '1']);
-  while ((await service.ask('GET', '/health/ready')).status !== 200) await service.ask('GET', '/jobs?limit=1');
+  await waitUntil(async () => (await service.ask('GET', '/health/ready')).status === 200);
 });
 
 afterAll(async () => {

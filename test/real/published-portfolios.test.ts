@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { objectiveOf, solvers } from '../domain/optimisation/small-problems.js';
@@ -49,7 +49,7 @@ describe.skipIf(!hasRealSets)('portfolios that others publish', () => {
       identifiers,
       index: even,
       previous: null,
-      metric: denseMetric(Float64Array.from(covariance), n),
+      metric: createDenseMetric(Float64Array.from(covariance), n),
       rows: [],
       datapoints: { numbers: () => even, categories: () => identifiers, medianValueTraded: () => even },
       objective: objectiveOf(objective),

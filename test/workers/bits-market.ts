@@ -1,9 +1,9 @@
 import type { MarketData } from '#domain/market/market-data.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /** A number of securities over a number of days, each with every bar. */
 export function market(names: number, days: number): MarketData {
-  const random = counterRandom({ seed: 11, stream: 0 });
+  const random = createCounterRandom({ seed: 11, stream: 0 });
   const close = new Float64Array(names * days).fill(50);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + 0.01 * random.normal());
   return {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { counterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
-import { levelBins } from '#kernels/simulation/level-bins.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { createCounterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
+import { createLevelBins } from '#kernels/simulation/level-bins.js';
 
 const ASSETS = 130;
 const OBSERVATIONS = 400;
@@ -15,12 +15,12 @@ const WIDE = 530;
 
 /** SHA-256 of what the kernels make of a seeded panel: equal on every machine and version that keeps its promises. */
 export function kernelBits(): Record<string, string> {
-  const random = counterRandom({ seed: 3, stream: 1 });
+  const random = createCounterRandom({ seed: 3, stream: 1 });
   const panel = Float64Array.from({ length: ASSETS * OBSERVATIONS }, () => 0.01 * random.normal());
-  const engine = wasmEngine();
+  const engine = openWasmEngine();
 
   const weights = new Float64Array(OBSERVATIONS);
-  halfLifeWeights(100, weights);
+  fillHalfLifeWeights(100, weights);
   const model = new Float64Array(ASSETS * ASSETS);
   const diagnostics = estimateCovariance(
     engine,
@@ -79,7 +79,7 @@ function wideEigenvalues(engine: Engine, random: CounterRandom): Float64Array {
 
 function simulated(engine: Engine) {
   const horizon = 60;
-  const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 256 });
+  const bins = createLevelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 256 });
   const tallies = {
     counts: new Uint32Array(horizon * 256),
     finals: new Float64Array(500),

@@ -1,7 +1,7 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/placed.js';
 import { keptMemory } from '#base/memory/kept-memory.js';
 import { pageMemory } from '#base/memory/page-memory.js';
-import { emptyMemory, trimMemory } from '#kernels/memory/paged-memory.js';
+import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 
 /**
  * Maximum memory that a thread keeps for its next run, in bytes: 500 securities over 20 years take 57 MB. Of larger
@@ -35,7 +35,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
       return taken;
     },
     giveBack() {
-      isZero = taken !== undefined && taken.byteLength > keptBytesMax && emptyMemory(taken);
+      isZero = taken !== undefined && taken.byteLength > keptBytesMax && clearMemory(taken);
       if (isZero) trimMemory();
       if (taken !== undefined && (isZero || taken.byteLength <= keptBytesMax)) kept = taken;
       taken = undefined;

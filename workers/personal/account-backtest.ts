@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { runAccount, type AccountBacktest } from '#domain/personal/run-account.js';
 import { dayFrom } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
@@ -48,7 +48,7 @@ function viewOf(
     end: last.date,
     final_value: last.value,
     final_value_after_tax: after,
-    annual_return_after_tax: years > 0 ? powerOf(Math.max(0, after) / begin, 1 / years) - 1 : 0,
+    annual_return_after_tax: years > 0 ? raiseToPower(Math.max(0, after) / begin, 1 / years) - 1 : 0,
     tax_paid: 0 - sum('tax'),
     costs: 0 - sum('cost'),
     dividends: sum('dividend'),

@@ -8,7 +8,7 @@ import type { Composer } from '#domain/books/compositions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import type { Task, ThreadInput } from '#jobs/tasks.js';
 import { inputDigests } from '#views/bundle/input-digests.js';
 import { encodeSlice } from '#views/bundle/market-slice.js';
@@ -33,7 +33,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   const { plan, entries } = input;
   const whole = openedMarket(input.market);
   const reads = readsOf(whole, openedCalendars(closuresOf(plan.documents)), openedKnown(whole, input.known).known);
-  const terms = { calendars: reads.calendars, plan, engine: wasmEngine(), models: openedModels(input.models) };
+  const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openedModels(input.models) };
   const composers: Composer[] = [];
   const onComposer = (composer: Composer): unknown => composers.push(composer);
   const { run } = recomputedCloses({ ...terms, market: reads.market, known: reads.known, onComposer });

@@ -1,6 +1,6 @@
-import { loadSandbox } from '#base/sandbox/load-sandbox.js';
 import { sandbox } from '#base/sandbox/sandbox.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import type { DatapointExpression } from '#domain/datapoints/expressions/tree.js';
 import { latest } from '#domain/datapoints/field-request.js';
@@ -9,7 +9,6 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { pluginCode } from '#domain/documents/plugin-code.js';
 import type { PluginDocument } from '#domain/documents/plugin-document.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { LIMITS } from '#domain/refusals/limits.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { seededMarket } from '../seeded-market.js';
@@ -17,8 +16,8 @@ import { seededMarket } from '../seeded-market.js';
 /**
  * Plug-ins compared with built-in datapoints of the same values: 500 securities on each of 5,000 sessions, processor time of the
  * fastest of three rounds in turns. The values must agree. Limit: 20 times. The last cases read 252 values of each security in a
- * loop in JavaScript, which an input can compute; they have no limit, as the interpreter alone takes longer: an empty loop
- * of as many rounds is measured as well.
+ * loop in JavaScript, which inputs and `rows` replace; they have no limit, as the interpreter alone takes longer: an empty
+ * loop of as many rounds is measured as well.
  */
 const NAMES = 500;
 const SESSIONS = 5000;
@@ -26,7 +25,7 @@ const ROUNDS = 3;
 const LIMIT = 20;
 const WINDOW = 252;
 
-await loadSandbox({ steps: LIMITS.MAX_PLUGIN_STEPS, memory: LIMITS.MAX_PLUGIN_MEMORY_BYTES });
+await loadPluginSandbox();
 const calendars = openCalendars();
 const market = seededMarket(calendars, { names: NAMES, sessions: SESSIONS });
 const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars });
@@ -112,7 +111,41 @@ const CASES: readonly Case[] = [
     limit: LIMIT,
   },
   {
-    name: 'the same in a loop over positions, one of 21 sessions',
+    name: 'the same by rows.mean, one of 21 sessions',
+    plugin: stored(
+      { r: { expression: 'RETURN', sessions: WINDOW } },
+      `const compute = ({ r }) => rows.mean(r, ${WINDOW}, ${WINDOW / 2});`,
+    ),
+    built: latest('RETURN', { aggregate: 'mean', window: WINDOW }),
+    sessions: monthly,
+    limit: LIMIT,
+  },
+  {
+    name: 'the same by rows.mean for each security separately',
+    plugin: stored(
+      { r: { expression: 'RETURN', sessions: WINDOW } },
+      `const compute = ({ r }, _, count) =>
+        Array.from({ length: count }, (_, i) => rows.mean(r.subarray(i * ${WINDOW}, (i + 1) * ${WINDOW}), ${WINDOW}, ${WINDOW / 2})[0]);`,
+    ),
+    built: latest('RETURN', { aggregate: 'mean', window: WINDOW }),
+    sessions: monthly,
+    limit: LIMIT,
+  },
+  {
+    name: 'BETA of 252 sessions by rows, one of 21 sessions',
+    plugin: stored(
+      { r: { expression: 'RETURN', sessions: WINDOW } },
+      `function compute({ r }, _, count) {
+        const market = rows.mean(rows.transpose(r, ${WINDOW}), count);
+        return rows.beta(r, market, ${WINDOW}, ${WINDOW / 2});
+      }`,
+    ),
+    built: latest('BETA', { window: WINDOW }),
+    sessions: monthly,
+    limit: LIMIT,
+  },
+  {
+    name: 'the mean in a loop over positions, one of 21 sessions',
     plugin: stored({ r: { expression: 'RETURN', sessions: WINDOW } }, MEAN),
     built: latest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: monthly,

@@ -1,6 +1,6 @@
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { nativeEngine } from '#kernels/engines/native.js';
+import { openNativeEngine } from '#kernels/engines/native.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { problemFamily } from './problem-family.js';
 
@@ -18,7 +18,7 @@ const CASES = [
 ] as const;
 const SESSIONS = 1260;
 
-const engine = nativeEngine();
+const engine = openNativeEngine();
 for (const [type, names, maximum] of CASES) {
   const entry = findObjectiveClass(type)!;
   const rows = [{ type: 'Cardinality', params: { maximum } }];

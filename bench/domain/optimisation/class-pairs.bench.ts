@@ -1,14 +1,14 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { keptChoice, objectiveFrontier } from '#domain/optimisation/objective-frontier.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { oneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
 import { processMs } from '../../measure.js';
 import { refusalOf } from '#domain/optimisation/unsolved.js';
@@ -45,7 +45,7 @@ const RATIO_MAX = 4;
 /** Combinations below this are not distinguished from noise, in milliseconds. */
 const NEGLIGIBLE = 50;
 
-const engine = wasmEngine();
+const engine = openWasmEngine();
 const family = problemFamily(NAMES, 1260);
 const rows = rowsOf(family);
 const classes = wordsFrom('PAIRS_CLASSES', CLASSES);
@@ -157,7 +157,7 @@ function line({ solve, frontier, explained, state, binding }: Cost): string {
 function rowsOf(family: Family): Readonly<Record<string, object>> {
   const { index, identifiers } = family;
   const names = index.length;
-  const volatility = Math.sqrt(metricSquare(family.metric, index));
+  const volatility = Math.sqrt(computeMetricSquare(family.metric, index));
   const effective = 1 / index.reduce((sum, weight) => sum + weight * weight, 0);
   const largest = index.reduce((most, weight) => Math.max(most, weight));
   const pick = (from: number, every: number) => identifiers.filter((_, i) => i % every === from);

@@ -5,8 +5,8 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 /**
@@ -49,7 +49,7 @@ const cases: Record<string, object> = {
 
 const words = process.argv.slice(2);
 const chosen = Object.entries(cases).filter(([label]) => words.every((word) => label.includes(word)));
-const engines: Engine[] = [wasmEngine()];
+const engines: Engine[] = [openWasmEngine()];
 const { engine: native } = await openEngine('native');
 if (native.name === 'native') engines.push(native);
 for (const engine of engines) {
@@ -96,7 +96,7 @@ function seededMarket(): MarketData {
   const last = calendar.sessions.findLastIndex((day) => day <= dayFrom('2023-12-29'));
   const dates = calendar.sessions.slice(last + 1 - SESSIONS, last + 1);
   const identifiers = Array.from({ length: NAMES }, (_, i) => `N${String(i).padStart(4, '0')}`);
-  const random = counterRandom({ seed: 3, stream: 1 });
+  const random = createCounterRandom({ seed: 3, stream: 1 });
   const close = new Float64Array(SESSIONS * NAMES);
   const shares = new Float64Array(SESSIONS * NAMES);
   const size = Float64Array.from(identifiers, () => Math.exp(1.2 * random.normal()));

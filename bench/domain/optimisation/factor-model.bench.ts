@@ -2,10 +2,10 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { objectiveOf } from '#domain/documents/optimisation-spec.js';
 import { createProblem, type ProblemInput } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { factorMetric } from '#kernels/optimisation/program/metric.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { createFactorMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /**
  * Every objective but the tails with the loadings of 40 factors, from the rows as clients write them to the weights. Processor time:
@@ -25,7 +25,7 @@ const OBJECTIVES: readonly { readonly type: string; readonly risk_aversion?: num
   { type: 'max_decorrelation' },
 ];
 
-const engine = wasmEngine();
+const engine = openWasmEngine();
 const sizes = process.argv
   .slice(2)
   .map(Number)
@@ -69,7 +69,7 @@ function solved(input: Input, objective: (typeof OBJECTIVES)[number]): number {
 
 /** Returns a market factor, eleven sectors and styles, with a skewed index. */
 function family(names: number): Input {
-  const random = counterRandom({ seed: 5, stream: 2 });
+  const random = createCounterRandom({ seed: 5, stream: 2 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
   const loadings = new Float64Array(names * FACTORS);
   const specific = new Float64Array(names);
@@ -88,7 +88,7 @@ function family(names: number): Input {
     algebra: engine,
     identifiers,
     index: Float64Array.from(raw, (size) => size / total),
-    metric: factorMetric(loadings, specific),
+    metric: createFactorMetric(loadings, specific),
     previous: null,
     expectedReturns: means,
     datapoints: { numbers: () => means, categories: () => sectors, medianValueTraded: () => means },

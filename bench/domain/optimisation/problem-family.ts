@@ -2,8 +2,8 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Objective } from '#domain/objectives/objective.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createDenseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /** Names of an index, the sessions of its risk model, and all that constraint rows read of them. */
 export interface Family {
@@ -32,13 +32,13 @@ const SECTORS = 11;
  * weights that drifted from them. The covariance is the sample's, shrunk by a tenth towards its diagonal.
  */
 export function problemFamily(names: number, sessions: number, seed = 1): Family {
-  const random = counterRandom({ seed, stream: 11 });
+  const random = createCounterRandom({ seed, stream: 11 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const sectorOf = identifiers.map((_, i) => i % SECTORS);
   const panel = returnsPanel(random, sectorOf, sessions);
   const returns = panel.slice();
   const { covariance, means } = moments(panel, names);
-  const metric = denseMetric(covariance, names);
+  const metric = createDenseMetric(covariance, names);
   const index = normalised(identifiers.map(() => Math.exp(1.1 * random.normal())));
   const previous = normalised([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
   const sectors = sectorOf.map((sector) => `S${sector}`);
@@ -70,7 +70,7 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
   };
 }
 
-type Random = ReturnType<typeof counterRandom>;
+type Random = ReturnType<typeof createCounterRandom>;
 
 function returnsPanel(random: Random, sectorOf: readonly number[], sessions: number): Float64Array {
   const names = sectorOf.length;

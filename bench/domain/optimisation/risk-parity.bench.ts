@@ -1,7 +1,7 @@
 import { objectiveOf } from '#domain/documents/optimisation-spec.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { metricDiagonal, metricTimes } from '#kernels/optimisation/program/metric.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { metricDiagonal, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { problemFamily } from './problem-family.js';
 
@@ -14,7 +14,7 @@ const LIMITS_MS: Readonly<Record<number, number>> = { 1000: 50 };
 const SESSIONS = 504;
 const ROUNDS = 7;
 
-const engine = wasmEngine();
+const engine = openWasmEngine();
 const objective = objectiveOf({ type: 'risk_parity' });
 const sizes = process.argv
   .slice(2)
@@ -43,7 +43,7 @@ for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
 /** Largest relative difference of a contribution from its equal share. */
 function distanceFromParity(metric: ReturnType<typeof problemFamily>['metric'], weights: Float64Array): number {
   const force = new Float64Array(weights.length);
-  metricTimes(metric, weights, force);
+  multiplyMetric(metric, weights, force);
   const variance = weights.reduce((sum, weight, i) => sum + weight * force[i]!, 0);
   const share = variance / metricDiagonal(metric).length;
   return weights.reduce((most, weight, i) => Math.max(most, Math.abs((weight * force[i]!) / share - 1)), 0);

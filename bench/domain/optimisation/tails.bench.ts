@@ -10,9 +10,9 @@ import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { listFrom, numberFrom, textFrom, wordsFrom } from '../../variables.js';
 
 /**
@@ -137,7 +137,7 @@ function problemOf({ names, measure, returns, cap, short, limit, turnover }: Tai
     algebra: engine,
     identifiers,
     index: new Float64Array(names).fill(1 / names),
-    metric: denseMetric(
+    metric: createDenseMetric(
       covarianceOf(returns.subarray(0, Math.min(returns.length, MODEL_SESSIONS * names)), names),
       names,
     ),
@@ -203,7 +203,7 @@ function covarianceOf(returns: Float64Array, names: number): Float64Array {
 
 /** Daily returns with ten factors and shocks whose size changes from day to day. */
 function drawReturns(names: number, scenarios: number): Float64Array {
-  const random = counterRandom({ seed: 5, stream: 7 });
+  const random = createCounterRandom({ seed: 5, stream: 7 });
   const loadings = Float64Array.from({ length: names * FACTORS }, (_, e) =>
     e % FACTORS === 0 ? 0.6 + 0.8 * random.uniform() : 0.3 * random.normal(),
   );

@@ -7,8 +7,8 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { quarterlyDividends } from '../seeded-market.js';
 
@@ -21,7 +21,7 @@ const YEAR = 252;
 const SECTORS = 11;
 const GOAL_MS = 10_000;
 
-const engine = wasmEngine();
+const engine = openWasmEngine();
 const sizes = process.argv
   .slice(2)
   .map(Number)
@@ -61,7 +61,7 @@ function timed(market: MarketData): { readonly ms: number; readonly factors: num
 
 /** Random walks with sectors, shares, volumes, dividends and yearly accounts. */
 function styledMarket(names: number): MarketData {
-  const random = counterRandom({ seed: 9, stream: 3 });
+  const random = createCounterRandom({ seed: 9, stream: 3 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
   const dates = Int32Array.from({ length: SESSIONS }, (_, t) => 10_000 + t + 2 * Math.floor(t / 5));
   const size = names * SESSIONS;

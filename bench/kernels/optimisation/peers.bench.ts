@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { denseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
-import { kinkSum, type Kink, type Program } from '#kernels/optimisation/program/program.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { createDenseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { npmPeer, python, rPeer, scratch, type Peer } from './outside-peers.js';
 import { timed, type Answer, type Quadratic } from './quadratic.js';
 
@@ -28,7 +28,7 @@ const TOO_SLOW: Readonly<Record<string, readonly string[]>> = {
   'npm quadprog': ['turn 334'],
 };
 
-const engines: Engine[] = [wasmEngine()];
+const engines: Engine[] = [openWasmEngine()];
 const { engine: native } = await openEngine('native');
 if (native.name === 'native') engines.push(native);
 
@@ -104,7 +104,7 @@ function violationOf({ n, lower, upper, rows, kinks }: Program, x: Float64Array)
     const value = x.reduce((sum, weight, i) => sum + rows.coefficients[r * n + i]! * weight, 0);
     worst = Math.max(worst, rows.lower[r]! - value, value - rows.upper[r]!);
   }
-  for (const kink of kinks) worst = Math.max(worst, kinkSum(kink, x) - kink.limit!);
+  for (const kink of kinks) worst = Math.max(worst, sumKinks(kink, x) - kink.limit!);
   return worst;
 }
 
@@ -161,7 +161,7 @@ interface FamilySize {
  * index weight.
  */
 function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
-  const random = counterRandom({ seed, stream: 7 });
+  const random = createCounterRandom({ seed, stream: 7 });
   const t5 = () =>
     random.normal() /
     Math.sqrt(
@@ -276,7 +276,7 @@ function programOf({ names, covariance, index, previous, sector, free, turnover 
   rows.forEach((row, r) => coefficients.set(row.coefficients, r * n));
   return {
     n,
-    metric: denseMetric(matrix, n),
+    metric: createDenseMetric(matrix, n),
     curvature: 2,
     ridge: 0,
     centre: pick(index),

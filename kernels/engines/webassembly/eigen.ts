@@ -1,5 +1,5 @@
 import type { Engine } from '../engine.js';
-import { eigenvalueRangeBy } from '../../algebra/eigenvalue-range.js';
+import { findEigenvalueRange } from '../../algebra/eigenvalue-range.js';
 import {
   assertEigen,
   assertLargest,
@@ -51,7 +51,7 @@ export function eigenOn(
       assert(n >= 1 && a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
       return run(() => {
         const pa = operands.input(a);
-        if (needsScaling(pa, n)) return eigenvalueRangeBy(symmetricEigenvalues, a, n);
+        if (needsScaling(pa, n)) return findEigenvalueRange(symmetricEigenvalues, a, n);
         const ends = arena.reserve(2 * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
         const isFound = inTeam(n, () => kernels.symmetricEigenvalueRange(pa, n, ends, scratch));

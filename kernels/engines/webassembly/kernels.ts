@@ -15,7 +15,7 @@ export interface Kernels {
 
 export type Operands = ReturnType<typeof operandsOn>;
 
-export function kernelsOn(kernels: KernelExports, arena: Arena): Kernels {
+export function createKernelsOn(kernels: KernelExports, arena: Arena): Kernels {
   const run = <T>(work: () => T): T => {
     const mark = arena.mark();
     try {

@@ -20,7 +20,7 @@ type CountingEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
  * @source            Gerber, Markowitz, Ernst, Miao, Javid & Sargen (2022), The Gerber statistic: a robust co-movement
  *                    measure for portfolio optimization, J. Portfolio Management 48(3), 87-102, equation 10.
  */
-export function gerberStatistic(
+export function estimateGerber(
   engine: CountingEngine,
   panel: Float64Array,
   { deviations, threshold }: { readonly deviations: Float64Array; readonly threshold: number },

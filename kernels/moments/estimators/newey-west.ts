@@ -20,7 +20,7 @@ type ShiftingEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'allocate' | 'sco
  * @source        Newey & West (1987), Econometrica 55(3), 703-708; on weighted observations as Menchero, Orr & Wang
  *                (2011), The Barra US Equity Model (USE4), section 4.1.
  */
-export function neweyWest(
+export function estimateNeweyWest(
   engine: ShiftingEngine,
   panel: Float64Array,
   { assets: n, lags }: { readonly assets: number; readonly lags: number },

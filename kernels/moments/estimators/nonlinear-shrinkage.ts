@@ -1,5 +1,5 @@
 import { assert } from '../../assert.js';
-import { naturalLog } from '../../random/natural-log.js';
+import { computeNaturalLog } from '../../random/natural-log.js';
 
 const ROOT_5 = Math.sqrt(5);
 /**
@@ -22,7 +22,7 @@ const SINGULAR = 1e-14;
  * @source              Ledoit & Wolf (2020), Analytical nonlinear shrinkage of large-dimensional covariance matrices,
  *   Annals of Statistics 48(5), 3043-3065, equations 4.3, 4.7 to 4.9, C.4, C.5 and C.8.
  */
-export function nonlinearShrinkage(eigenvalues: Float64Array, observations: number): Float64Array {
+export function shrinkEigenvalues(eigenvalues: Float64Array, observations: number): Float64Array {
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
   const p = eigenvalues.length;
   const n = observations;
@@ -68,7 +68,7 @@ function hilbert(x: number): number {
     return -2 * u * total;
   }
   const edge = Math.abs((ROOT_5 - x) / (ROOT_5 + x));
-  return -0.4 * ROOT_5 * x + (edge === 0 || edge === Infinity ? 0 : (1 - (x * x) / 5) * naturalLog(edge));
+  return -0.4 * ROOT_5 * x + (edge === 0 || edge === Infinity ? 0 : (1 - (x * x) / 5) * computeNaturalLog(edge));
 }
 
 interface NullTerms {
@@ -80,7 +80,7 @@ interface NullTerms {
 /** Shrunk value of the eigenvalues that the observations do not determine. */
 function nullValue(lambda: Float64Array, { width: h, nulls, observations }: NullTerms): number {
   const inverse = lambda.reduce((sum, value) => sum + 1 / value, 0) / lambda.length;
-  const log = naturalLog((1 + ROOT_5 * h) / Math.abs(1 - ROOT_5 * h));
+  const log = computeNaturalLog((1 + ROOT_5 * h) / Math.abs(1 - ROOT_5 * h));
   const transform = (inverse / Math.PI) * (3 / (10 * h * h) + (3 / (4 * ROOT_5 * h)) * (1 - 1 / (5 * h * h)) * log);
   return observations / (Math.PI * nulls * transform);
 }

@@ -1,10 +1,10 @@
 import type { Engine } from '../../engines/engine.js';
 import { demean } from '../demean.js';
-import { adjustEigenvalues, effectiveObservations } from '../eigenvalue-bias.js';
+import { adjustEigenvalues, countEffectiveObservations } from '../eigenvalue-bias.js';
 import { denoise } from './denoise.js';
-import { gerberStatistic } from './gerber.js';
-import { neweyWest } from './newey-west.js';
-import { nonlinearShrinkage } from './nonlinear-shrinkage.js';
+import { estimateGerber } from './gerber.js';
+import { estimateNeweyWest } from './newey-west.js';
+import { shrinkEigenvalues } from './nonlinear-shrinkage.js';
 import { withEigenvalues } from './rebuild.js';
 
 /** Estimators that shrink towards no target. */
@@ -38,7 +38,7 @@ export interface StructuredRequest {
  * @cost           observations * assets^2 / 2 a product; eigenpairs for `nonlinear` and `denoised`.
  * @source         Of the estimators.
  */
-export function structuredCovariance(
+export function estimateStructuredCovariance(
   engine: Engine,
   panel: Float64Array,
   assets: number,
@@ -48,11 +48,11 @@ export function structuredCovariance(
   const returns = estimator === 'gerber' ? panel.slice() : panel;
   const own = estimator === 'newey_west' ? weights : undefined;
   const { rowFactors } = demean(panel, assets, own, new Float64Array(assets), engine);
-  if (estimator === 'newey_west') neweyWest(engine, panel, { assets, lags }, out);
+  if (estimator === 'newey_west') estimateNeweyWest(engine, panel, { assets, lags }, out);
   else engine.symmetricRankK(panel, assets, out);
   const deviations = Float64Array.from({ length: assets }, (_, i) => Math.sqrt(Math.max(0, out[i * (assets + 1)]!)));
   if (estimator === 'nonlinear')
-    withEigenvalues(engine, out, assets, (values) => nonlinearShrinkage(values, rowFactors.length - 1));
+    withEigenvalues(engine, out, assets, (values) => shrinkEigenvalues(values, rowFactors.length - 1));
   if (estimator === 'denoised') {
     scaleBy(out, deviations, (a, b) => (a * b > 0 ? 1 / (a * b) : 0));
     for (let i = 0; i < assets; i++) out[i * (assets + 1)] = 1;
@@ -61,11 +61,11 @@ export function structuredCovariance(
     scaleBy(out, deviations, (a, b, i, j) => (a * b) / (unit[i]! * unit[j]!));
   }
   if (estimator === 'gerber') {
-    gerberStatistic(engine, returns, { deviations, threshold }, out);
+    estimateGerber(engine, returns, { deviations, threshold }, out);
     scaleBy(out, deviations, (a, b) => a * b);
   }
   if (estimator === 'newey_west' && simulations !== undefined) {
-    const observations = own === undefined ? rowFactors.length : effectiveObservations(own);
+    const observations = own === undefined ? rowFactors.length : countEffectiveObservations(own);
     adjustEigenvalues(engine, out, assets, { observations, simulations });
   }
   for (let k = 0; k < out.length; k++) out[k]! *= scale;

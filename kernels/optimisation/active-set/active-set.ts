@@ -1,8 +1,8 @@
 import { IDLE, type ActiveState, type Iterate } from './active-state.js';
 import { placeNames, refineState, solveState } from './equality-problem.js';
 import { createEqualitySystem, type Curvatures } from './equality-system.js';
-import { workFor } from './equality-work.js';
-import { kinkSum, type Program } from '../program/program.js';
+import { createWorkFor } from './equality-work.js';
+import { sumKinks, type Program } from '../program/program.js';
 import { flipStates } from './state-flips.js';
 
 export interface ActiveSetOutcome {
@@ -41,7 +41,7 @@ export function runActiveSet(
   iterate: Iterate,
   options: ActiveSetOptions,
 ): ActiveSetOutcome {
-  const work = workFor(program);
+  const work = createWorkFor(program);
   const problem = { program, state, iterate, work, system: createEqualitySystem(program, curvatures, work) };
   let fewest = Number.POSITIVE_INFINITY;
   let sinceFewer = 0;
@@ -69,6 +69,6 @@ export function runActiveSet(
 function exceedsKinks({ kinks }: Program, state: ActiveState, x: Float64Array): boolean {
   return kinks.some(
     (kink, k) =>
-      kink.limit !== null && state.kinks[k] === IDLE && kinkSum(kink, x) > kink.limit + 1e-12 * (1 + kink.limit),
+      kink.limit !== null && state.kinks[k] === IDLE && sumKinks(kink, x) > kink.limit + 1e-12 * (1 + kink.limit),
   );
 }

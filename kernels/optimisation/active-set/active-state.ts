@@ -40,7 +40,7 @@ export interface Iterate {
  * @cost    n for each kink.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52.
  */
-export function coldState({ n, rows, kinks, norms, centre }: Program): ActiveState {
+export function createColdState({ n, rows, kinks, norms, centre }: Program): ActiveState {
   const state: ActiveState = {
     names: new Int8Array(n),
     sides: new Int8Array(kinks.length * n),

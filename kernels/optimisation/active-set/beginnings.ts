@@ -1,5 +1,5 @@
 import type { Program } from '../program/program.js';
-import { coldState, copyState, LOWER, PINNED, UPPER, type ActiveState } from './active-state.js';
+import { createColdState, copyState, LOWER, PINNED, UPPER, type ActiveState } from './active-state.js';
 
 interface Beginning {
   readonly state: ActiveState;
@@ -14,14 +14,14 @@ interface Beginning {
 export function* beginnings(program: Program, warm: ActiveState | undefined, isCold: boolean): Generator<Beginning> {
   if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
   if (!isCold) return;
-  if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: coldState(program), nearby: false };
+  if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: createColdState(program), nearby: false };
   if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0)
     yield { state: pinnedState(program), nearby: true };
 }
 
 /** Returns the state with every security on the kink of the first limit, if the kink is between its bounds. */
 function pinnedState(program: Program): ActiveState {
-  const state = coldState(program);
+  const state = createColdState(program);
   const { n, lower, upper, kinks } = program;
   const first = kinks.findIndex(({ limit }) => limit !== null);
   kinks.forEach(({ limit }, k) => {

@@ -1,8 +1,8 @@
 import { LOWER, PINNED, type ActiveState, type Iterate } from './active-state.js';
 import type { Work } from './equality-work.js';
-import { metricTimes } from '../program/metric.js';
-import { normForce } from '../program/norms.js';
-import { kinkSum, type Program } from '../program/program.js';
+import { multiplyMetric } from '../program/metric.js';
+import { computeNormForce } from '../program/norms.js';
+import { sumKinks, type Program } from '../program/program.js';
 
 /** Gradient of the Lagrangian at the iterate, kinks by the sides of the state. */
 export function gradientAt(program: Program, state: ActiveState, iterate: Iterate, work: Work): void {
@@ -34,7 +34,7 @@ export function gradientAt(program: Program, state: ActiveState, iterate: Iterat
     if (multiplier === 0) continue;
     const norm = norms[q]!;
     for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
-    const from = normForce(program, norm, offset, product);
+    const from = computeNormForce(program, norm, offset, product);
     for (let i = 0; i < n; i++) gradient[i]! += multiplier * from[i]!;
   }
   work.gradientScale = largest;
@@ -47,11 +47,11 @@ function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): F
   for (let i = 0; i < n && moved < n / 2; i++) if (x[i] !== forcedAt[i]) moved++;
   if (moved < n / 2) {
     for (let i = 0; i < n; i++) offset[i] = x[i]! - forcedAt[i]!;
-    metricTimes(metric!, offset, product);
+    multiplyMetric(metric!, offset, product);
     for (let i = 0; i < n; i++) force[i]! += product[i]!;
   } else {
     for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
-    metricTimes(metric!, offset, force);
+    multiplyMetric(metric!, offset, force);
   }
   work.hasForce = true;
   for (let i = 0; i < n; i++) forcedAt[i] = x[i]!;
@@ -75,12 +75,12 @@ export function shortfall(program: Program, state: ActiveState, { x }: Iterate, 
   }
   if (row < rows.count + kinks.length) {
     const kink = kinks[row - rows.count]!;
-    return kink.limit! - kinkSum(kink, x);
+    return kink.limit! - sumKinks(kink, x);
   }
   const norm = norms[row - rows.count - kinks.length]!;
   const { offset, product } = work;
   for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
-  const from = normForce(program, norm, offset, product);
+  const from = computeNormForce(program, norm, offset, product);
   let square = 0;
   for (let i = 0; i < n; i++) square += offset[i]! * from[i]!;
   return (norm.radius * norm.radius - square) / 2;

@@ -5,7 +5,7 @@ import { createFactoredNames, type FactoredNames } from './factored-names.js';
 import type { Curvature } from '../factors/curvature.js';
 import { createSparseRows } from '../program/sparse-rows.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
-import { lagrangianCurvature, normForce } from '../program/norms.js';
+import { createLagrangianCurvature, computeNormForce } from '../program/norms.js';
 import type { Program } from '../program/program.js';
 
 /** Curvatures of two sets of securities: the first factored one, to which later states may return, and the last. */
@@ -66,7 +66,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     }
     const own = { scale: program.curvature, ridge: program.ridge + proximal * work.meanCurvature };
     present = isPlain && first.count() > 0 ? last : first;
-    const isDefinite = present.begin(lagrangianCurvature(program, own, iterate.normMultipliers));
+    const isDefinite = present.begin(createLagrangianCurvature(program, own, iterate.normMultipliers));
     if (!isPlain) present.forget();
     return isDefinite;
   }
@@ -120,7 +120,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     if (row < rows.count + kinks.length) return (name) => slopeOf(program, state, row - rows.count, name);
     const norm = norms[row - rows.count - kinks.length]!;
     const offset = x.map((value, i) => value - norm.centre[i]!);
-    const force = normForce(program, norm, offset, new Float64Array(n));
+    const force = computeNormForce(program, norm, offset, new Float64Array(n));
     return (name) => force[name]!;
   }
 

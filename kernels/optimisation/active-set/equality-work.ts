@@ -1,4 +1,4 @@
-import { metricTrace } from '../program/metric.js';
+import { computeMetricTrace } from '../program/metric.js';
 import type { Program } from '../program/program.js';
 
 export interface Work {
@@ -23,7 +23,7 @@ export interface Work {
   readonly change: Float64Array;
 }
 
-export function workFor(program: Program): Work {
+export function createWorkFor(program: Program): Work {
   const { n, rows, kinks, norms } = program;
   const count = rows.count + kinks.length + norms.length;
   const mean = meanCurvature(program);
@@ -49,5 +49,5 @@ export function workFor(program: Program): Work {
 
 export function meanCurvature({ n, metric, curvature, ridge }: Program): number {
   if (metric === null || curvature === 0) return ridge;
-  return ridge + (curvature * metricTrace(metric)) / Math.max(n, 1);
+  return ridge + (curvature * computeMetricTrace(metric)) / Math.max(n, 1);
 }

@@ -12,7 +12,7 @@ import {
 } from './active-state.js';
 import { rowValue, shortfall } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
-import { kinkSum, type Program } from '../program/program.js';
+import { sumKinks, type Program } from '../program/program.js';
 
 /**
  * Primal tolerance of a state, relative to 1 + |bound|, and dual tolerance, relative to the largest term of the
@@ -83,7 +83,7 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
       if (multiplier < -tolerance) next = IDLE;
       else if (multiplier > kink.penalty) next = OVER;
     } else {
-      const excess = kinkSum(kink, iterate.x) - kink.limit;
+      const excess = sumKinks(kink, iterate.x) - kink.limit;
       const slack = PRIMAL_TOLERANCE * (1 + kink.limit);
       if (held === IDLE && excess > slack) next = UPPER;
       else if (held === OVER && excess < -slack) next = UPPER;

@@ -11,16 +11,22 @@ import {
 } from '../active-set/active-state.js';
 import { placeNames } from '../active-set/equality-problem.js';
 import { createEqualitySystem, type EqualitySystem } from '../active-set/equality-system.js';
-import { workFor, type Work } from '../active-set/equality-work.js';
+import { createWorkFor, type Work } from '../active-set/equality-work.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCurvature } from '../factors/curvature.js';
-import { avoidRounding, leastMultipliers } from './least-multipliers.js';
+import { avoidRounding, solveLeastMultipliers } from './least-multipliers.js';
 import { equilibrate, type Equilibrated } from '../presolve/equilibrate.js';
 import type { ProgramAnswer } from '../program-answer.js';
 import type { Program } from '../program/program.js';
-import { firstBlock, flipWorst } from './flip-worst.js';
+import { findFirstBlock, flipWorst } from './flip-worst.js';
 import { closeGap } from './close-gap.js';
-import { exactGradient, exactResiduals, exactRow, type CertifiedPoint, type ExactResiduals } from './residuals.js';
+import {
+  computeExactGradient,
+  computeExactResiduals,
+  computeExactRow,
+  type CertifiedPoint,
+  type ExactResiduals,
+} from './residuals.js';
 
 /** Largest residual of a certified solution, absolute, in the units of the program. */
 export const CERTIFIED_MAX = 1e-9;
@@ -69,7 +75,7 @@ export function certify(program: Program, answer: ProgramAnswer, algebra: DenseA
   const scaled = equilibrate(program);
   let best: Certified | undefined;
   for (let flip = 0; flip <= FLIPS_MAX; flip++) {
-    leastMultipliers(program, state, iterate);
+    solveLeastMultipliers(program, state, iterate);
     const corrections = createCorrections({ program, scaled }, state, iterate, algebra);
     let step: Correction = 'done';
     for (let correction = 1; correction <= CORRECTIONS_MAX && step === 'done'; correction++) {
@@ -121,7 +127,7 @@ function createCorrections(
 ): Corrections {
   const own = scaled?.program ?? program;
   const units = scaled?.units ?? new Float64Array(program.n).fill(1);
-  const work: Work = workFor(own);
+  const work: Work = createWorkFor(own);
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
   const system: EqualitySystem = createEqualitySystem(own, curvatures, work);
   placeNames(program, state, iterate, work);
@@ -130,18 +136,18 @@ function createCorrections(
   return {
     correct() {
       if (!isFactored) return 'singular';
-      const gradient = exactGradient(program, pointOf(iterate));
+      const gradient = computeExactGradient(program, pointOf(iterate));
       for (let p = 0; p < work.freeCount; p++) step[p] = -gradient[free[p]!]! * units[free[p]!]!;
       for (let a = 0; a < work.activeCount; a++) {
         const r = active[a]!;
         const bound = state.rows[r] === LOWER ? program.rows.lower[r]! : program.rows.upper[r]!;
-        change[a] = -exactRow(program, iterate.x, r, bound);
+        change[a] = -computeExactRow(program, iterate.x, r, bound);
       }
       system.solve(step, change);
       const dx = new Float64Array(program.n);
       for (let p = 0; p < work.freeCount; p++) dx[free[p]!] = step[p]! * units[free[p]!]!;
       if (!dx.every(Number.isFinite)) return 'singular';
-      const block = firstBlock(program, state, iterate.x, dx);
+      const block = findFirstBlock(program, state, iterate.x, dx);
       const length = block?.length ?? 1;
       for (let i = 0; i < program.n; i++) iterate.x[i]! += length * dx[i]!;
       for (let a = 0; a < work.activeCount; a++) iterate.rowMultipliers[active[a]!]! += length * change[a]!;
@@ -164,7 +170,7 @@ function closed(program: Program, state: ActiveState, iterate: Iterate, attempt:
   });
   avoidRounding(program, state, iterate.x, rowMultipliers);
   const point = pointOf({ x: iterate.x.slice(), rowMultipliers });
-  const gradient = exactGradient(program, point);
+  const gradient = computeExactGradient(program, point);
   const free = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
     const isHeld = state.names[i] !== FREE || lower[i] === upper[i];
@@ -174,6 +180,6 @@ function closed(program: Program, state: ActiveState, iterate: Iterate, attempt:
     if (isHeld && point.x[i] === bound) point.boundMultipliers[i] = z;
   }
   closeGap(program, point, free, attempt);
-  const residuals = exactResiduals(program, point);
+  const residuals = computeExactResiduals(program, point);
   return { point, residuals, isCertified: largest(residuals) <= CERTIFIED_MAX };
 }

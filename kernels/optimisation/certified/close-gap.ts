@@ -1,7 +1,7 @@
 import type { Program } from '../program/program.js';
 import { lastDigit } from './last-digit.js';
-import { leversOf, type Lever } from './levers.js';
-import { exactGap, type CertifiedPoint } from './residuals.js';
+import { findLevers, type Lever } from './levers.js';
+import { computeExactGap, type CertifiedPoint } from './residuals.js';
 
 /** Gap that counts as closed: below the tolerance of a solution, and above the rounding of its double-double sums. */
 const GAP_CLOSED = 5e-10;
@@ -26,12 +26,12 @@ const LEFT_OUT = 0.1;
  * @cost           a pass over the program for each move
  */
 export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Array, attempt: number): number {
-  const levers = leversOf(program, point, free).toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
+  const levers = findLevers(program, point, free).toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
   levers.splice(0, Math.floor(LEFT_OUT * attempt * levers.length));
-  let gap = exactGap(program, point);
+  let gap = computeExactGap(program, point);
   for (let moves = 0; moves < MOVES_MAX && Math.abs(gap) > GAP_CLOSED; moves++) {
     if (!moveOne(levers, gap) && !moveThree(levers, gap)) break;
-    gap = exactGap(program, point);
+    gap = computeExactGap(program, point);
   }
   return gap;
 }

@@ -1,6 +1,6 @@
 import { EQUAL, FREE, IDLE, LOWER, UPPER, type ActiveState, type Iterate } from '../active-set/active-state.js';
 import type { Program } from '../program/program.js';
-import { exactGradient, exactRow } from './residuals.js';
+import { computeExactGradient, computeExactRow } from './residuals.js';
 
 /** Maximum violation, and maximum force of a multiplier with the wrong sign, in a certified solution. */
 const ROOM = 9e-10;
@@ -16,7 +16,7 @@ export function flipWorst(program: Program, state: ActiveState, iterate: Iterate
   };
   const { n, lower, upper, rows } = program;
   const { x, rowMultipliers } = iterate;
-  const gradient = exactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
+  const gradient = computeExactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
   for (let i = 0; i < n; i++) {
     if (lower[i] === upper[i]) continue;
     if (state.names[i] === FREE) {
@@ -29,8 +29,8 @@ export function flipWorst(program: Program, state: ActiveState, iterate: Iterate
     if (held === EQUAL) continue;
     if (held === IDLE) {
       const [least, most] = [rows.lower[r]!, rows.upper[r]!];
-      if (Number.isFinite(least)) see(-exactRow(program, x, r, least), () => (state.rows[r] = LOWER));
-      if (Number.isFinite(most)) see(exactRow(program, x, r, most), () => (state.rows[r] = UPPER));
+      if (Number.isFinite(least)) see(-computeExactRow(program, x, r, least), () => (state.rows[r] = LOWER));
+      if (Number.isFinite(most)) see(computeExactRow(program, x, r, most), () => (state.rows[r] = UPPER));
     } else {
       const force = rowMultipliers[r]! * largestEntry(program, r);
       see(held === UPPER ? -force : force, () => {
@@ -57,7 +57,7 @@ export interface Block {
 }
 
 /** Returns the first bound or row that a step would violate; undefined if there is none. @cost m n */
-export function firstBlock(
+export function findFirstBlock(
   { n, lower, upper, rows }: Program,
   state: ActiveState,
   x: Float64Array,

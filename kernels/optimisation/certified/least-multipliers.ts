@@ -1,7 +1,7 @@
 import { FREE, IDLE, LOWER, UPPER, type ActiveState, type Iterate } from '../active-set/active-state.js';
 import type { Program } from '../program/program.js';
 import { lastDigit } from './last-digit.js';
-import { exactGradient } from './residuals.js';
+import { computeExactGradient } from './residuals.js';
 
 /** Maximum rounding of a multiplier of a bound, below the tolerance of a solution. */
 const ROUNDING_MAX = 5e-10;
@@ -16,11 +16,11 @@ const PASSES = 3;
  *
  * @cost  m n for each of three passes
  */
-export function leastMultipliers(program: Program, state: ActiveState, { x, rowMultipliers }: Iterate): void {
+export function solveLeastMultipliers(program: Program, state: ActiveState, { x, rowMultipliers }: Iterate): void {
   const { n, rows } = program;
   const loose = looseRows(program, state);
   for (let pass = 0; pass < PASSES && loose.length > 0; pass++) {
-    const gradient = exactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
+    const gradient = computeExactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
     for (const r of loose) {
       const [least, most] = permitted(program, state, gradient, r, rowMultipliers[r]!);
       if (least > most) continue;
@@ -46,7 +46,7 @@ export function avoidRounding(
 ): void {
   const { n, rows, lower, upper } = program;
   const boundMultipliers = new Float64Array(n);
-  const gradientNow = () => exactGradient(program, { x, rowMultipliers, boundMultipliers });
+  const gradientNow = () => computeExactGradient(program, { x, rowMultipliers, boundMultipliers });
   let gradient = gradientNow();
   if (!gradient.some((force) => lastDigit(force) > 2 * ROUNDING_MAX)) return;
   const loose = looseRows(program, state);

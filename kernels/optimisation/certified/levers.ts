@@ -1,5 +1,5 @@
 import type { Program } from '../program/program.js';
-import { exactGradient, exactRow, type CertifiedPoint } from './residuals.js';
+import { computeExactGradient, computeExactRow, type CertifiedPoint } from './residuals.js';
 
 /**
  * Maximum entries of the gradient, and maximum violations, after digits are moved: below the tolerance of a solution.
@@ -44,15 +44,15 @@ interface Residuals {
  * @param free  [n], 1 for variables that no bound holds.
  * @cost        m n and n^2
  */
-export function leversOf(program: Program, point: CertifiedPoint, free: Uint8Array): Lever[] {
+export function findLevers(program: Program, point: CertifiedPoint, free: Uint8Array): Lever[] {
   const { n, rows } = program;
   const { x, rowMultipliers, boundMultipliers } = point;
   const residuals: Residuals = {
-    dual: exactGradient(program, point),
-    over: rows.upper.map((bound, r) => (Number.isFinite(bound) ? exactRow(program, x, r, bound) : -Infinity)),
-    under: rows.lower.map((bound, r) => (Number.isFinite(bound) ? -exactRow(program, x, r, bound) : -Infinity)),
+    dual: computeExactGradient(program, point),
+    over: rows.upper.map((bound, r) => (Number.isFinite(bound) ? computeExactRow(program, x, r, bound) : -Infinity)),
+    under: rows.lower.map((bound, r) => (Number.isFinite(bound) ? -computeExactRow(program, x, r, bound) : -Infinity)),
   };
-  const slope = exactGradient(program, {
+  const slope = computeExactGradient(program, {
     x,
     rowMultipliers: new Float64Array(rows.count),
     boundMultipliers: new Float64Array(n),

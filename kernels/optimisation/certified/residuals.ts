@@ -42,7 +42,10 @@ function addSlope({ n, metric, curvature, ridge, centre, linear }: Program, x: F
  *
  * @cost  26 n^2, and 26 for each entry of the rows; those that are zero are passed over.
  */
-export function exactGradient(program: Program, { x, rowMultipliers, boundMultipliers }: CertifiedPoint): Float64Array {
+export function computeExactGradient(
+  program: Program,
+  { x, rowMultipliers, boundMultipliers }: CertifiedPoint,
+): Float64Array {
   const { n, rows } = program;
   const sums = Array.from({ length: n }, () => new ExactSum());
   for (let i = 0; i < n; i++) {
@@ -61,7 +64,7 @@ export function exactGradient(program: Program, { x, rowMultipliers, boundMultip
 }
 
 /** Returns the left side of a row less a number, rounded once. */
-export function exactRow({ n, rows }: Program, x: Float64Array, r: number, less: number): number {
+export function computeExactRow({ n, rows }: Program, x: Float64Array, r: number, less: number): number {
   const sum = new ExactSum().add(-less);
   for (let i = 0, e = r * n; i < n; i++, e++) {
     const entry = rows.coefficients[e]!;
@@ -71,7 +74,7 @@ export function exactRow({ n, rows }: Program, x: Float64Array, r: number, less:
 }
 
 /** x'gradient of the objective, and what the multipliers make of their bounds. */
-export function exactGap(program: Program, { x, rowMultipliers, boundMultipliers }: CertifiedPoint): number {
+export function computeExactGap(program: Program, { x, rowMultipliers, boundMultipliers }: CertifiedPoint): number {
   const { n, lower, upper, rows } = program;
   const gap = new ExactSum();
   const slope = new ExactSum();
@@ -93,20 +96,20 @@ export function exactGap(program: Program, { x, rowMultipliers, boundMultipliers
 /**
  * Residuals of a point of a program without kinks, norms, loadings or prices, whose multipliers have finite bounds.
  *
- * @cost    as that of `exactGradient`, twice
+ * @cost    as that of `computeExactGradient`, twice
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.
  */
-export function exactResiduals(program: Program, point: CertifiedPoint): ExactResiduals {
+export function computeExactResiduals(program: Program, point: CertifiedPoint): ExactResiduals {
   const { n, lower, upper, rows } = program;
   const { x } = point;
   let primal = 0;
   for (let i = 0; i < n; i++) primal = Math.max(primal, lower[i]! - x[i]!, x[i]! - upper[i]!);
   for (let r = 0; r < rows.count; r++) {
     const [least, most] = [rows.lower[r]!, rows.upper[r]!];
-    if (Number.isFinite(least)) primal = Math.max(primal, -exactRow(program, x, r, least));
-    if (Number.isFinite(most)) primal = Math.max(primal, exactRow(program, x, r, most));
+    if (Number.isFinite(least)) primal = Math.max(primal, -computeExactRow(program, x, r, least));
+    if (Number.isFinite(most)) primal = Math.max(primal, computeExactRow(program, x, r, most));
   }
   let dual = 0;
-  for (const entry of exactGradient(program, point)) dual = Math.max(dual, Math.abs(entry));
-  return { primal, dual, gap: exactGap(program, point) };
+  for (const entry of computeExactGradient(program, point)) dual = Math.max(dual, Math.abs(entry));
+  return { primal, dual, gap: computeExactGap(program, point) };
 }

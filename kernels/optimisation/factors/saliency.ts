@@ -13,7 +13,7 @@ import type { Metric } from '../program/metric.js';
  * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5,
  *   164-171.
  */
-export function saliencies(
+export function computeSaliencies(
   algebra: DenseAlgebra,
   metric: Metric,
   held: Int32Array,

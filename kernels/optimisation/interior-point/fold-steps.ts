@@ -1,13 +1,13 @@
 import { addRows, rowValues } from '../program/row-passes.js';
 import type { FoldedRows } from './folded-rows.js';
-import { lowerConstant, rowRight, rowSlack, sideSlack, upperConstant } from './row-sides.js';
+import { lowerConstant, rowRight, computeRowSlack, computeSideSlack, upperConstant } from './row-sides.js';
 import type { Work } from './work.js';
 
 /** Sets the weights of an iteration and returns the weighted rows, whose squares add to the curvature. */
 export function foldWeights(work: Work, { rows, values, weighted, weights }: FoldedRows): Float64Array {
   const { f } = work;
   for (let k = 0; k < rows.length; k++) {
-    weights[k] = 1 / rowSlack(work, rows[k]!);
+    weights[k] = 1 / computeRowSlack(work, rows[k]!);
     const root = Math.sqrt(weights[k]!);
     for (let e = k * f; e < k * f + f; e++) weighted[e] = root * values[e]!;
   }
@@ -62,7 +62,7 @@ export function foldSteps(
     const value = rowResidual[r]! * rowScale[r]!;
     const [u, over] = [at.rowUpper + r, at.rowOver + r];
     const [l, under] = [at.rowLower + r, at.rowUnder + r];
-    if (on[u] === 1) step(u, over, (moved - upperConstant(work, r, value)) / sideSlack(on, s, z, u, over));
-    else step(l, under, (-moved - lowerConstant(work, r, value)) / sideSlack(on, s, z, l, under));
+    if (on[u] === 1) step(u, over, (moved - upperConstant(work, r, value)) / computeSideSlack(on, s, z, u, over));
+    else step(l, under, (-moved - lowerConstant(work, r, value)) / computeSideSlack(on, s, z, l, under));
   }
 }

@@ -57,7 +57,7 @@ interface Folding {
 }
 
 /** Returns the rows to eliminate; null if there are few. @cost a copy of their coefficients, twice */
-export function foldedRows(program: Program, free: Int32Array, { rowScale, withHard }: Folding): FoldedRows | null {
+export function foldRows(program: Program, free: Int32Array, { rowScale, withHard }: Folding): FoldedRows | null {
   const { n, rows } = program;
   const f = free.length;
   const isFoldable = withHard && areHardFolded(program, f) ? isOneSided : isFolded(program, f) ? isSoft : undefined;

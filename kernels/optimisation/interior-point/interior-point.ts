@@ -1,4 +1,4 @@
-import { powerOf } from '../../power.js';
+import { raiseToPower } from '../../power.js';
 import type { ActiveState, Iterate } from '../active-set/active-state.js';
 import type { Curvature } from '../factors/curvature.js';
 import { residuals } from './residuals.js';
@@ -7,9 +7,9 @@ import { prepare, type InteriorRun, type Work } from './work.js';
 import { advance } from './newton-step.js';
 import { direction, factorRegularised } from './newton-system.js';
 import {
-  complementarityAfter,
+  predictComplementarity,
   longestStep,
-  meanComplementarity,
+  averageComplementarity,
   targetAffine,
   targetCentred,
   targetNarrower,
@@ -110,7 +110,7 @@ export function runInteriorPoint(
   const progress = createProgress(work, run);
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
     residuals(work);
-    const mu = meanComplementarity(work.pairs);
+    const mu = averageComplementarity(work.pairs);
     outcome = { status: 'stalled', iterations: iteration, primalResidual: work.primalResidual };
     if (
       mu <= complementarity &&
@@ -125,7 +125,7 @@ export function runInteriorPoint(
     targetAffine(work.pairs);
     direction(work, curvature);
     const affine = longestStep(work.pairs);
-    const centring = mu > 0 ? powerOf(complementarityAfter(work.pairs, affine) / mu, 3) : 0;
+    const centring = mu > 0 ? raiseToPower(predictComplementarity(work.pairs, affine) / mu, 3) : 0;
     const aim = Math.min(centring, 1) * mu;
     targetCentred(work.pairs, aim);
     direction(work, curvature);

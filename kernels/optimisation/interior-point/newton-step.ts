@@ -1,6 +1,6 @@
 import type { Work } from './work.js';
 import { foldSteps } from './fold-steps.js';
-import { lowerConstant, sideSlack, upperConstant } from './row-sides.js';
+import { lowerConstant, computeSideSlack, upperConstant } from './row-sides.js';
 
 /** Steps of all pairs from dx and the multiplier changes. */
 export function pairSteps(work: Work): void {
@@ -46,8 +46,8 @@ export function pairSteps(work: Work): void {
     const value = rowResidual[r]! * rowScale[r]!;
     // The wider side follows from the move, the narrower one from the multiplier of the row, because a slack near zero
     // would magnify rounding.
-    const upperSlack = on[u] === 1 ? sideSlack(on, s, z, u, at.rowOver + r) : 0;
-    const lowerSlack = on[l] === 1 ? sideSlack(on, s, z, l, at.rowUnder + r) : 0;
+    const upperSlack = on[u] === 1 ? computeSideSlack(on, s, z, u, at.rowOver + r) : 0;
+    const lowerSlack = on[l] === 1 ? computeSideSlack(on, s, z, l, at.rowUnder + r) : 0;
     let up = 0;
     let down = 0;
     if (lowerSlack > upperSlack) {

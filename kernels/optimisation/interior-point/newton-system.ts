@@ -1,11 +1,11 @@
 import type { Curvature } from '../factors/curvature.js';
 import type { Work } from './work.js';
-import { metricTimes } from '../program/metric.js';
+import { multiplyMetric } from '../program/metric.js';
 import { pairSteps } from './newton-step.js';
-import { lagrangianCurvature } from '../program/norms.js';
+import { createLagrangianCurvature } from '../program/norms.js';
 import { isUnbounded } from '../program/program.js';
 import { addFolded, foldRight, foldWeights } from './fold-steps.js';
-import { kinkRight, rowRight, rowSlack } from './row-sides.js';
+import { kinkRight, rowRight, computeRowSlack } from './row-sides.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
 /** Largest proximal term of the securities. Above it, factoring counts as failed. */
@@ -46,7 +46,7 @@ function factor(work: Work, curvature: Curvature): boolean {
   const m = kept.length;
   for (let q = 0; q < norms.length; q++) work.normWeights[q] = z[at.norm + q]! / normRadius[q]!;
   const own = { scale: scale * program.curvature, ridge: scale * program.ridge + work.proximal };
-  const { metric, scale: metricScale, ridge } = lagrangianCurvature(program, own, work.normWeights);
+  const { metric, scale: metricScale, ridge } = createLagrangianCurvature(program, own, work.normWeights);
   work.metric = metric;
   work.metricScale = metricScale;
   for (let p = 0; p < f; p++) {
@@ -67,7 +67,7 @@ function factor(work: Work, curvature: Curvature): boolean {
   if (!curvature.factor(metric, metricScale, diagonal, free, f, outer)) return false;
   for (let column = 0; column < m; column++) {
     const r = kept[column]!;
-    slack[column] = rowSlack(work, r);
+    slack[column] = computeRowSlack(work, r);
     if (work.hasRowColumns) continue;
     const factorOf = isUnbounded(rows, r) ? 0 : rowScale[r]!;
     for (let p = 0; p < f; p++) columns[p * c + column] = rows.coefficients[r * n + free[p]!]! * factorOf;
@@ -204,7 +204,7 @@ function systemResidual(work: Work): void {
   if (metric !== null && metricScale !== 0) {
     offset.fill(0);
     for (let p = 0; p < f; p++) offset[free[p]!] = dx[p]!;
-    metricTimes(metric, offset, product);
+    multiplyMetric(metric, offset, product);
   }
   for (let r = 0; r < c; r++) rowError[r] = columnRight[r]! + slack[r]! * change[r]!;
   for (let p = 0; p < f; p++) {

@@ -19,7 +19,7 @@ export function createPairs(count: number): Pairs {
 }
 
 /** Returns the mean of s z over the existing pairs, zero if there are none. */
-export function meanComplementarity({ count, on, s, z }: Pairs): number {
+export function averageComplementarity({ count, on, s, z }: Pairs): number {
   let total = 0;
   let number = 0;
   for (let k = 0; k < count; k++) {
@@ -31,7 +31,7 @@ export function meanComplementarity({ count, on, s, z }: Pairs): number {
 }
 
 /** Mean of s z after a step of length `length`. */
-export function complementarityAfter({ count, on, s, z, ds, dz }: Pairs, length: number): number {
+export function predictComplementarity({ count, on, s, z, ds, dz }: Pairs, length: number): number {
   let total = 0;
   let number = 0;
   for (let k = 0; k < count; k++) {

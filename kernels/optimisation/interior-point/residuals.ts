@@ -1,10 +1,10 @@
-import { normForce } from '../program/norms.js';
+import { computeNormForce } from '../program/norms.js';
 import type { Work } from './work.js';
-import { metricTimes } from '../program/metric.js';
+import { multiplyMetric } from '../program/metric.js';
 import { addRows, rowValues } from '../program/row-passes.js';
 
 /** Scaled gradient of the objective without multipliers; valid after `residuals`. */
-export function objectiveSlope({ program, scale, x, product }: Work, i: number): number {
+export function computeObjectiveSlope({ program, scale, x, product }: Work, i: number): number {
   const curved = program.metric !== null && program.curvature !== 0 ? program.curvature * product[i]! : 0;
   return scale * (curved + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
 }
@@ -37,7 +37,7 @@ export function residuals(work: Work): void {
   for (let q = 0; q < norms.length; q++) {
     const norm = norms[q]!;
     for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
-    const from = normForce(program, norm, offset, product);
+    const from = computeNormForce(program, norm, offset, product);
     let square = 0;
     for (let i = 0; i < n; i++) square += offset[i]! * from[i]!;
     normExcess[q] = (square - norm.radius * norm.radius) / (2 * normRadius[q]!);
@@ -46,11 +46,11 @@ export function residuals(work: Work): void {
     work.primalResidual = Math.max(work.primalResidual, Math.abs(rowResidual[m + kinks.length + q]!));
   }
   for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
-  if (metric !== null && program.curvature !== 0) metricTimes(metric, offset, product);
+  if (metric !== null && program.curvature !== 0) multiplyMetric(metric, offset, product);
   let largest = 1e-3;
   for (let p = 0; p < f; p++) {
     const i = free[p]!;
-    const slope = objectiveSlope(work, i);
+    const slope = computeObjectiveSlope(work, i);
     work.primalResidual = Math.max(
       work.primalResidual,
       Math.abs(work.lowerResidual[p]!),

@@ -5,16 +5,16 @@ import { isUnbounded } from '../program/program.js';
 const PROXIMAL_ROW = 1e-10;
 
 /** Diagonal of a row in the Schur complement: zero but for the proximal term on a hard equality. */
-export function rowSlack({ program, pairs: { on, s, z }, at }: Work, r: number): number {
+export function computeRowSlack({ program, pairs: { on, s, z }, at }: Work, r: number): number {
   const [u, l] = [at.rowUpper + r, at.rowLower + r];
   if (on[u] === 0 && on[l] === 0) return isUnbounded(program.rows, r) ? 1 : PROXIMAL_ROW;
   let inverse = 0;
-  if (on[u] === 1) inverse += 1 / sideSlack(on, s, z, u, at.rowOver + r);
-  if (on[l] === 1) inverse += 1 / sideSlack(on, s, z, l, at.rowUnder + r);
+  if (on[u] === 1) inverse += 1 / computeSideSlack(on, s, z, u, at.rowOver + r);
+  if (on[l] === 1) inverse += 1 / computeSideSlack(on, s, z, l, at.rowUnder + r);
   return 1 / inverse;
 }
 
-export function sideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side: number, soft: number): number {
+export function computeSideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side: number, soft: number): number {
   return s[side]! / z[side]! + (on[soft] === 1 ? s[soft]! / z[soft]! : 0);
 }
 
@@ -32,12 +32,12 @@ export function rowRight(work: Work, r: number, value: number): number {
   let inverse = 0;
   let total = 0;
   if (on[u] === 1) {
-    const d = sideSlack(on, s, z, u, at.rowOver + r);
+    const d = computeSideSlack(on, s, z, u, at.rowOver + r);
     inverse += 1 / d;
     total += upperConstant(work, r, value) / d;
   }
   if (on[l] === 1) {
-    const d = sideSlack(on, s, z, l, at.rowUnder + r);
+    const d = computeSideSlack(on, s, z, l, at.rowUnder + r);
     inverse += 1 / d;
     total -= lowerConstant(work, r, value) / d;
   }

@@ -1,5 +1,5 @@
 import type { Curvature } from '../factors/curvature.js';
-import { objectiveSlope, residuals } from './residuals.js';
+import { computeObjectiveSlope, residuals } from './residuals.js';
 import type { Work } from './work.js';
 import { direction, factorRegularised } from './newton-system.js';
 import type { Pairs } from './pairs.js';
@@ -146,7 +146,7 @@ function balance(work: Work): void {
   const { pairs, at, free, f } = work;
   residuals(work);
   let size = 0;
-  for (let p = 0; p < f; p++) size += Math.abs(objectiveSlope(work, free[p]!));
+  for (let p = 0; p < f; p++) size += Math.abs(computeObjectiveSlope(work, free[p]!));
   const wanted = Math.min(Math.max(size / Math.max(f, 1), 1e-4), 1e4);
   const scaleDuals = (from: number, to: number) => {
     for (let k = from; k < to; k++) if (pairs.on[k] === 1) pairs.z[k] = wanted;

@@ -2,7 +2,7 @@ import { metricDiagonal, type Metric } from '../program/metric.js';
 import { createPairs, type Pairs } from './pairs.js';
 import type { Program } from '../program/program.js';
 import { createSparseRows, type SparseRows } from '../program/sparse-rows.js';
-import { foldedRows, isFolded, type FoldedRows } from './folded-rows.js';
+import { foldRows, isFolded, type FoldedRows } from './folded-rows.js';
 
 /** Proximal terms of the scaled program, for securities and for equality rows. They vanish at the solution. */
 const PROXIMAL_NAME = 1e-9;
@@ -139,7 +139,7 @@ export function prepare(program: Program, run: InteriorRun): Work {
     for (let p = 0; p < f; p++) largest = Math.max(largest, Math.abs(rows.coefficients[r * n + free[p]!]!));
     rowScale[r] = largest > 0 ? 1 / largest : 1;
   }
-  const fold = foldedRows(program, free, { rowScale, withHard: run === 'near' || run === 'rough' });
+  const fold = foldRows(program, free, { rowScale, withHard: run === 'near' || run === 'rough' });
   const areSoftFolded = isFolded(program, f);
   const kept = fold === null ? Int32Array.from({ length: m }, (_, r) => r) : fold.others;
   const columnOf = new Int32Array(m).fill(-1);

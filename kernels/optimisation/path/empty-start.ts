@@ -1,4 +1,4 @@
-import { coldState, LOWER, type ActiveState } from '../active-set/active-state.js';
+import { createColdState, LOWER, type ActiveState } from '../active-set/active-state.js';
 import { slopeOf } from '../active-set/equality-gradient.js';
 import { metricDiagonal } from '../program/metric.js';
 import type { Program, Rows } from '../program/program.js';
@@ -40,11 +40,11 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
  * @returns  undefined if a name has no lower bound, or a limit on kinks or a norm takes part.
  * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8): the cold start.
  */
-export function emptyStart(program: Program): PathStart | undefined {
+export function startEmpty(program: Program): PathStart | undefined {
   const { n, lower, upper, rows, kinks, norms } = program;
   if (norms.length > 0 || kinks.some(({ limit }) => limit !== null) || !lower.every(Number.isFinite)) return undefined;
   const x = lower.slice();
-  const state = coldState(program);
+  const state = createColdState(program);
   state.names.fill(LOWER);
   kinks.forEach(({ at }, k) => {
     for (let i = 0; i < n; i++) state.sides[k * n + i] = x[i]! < at[i]! ? -1 : 1;

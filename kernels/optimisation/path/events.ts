@@ -34,14 +34,14 @@ function offer(first: FirstEvent, length: number, of: PathEvent['of'], at: numbe
 }
 
 /** Finds the first event among multipliers, which change while the weights are constant. */
-export function firstDual(path: Path, first: FirstEvent): void {
+export function findFirstDual(path: Path, first: FirstEvent): void {
   heldNames(path, first);
   activeRows(path, first);
   activeKinks(path, first);
 }
 
 /** The first event among weights. */
-export function firstPrimal(path: Path, first: FirstEvent): void {
+export function findFirstPrimal(path: Path, first: FirstEvent): void {
   freeNames(path, first);
   idleRows(path, first);
   idleKinks(path, first);

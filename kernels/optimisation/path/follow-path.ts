@@ -10,7 +10,7 @@ import {
   type Iterate,
 } from '../active-set/active-state.js';
 import { slopeOf } from '../active-set/equality-gradient.js';
-import { firstDual, firstPrimal, type FirstEvent, type PathEvent } from './events.js';
+import { findFirstDual, findFirstPrimal, type FirstEvent, type PathEvent } from './events.js';
 import type { PathFactors } from './factor.js';
 import type { Path } from './state.js';
 import { createPathSystem } from './system.js';
@@ -89,11 +89,11 @@ export function followPath(
     if (events % RENEWED === RENEWED - 1) setGradient(path, smoothGradient(program, path.x));
     const first: FirstEvent = { length: Number.POSITIVE_INFINITY, of: 'end', at: 0, next: 0, way: 0 };
     const isBlocked = system.solve();
-    if (isBlocked) firstDual(path, first);
+    if (isBlocked) findFirstDual(path, first);
     else {
       first.length = path.left;
-      firstDual(path, first);
-      firstPrimal(path, first);
+      findFirstDual(path, first);
+      findFirstPrimal(path, first);
     }
     if (!Number.isFinite(first.length)) {
       if (path.left > ARRIVED) return undefined;

@@ -1,6 +1,6 @@
 import { IDLE, LOWER, OVER, UNDER, UPPER } from '../active-set/active-state.js';
 import { slopeOf } from '../active-set/equality-gradient.js';
-import { curvatureTimes } from '../program/smooth-gradient.js';
+import { multiplyCurvature } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
@@ -137,7 +137,7 @@ export function createPathSystem(path: Path): PathSystem {
     dx.fill(0);
     for (let p = 0; p < f; p++) dx[factor.order[p]!] = step[p]!;
     spread();
-    curvatureTimes(program, dx, path.curved);
+    multiplyCurvature(program, dx, path.curved);
     for (let i = 0; i < n; i++) gradientRate[i]! += path.curved[i]! + path.pull[i]!;
   }
 

@@ -14,7 +14,7 @@ const ELASTIC_PRICE = 1e3;
  * @cost    A copy of the penalties.
  * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 17.2, for exact penalties.
  */
-export function elasticProgram(program: Program): Program {
+export function createElasticProgram(program: Program): Program {
   const { metric, curvature, ridge, linear, n } = program;
   const mean = metric === null ? 0 : metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
   const price = ELASTIC_PRICE * Math.max(curvature * mean + ridge, ...linear.map(Math.abs), Number.MIN_VALUE);

@@ -1,4 +1,4 @@
-import { denseMetric, metricMatrix } from '../program/metric.js';
+import { createDenseMetric, metricMatrix } from '../program/metric.js';
 import type { Point, Program } from '../program/program.js';
 
 /** Program in other units of its variables, and the conversion of its points back. */
@@ -44,7 +44,7 @@ export function equilibrate(program: Program): Equilibrated | null {
     units,
     program: {
       n,
-      metric: denseMetric(curvature, n),
+      metric: createDenseMetric(curvature, n),
       curvature: 1,
       ridge: 0,
       centre: divide(program.centre),

@@ -1,7 +1,7 @@
 import type { ActiveState } from '../active-set/active-state.js';
 import { LOWER } from '../active-set/active-state.js';
-import { metricTimes, subMetric } from '../program/metric.js';
-import { kinkSum, type Point, type Program } from '../program/program.js';
+import { multiplyMetric, selectMetric } from '../program/metric.js';
+import { sumKinks, type Point, type Program } from '../program/program.js';
 
 /** Program without the variables that its bounds fix, and the conversion of its points back. */
 export interface Reduced {
@@ -37,7 +37,7 @@ export function withoutFixedNames(program: Program): Reduced | null {
   if (metric !== null && program.curvature !== 0) {
     const offset = fixed.map((value, i) => (lower[i]! < upper[i]! ? 0 : value - centre[i]!));
     const force = new Float64Array(n);
-    metricTimes(metric, offset, force);
+    multiplyMetric(metric, offset, force);
     for (let p = 0; p < f; p++) linear[p]! += program.curvature * force[keep[p]!]!;
   }
   const coefficients = new Float64Array(rows.count * f);
@@ -50,7 +50,7 @@ export function withoutFixedNames(program: Program): Reduced | null {
   const reduced: Program = {
     ...program,
     n: f,
-    metric: metric === null ? null : subMetric(metric, keep),
+    metric: metric === null ? null : selectMetric(metric, keep),
     centre: pick(centre),
     linear,
     lower: pick(lower),
@@ -64,7 +64,7 @@ export function withoutFixedNames(program: Program): Reduced | null {
     kinks: kinks.map((kink) => {
       const part = { ...kink, at: pick(kink.at), left: pick(kink.left), right: pick(kink.right) };
       if (kink.limit === null) return part;
-      const spent = kinkSum(kink, fixed) - kinkSum(part, new Float64Array(f));
+      const spent = sumKinks(kink, fixed) - sumKinks(part, new Float64Array(f));
       return { ...part, limit: kink.limit - spent };
     }),
   };

@@ -1,7 +1,7 @@
-import { normForce } from './norms.js';
+import { computeNormForce } from './norms.js';
 import type { Kink, Program } from './program.js';
 
-/** Multipliers that prove a program infeasible: see `infeasibilityGap`. */
+/** Multipliers that prove a program infeasible: see `measureInfeasibility`. */
 export interface Certificate {
   /** [m], positive on upper sides, negative on lower ones. */
   readonly rows: Float64Array;
@@ -27,7 +27,7 @@ export function isHard(kink: Kink): boolean {
  * @cost     m n, and n^2 for each norm.
  * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
  */
-export function infeasibilityGap(
+export function measureInfeasibility(
   program: Program,
   { rows: y, kinks: prices, norms: weights, around }: Certificate,
 ): number {
@@ -54,7 +54,7 @@ export function infeasibilityGap(
     if (weight === 0) return;
     const { centre, radius } = norm;
     const offset = around.map((value, i) => value - centre[i]!);
-    const slope = normForce(program, norm, offset, new Float64Array(n));
+    const slope = computeNormForce(program, norm, offset, new Float64Array(n));
     let square = 0;
     let along = 0;
     for (let i = 0; i < n; i++) {

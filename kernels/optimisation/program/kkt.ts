@@ -1,6 +1,6 @@
-import { metricTimes, metricTrace } from './metric.js';
-import { normForce, normLength } from './norms.js';
-import { kinkSum, type Point, type Program } from './program.js';
+import { multiplyMetric, computeMetricTrace } from './metric.js';
+import { computeNormForce, computeNormLength } from './norms.js';
+import { sumKinks, type Point, type Program } from './program.js';
 
 /** Distance of a point from the conditions of optimality, computed from the program and the point only. */
 export interface KktReport {
@@ -39,7 +39,7 @@ const DUAL_MAX = 1e-8;
 export function checkKkt(program: Program, point: Point): KktReport {
   const { gradient, scale } = lagrangianGradient(program, point);
   return {
-    primal: primalViolation(program, point.x),
+    primal: measurePrimalViolation(program, point.x),
     stationarity: stationarity(program, point, gradient) / scale,
     multipliers: multiplierFaults(program, point) / scale,
     scale,
@@ -53,7 +53,7 @@ export function isOptimal({ primal, stationarity, multipliers }: KktReport): boo
 /** Returns the mean force that a unit step exerts on a variable. Near a free minimum all other forces vanish. */
 function ownForce({ n, metric, curvature, ridge }: Program): number {
   if (metric === null) return ridge;
-  return ridge + (curvature * metricTrace(metric)) / Math.max(n, 1);
+  return ridge + (curvature * computeMetricTrace(metric)) / Math.max(n, 1);
 }
 
 /** Computes the gradient of all smooth terms, [n], and the largest force in it. */
@@ -68,7 +68,7 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
   const away = (from: Float64Array) => point.x.map((value, i) => value - from[i]!);
   const product = new Float64Array(n);
   const forceOf = (offset: Float64Array) => {
-    metricTimes(metric!, offset, product);
+    multiplyMetric(metric!, offset, product);
     return product;
   };
   if (metric !== null && curvature !== 0) add(curvature, forceOf(away(centre)));
@@ -76,7 +76,7 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
   for (let r = 0; r < rows.count; r++) add(point.rowMultipliers[r]!, rows.coefficients, r * n);
   norms.forEach((norm, q) => {
     const offset = away(norm.centre);
-    add(point.normMultipliers[q]!, normForce(program, norm, offset, product));
+    add(point.normMultipliers[q]!, computeNormForce(program, norm, offset, product));
   });
   return { gradient, scale };
 }
@@ -100,7 +100,7 @@ function addForce(gradient: Float64Array, { multiplier, force, from }: Force, be
 }
 
 /** Returns the largest violation at a point, as `primal` of the report. @cost m n */
-export function primalViolation(program: Program, x: Float64Array): number {
+export function measurePrimalViolation(program: Program, x: Float64Array): number {
   const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;
   for (let i = 0; i < n; i++) {
@@ -114,8 +114,8 @@ export function primalViolation(program: Program, x: Float64Array): number {
     worst = exceeded(worst, -value, -rows.lower[r]!);
   }
   for (const kink of kinks)
-    if (kink.limit !== null && !Number.isFinite(kink.penalty)) worst = exceeded(worst, kinkSum(kink, x), kink.limit);
-  for (const norm of norms) worst = exceeded(worst, normLength(program, norm, x), norm.radius);
+    if (kink.limit !== null && !Number.isFinite(kink.penalty)) worst = exceeded(worst, sumKinks(kink, x), kink.limit);
+  for (const norm of norms) worst = exceeded(worst, computeNormLength(program, norm, x), norm.radius);
   return worst;
 }
 
@@ -131,7 +131,7 @@ function exceeded(worst: number, value: number, bound: number): number {
  *
  * @cost  as that of `checkKkt`
  */
-export function pulledNames(program: Program, point: Point): Int32Array {
+export function listPulledNames(program: Program, point: Point): Int32Array {
   const { gradient, scale } = lagrangianGradient(program, point);
   return Int32Array.from(gradient.keys()).filter((i) => pullOn(program, point, gradient, i) > DUAL_MAX * scale);
 }
@@ -190,14 +190,14 @@ function multiplierFaults(program: Program, point: Point): number {
     else
       worst = Math.max(
         worst,
-        side({ multiplier, excess: kinkSum(kink, x) - kink.limit, bound: kink.limit, penalty: kink.penalty }) *
+        side({ multiplier, excess: sumKinks(kink, x) - kink.limit, bound: kink.limit, penalty: kink.penalty }) *
           strength,
       );
   });
   norms.forEach((norm, q) => {
     const { centre, radius } = norm;
     const offset = x.map((value, i) => value - centre[i]!);
-    const force = normForce(program, norm, offset, new Float64Array(n));
+    const force = computeNormForce(program, norm, offset, new Float64Array(n));
     const length = Math.sqrt(Math.max(valueOf(force, 0, offset), 0));
     const fault = side({ multiplier: normMultipliers[q]!, excess: length - radius, bound: radius, penalty: Infinity });
     worst = Math.max(worst, fault * largest(force, 0, n));

@@ -23,12 +23,12 @@ export interface FactorMetric {
   readonly specific: Float64Array;
 }
 
-export function denseMetric(matrix: Float64Array, n: number): DenseMetric {
+export function createDenseMetric(matrix: Float64Array, n: number): DenseMetric {
   assert(matrix.length === n * n, `matrix: ${matrix.length} values for ${n} x ${n}`);
   return { form: 'dense', n, matrix };
 }
 
-export function factorMetric(loadings: Float64Array, specific: Float64Array): FactorMetric {
+export function createFactorMetric(loadings: Float64Array, specific: Float64Array): FactorMetric {
   const n = specific.length;
   const factors = n === 0 ? 0 : loadings.length / n;
   assert(Number.isInteger(factors), `loadings: ${loadings.length} values over ${n} names`);
@@ -41,7 +41,7 @@ export function factorMetric(loadings: Float64Array, specific: Float64Array): Fa
  * @cost    n^2 less the rows of names where x is zero, or the entries of a sparse matrix, or 2 n k for loadings.
  * @source  Definition; for loadings L (L'x) + D x.
  */
-export function metricTimes(metric: Metric, x: Float64Array, out: Float64Array): void {
+export function multiplyMetric(metric: Metric, x: Float64Array, out: Float64Array): void {
   const sparse = sparseOf(metric);
   if (sparse !== null) sparse.addColumns(x, out.fill(0));
   else if (metric.form === 'dense') denseTimes(metric.matrix, x, out);
@@ -167,7 +167,7 @@ export function metricDiagonal(metric: Metric): Float64Array {
 const traces = new WeakMap<Metric, number>();
 
 /** Sum of the diagonal of P. @cost n, or n k for loadings, once a metric */
-export function metricTrace(metric: Metric): number {
+export function computeMetricTrace(metric: Metric): number {
   const known = traces.get(metric);
   if (known !== undefined) return known;
   let total = 0;
@@ -234,7 +234,7 @@ function sumOfFactors(
  * @param diagonal  [n], such that the sum stays positive semi-definite.
  * @cost            A copy of the matrix; of loadings nothing but the specific variances is copied.
  */
-export function metricPlusDiagonal(metric: Metric, diagonal: Float64Array): Metric {
+export function addDiagonal(metric: Metric, diagonal: Float64Array): Metric {
   if (metric.form === 'factor') return { ...metric, specific: metric.specific.map((value, i) => value + diagonal[i]!) };
   const { n } = metric;
   const matrix = metric.matrix.slice();
@@ -248,7 +248,7 @@ export function metricPlusDiagonal(metric: Metric, diagonal: Float64Array): Metr
  * @param vector  [n]
  * @cost          A copy of the matrix, or of the loadings.
  */
-export function metricPlusOuter(metric: Metric, vector: Float64Array): Metric {
+export function addOuterProduct(metric: Metric, vector: Float64Array): Metric {
   const { n } = metric;
   if (metric.form === 'factor') {
     const { factors: k, loadings } = metric;
@@ -267,7 +267,7 @@ export function metricPlusOuter(metric: Metric, vector: Float64Array): Metric {
 /**
  * Returns the rows and columns of some variables. @param keep positions, ascending @cost keep^2, or keep k for loadings
  */
-export function subMetric(metric: Metric, keep: Int32Array): Metric {
+export function selectMetric(metric: Metric, keep: Int32Array): Metric {
   const f = keep.length;
   if (metric.form === 'factor') {
     const { factors: k, loadings, specific } = metric;
@@ -287,12 +287,12 @@ export function subMetric(metric: Metric, keep: Int32Array): Metric {
 const FEW = 0.25;
 
 /** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k for each nonzero variable with loadings */
-export function metricSquare(metric: Metric, x: Float64Array): number {
+export function computeMetricSquare(metric: Metric, x: Float64Array): number {
   const held = rowsOfMoved(x, 1);
   if (held.length <= FEW * x.length)
     return metric.form === 'dense' ? denseSquare(metric.matrix, x, held) : factorSquare(metric, x, held);
   const product = new Float64Array(x.length);
-  metricTimes(metric, x, product);
+  multiplyMetric(metric, x, product);
   let total = 0;
   for (let i = 0; i < x.length; i++) total += x[i]! * product[i]!;
   return total;

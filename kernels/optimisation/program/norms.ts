@@ -1,4 +1,4 @@
-import { metricDiagonal, metricTimes, sumOfMetrics, type Metric } from './metric.js';
+import { metricDiagonal, multiplyMetric, sumOfMetrics, type Metric } from './metric.js';
 import type { Norm, Program } from './program.js';
 
 /**
@@ -7,21 +7,21 @@ import type { Norm, Program } from './program.js';
  * @param product [n]
  * @cost a pass over the metric
  */
-export function normForce(
+export function computeNormForce(
   { metric: own }: Pick<Program, 'metric'>,
   { metric: kind }: Norm,
   offset: Float64Array,
   product: Float64Array,
 ): Float64Array {
   if (kind === 'identity') return offset;
-  metricTimes(kind === 'metric' ? own! : kind, offset, product);
+  multiplyMetric(kind === 'metric' ? own! : kind, offset, product);
   return product;
 }
 
 /** Computes the distance of x from the centre of a norm, in its metric. @param x [n] @cost a pass over the metric */
-export function normLength(program: Program, norm: Norm, x: Float64Array): number {
+export function computeNormLength(program: Program, norm: Norm, x: Float64Array): number {
   const offset = x.map((value, i) => value - norm.centre[i]!);
-  const force = normForce(program, norm, offset, new Float64Array(program.n));
+  const force = computeNormForce(program, norm, offset, new Float64Array(program.n));
   let square = 0;
   for (let i = 0; i < program.n; i++) square += offset[i]! * force[i]!;
   return Math.sqrt(Math.max(square, 0));
@@ -42,7 +42,7 @@ export interface LagrangianCurvature {
  * @cost           Nothing, or n^2 where a norm has a separate metric and a weight.
  * @source         Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: norms as squares over two.
  */
-export function lagrangianCurvature(
+export function createLagrangianCurvature(
   { metric, norms }: Program,
   own: Pick<LagrangianCurvature, 'scale' | 'ridge'>,
   weights: ArrayLike<number>,
@@ -61,7 +61,7 @@ export function lagrangianCurvature(
 }
 
 /** Mean of the diagonal of a norm's metric. */
-export function meanSquare({ metric: own, n }: Program, { metric: kind }: Norm): number {
+export function averageSquares({ metric: own, n }: Program, { metric: kind }: Norm): number {
   if (kind === 'identity') return 1;
   return metricDiagonal(kind === 'metric' ? own! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
 }

@@ -122,7 +122,7 @@ export function assertProgram(program: Program): void {
 }
 
 /** Returns the left side of a kink's limit. @cost n */
-export function kinkSum({ at, left, right }: Kink, x: Float64Array): number {
+export function sumKinks({ at, left, right }: Kink, x: Float64Array): number {
   let total = 0;
   for (let i = 0; i < x.length; i++) {
     const step = x[i]! - at[i]!;

@@ -1,6 +1,6 @@
-import { metricTimes } from './metric.js';
-import { normForce, normLength } from './norms.js';
-import { kinkSum, type Point, type Program } from './program.js';
+import { multiplyMetric } from './metric.js';
+import { computeNormForce, computeNormLength } from './norms.js';
+import { sumKinks, type Point, type Program } from './program.js';
 
 /**
  * One-sided derivatives of the Lagrangian by each variable, ignoring bounds. They differ if the variable is at a kink.
@@ -19,7 +19,7 @@ export interface Slopes {
  * @cost    n^2 + m n.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.6: multipliers as prices.
  */
-export function lagrangianSlopes(
+export function computeLagrangianSlopes(
   program: Program,
   { x, rowMultipliers, kinkMultipliers, normMultipliers }: Point,
 ): Slopes {
@@ -34,13 +34,13 @@ export function lagrangianSlopes(
     for (let i = 0; i < n; i++) offset[i] = x[i]! - from[i]!;
   };
   away(centre);
-  if (metric !== null) metricTimes(metric, offset, product);
+  if (metric !== null) multiplyMetric(metric, offset, product);
   add(curvature, product);
   add(ridge, offset);
   for (let r = 0; r < rows.count; r++) add(rowMultipliers[r]!, rows.coefficients, r * n);
   norms.forEach((norm, q) => {
     away(norm.centre);
-    add(normMultipliers[q]!, normForce(program, norm, offset, product));
+    add(normMultipliers[q]!, computeNormForce(program, norm, offset, product));
   });
   const right = left.slice();
   kinks.forEach(({ at, left: below, right: above }, k) => {
@@ -58,7 +58,7 @@ export function lagrangianSlopes(
  * @cost    m n, and n^2 for each norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.1.1.
  */
-export function lagrangianExcess(program: Program, point: Point): number {
+export function computeLagrangianExcess(program: Program, point: Point): number {
   const { n, rows, kinks, norms } = program;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = point;
   let excess = 0;
@@ -71,11 +71,11 @@ export function lagrangianExcess(program: Program, point: Point): number {
   }
   kinks.forEach((kink, k) => {
     if (kink.limit !== null && kinkMultipliers[k]! !== 0)
-      excess += kinkMultipliers[k]! * (kinkSum(kink, x) - kink.limit);
+      excess += kinkMultipliers[k]! * (sumKinks(kink, x) - kink.limit);
   });
   norms.forEach((norm, q) => {
     if (normMultipliers[q]! !== 0)
-      excess += (normMultipliers[q]! / 2) * (normLength(program, norm, x) ** 2 - norm.radius ** 2);
+      excess += (normMultipliers[q]! / 2) * (computeNormLength(program, norm, x) ** 2 - norm.radius ** 2);
   });
   return excess;
 }

@@ -18,7 +18,7 @@ const RATE_MIN = 1e-12;
  * @cost           f^3 / 3 + m n for f free names
  * @source         Best (2010), Portfolio Optimization, chapter 5: the parametric solution at a corner.
  */
-export function cornerSlope(
+export function computeCornerSlope(
   program: Program,
   { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
   gain: Float64Array,

@@ -6,7 +6,7 @@ import {
   OVER,
   PINNED,
   UPPER,
-  coldState,
+  createColdState,
   newIterate,
   placeOf,
   settleSides,
@@ -14,7 +14,7 @@ import {
   type Iterate,
 } from '../active-set/active-state.js';
 import type { Program } from '../program/program.js';
-import { dualSimplex, type Corner } from './dual-simplex.js';
+import { solveByDualSimplex, type Corner } from './dual-simplex.js';
 import { segmentsOf, type Segments } from './segments.js';
 
 /** Corner of a program with its active constraints. */
@@ -33,9 +33,9 @@ export interface SolvedCorner {
 export function solveCorner(program: Program): SolvedCorner | undefined {
   const segments = segmentsOf(program);
   if (segments === undefined) return undefined;
-  const corner = dualSimplex(segments);
+  const corner = solveByDualSimplex(segments);
   if (corner === undefined) return undefined;
-  const [state, iterate] = [coldState(program), newIterate(program)];
+  const [state, iterate] = [createColdState(program), newIterate(program)];
   iterate.x.set(program.lower);
   const between = new Uint8Array(program.n);
   for (let j = 0; j < segments.n; j++) {

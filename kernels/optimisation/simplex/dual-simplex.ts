@@ -35,7 +35,7 @@ const SAME = 1e-12;
  * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational
  *           Techniques of the Simplex Method, section 10.2, for the longest step.
  */
-export function dualSimplex(program: LinearProgram): Corner | undefined {
+export function solveByDualSimplex(program: LinearProgram): Corner | undefined {
   const tableau = newTableau(program);
   const pivotsMax = PIVOTS_PER_ROW * (program.m + 1);
   for (let pivots = 0; pivots < pivotsMax; pivots++) {

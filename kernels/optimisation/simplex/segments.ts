@@ -1,4 +1,4 @@
-import { kinkSum, type Program } from '../program/program.js';
+import { sumKinks, type Program } from '../program/program.js';
 
 /**
  * A linear program over z [n], each between nothing and its length:
@@ -132,6 +132,6 @@ function fill(segments: Segments, program: Program): void {
   for (const [position, k] of limited.entries()) {
     const r = rows.count + position;
     for (let j = 0; j < n; j++) coefficients[r * n + j] = slope(k, j);
-    upper[r] = kinks[k]!.limit! - kinkSum(kinks[k]!, least);
+    upper[r] = kinks[k]!.limit! - sumKinks(kinks[k]!, least);
   }
 }

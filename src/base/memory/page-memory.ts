@@ -1,4 +1,4 @@
-import { memoryOfPages } from '#kernels/memory/large-pages.js';
+import { allocatePages } from '#kernels/memory/large-pages.js';
 
 const PAGE_BYTES = 2 ** 16;
 
@@ -17,7 +17,7 @@ const result = new WeakSet<ArrayBufferLike>();
  */
 export function pageMemory(bytes: number): SharedArrayBuffer {
   const pages = Math.ceil(bytes / PAGE_BYTES);
-  const memory = memoryOfPages(pages);
+  const memory = allocatePages(pages);
   if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);
   const buffer = memory.buffer as SharedArrayBuffer; // as it was asked for
   result.add(buffer);

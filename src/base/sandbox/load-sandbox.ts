@@ -1,6 +1,7 @@
 import { meterLoops, STEPS_EXPORT, variableExport } from './meter-loops.js';
 import { quickJsFiles } from './quickjs-files.js';
-import { createSandbox, type Interpreter, type SandboxLimits } from './quickjs-sandbox.js';
+import type { Interpreter } from './interpreter.js';
+import { createSandbox, type SandboxLimits, type SandboxTerms } from './quickjs-sandbox.js';
 import { provideSandbox } from './sandbox.js';
 import { PrivateWebAssembly, type PrivateMemory, type Variable } from './webassembly-types.js';
 
@@ -13,8 +14,8 @@ const STACK_BYTES = 5 * 2 ** 20 - PAGE_BYTES;
 let loading: Promise<void> | undefined;
 
 /** Loads the sandbox of this thread, once. @cost some 100 ms at the first call */
-export function loadSandbox(limits: SandboxLimits): Promise<void> {
-  loading ??= openInterpreter(limits).then((interpreter) => provideSandbox(createSandbox(interpreter, limits)));
+export function loadSandbox(terms: SandboxTerms): Promise<void> {
+  loading ??= openInterpreter(terms).then((interpreter) => provideSandbox(createSandbox(interpreter, terms)));
   return loading;
 }
 

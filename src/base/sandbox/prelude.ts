@@ -1,15 +1,23 @@
 /**
- * Runs before each program, in the sandbox. It removes access to clocks, random numbers and hidden state, and defines
- * the function that prepares a program: `prepare(compute, [parameters, inputs])` is `run(buffer, count)`, which leaves
- * the results at the start of the buffer.
+ * Runs before each program, in the sandbox. It removes access to clocks, random numbers and hidden state. Its value is a
+ * function of the native functions that defines them as members of `rows`, and returns `prepare`:
+ * `prepare(compute, [parameters, inputs])` is `run(buffer, count)`, which leaves the results at the start of the buffer.
  */
 export const PRELUDE = `(() => {
   for (const name of ['eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'SharedArrayBuffer']) delete globalThis[name];
   delete Math.random;
-  const { Float64Array, TypeError, Object, NaN } = globalThis;
-  const { freeze } = Object;
+  const { ArrayBuffer, Float64Array, Object, Reflect, TypeError, NaN } = globalThis;
+  const { freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
   const { set } = Float64Array.prototype;
-  return (compute, [parameters, inputs]) => {
+  const bound = (method) => Function.prototype.call.bind(method);
+  const list = getPrototypeOf(Float64Array.prototype);
+  const [kindOf, bufferOf, bytesOf] = [Symbol.toStringTag, 'buffer', 'byteLength'].map((name) =>
+    bound(getOwnPropertyDescriptor(list, name).get),
+  );
+  const allOf = bound(getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength').get);
+  const copyOf = bound(Float64Array.prototype.slice);
+  const { apply } = Reflect;
+  const prepare = (compute, [parameters, inputs]) => {
     if (typeof compute !== 'function') throw new TypeError('compute is no function');
     freeze(parameters);
     return (buffer, count) => {
@@ -30,5 +38,26 @@ export const PRELUDE = `(() => {
         results[i] = typeof value === 'number' ? value : value === true ? 1 : value === false ? 0 : NaN;
       }
     };
+  };
+  const listOf = (value) => {
+    if (kindOf(value) !== 'Float64Array') return new Float64Array(typeof value === 'number' ? [value] : value);
+    return bytesOf(value) === allOf(bufferOf(value)) ? value : copyOf(value);
+  };
+  return (functions, native) => {
+    const call = ({ name, lists }, position) => (...given) => {
+      const passed = [position];
+      for (let k = 0; k < given.length || k < lists; k++) {
+        if (k < lists && (given[k] === undefined || given[k] === null))
+          throw new TypeError('rows.' + name + ': a list is missing');
+        passed[k + 1] = k < lists ? bufferOf(listOf(given[k])) : +given[k];
+      }
+      const result = apply(native, undefined, passed);
+      if (typeof result === 'string') throw new TypeError(result);
+      return new Float64Array(result);
+    };
+    globalThis.rows = {};
+    functions.forEach((given, position) => (globalThis.rows[given.name] = call(given, position)));
+    freeze(globalThis.rows);
+    return prepare;
   };
 })()`;

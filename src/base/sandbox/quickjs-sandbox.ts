@@ -7,21 +7,12 @@ import type {
   JSValueConstPointerPointer,
   JSValuePointer,
   JSVoidPointer,
-  QuickJSEmscriptenModule,
-  QuickJSFFI,
 } from '@jitl/quickjs-ffi-types';
-import { SandboxError, type Sandbox, type SandboxProgram } from './sandbox.js';
+import type { Interpreter } from './interpreter.js';
+import { provideNatives } from './native-calls.js';
+import { SandboxError, type NativeFunction, type Sandbox, type SandboxProgram } from './sandbox.js';
 import { PRELUDE } from './prelude.js';
-import { clearAfter, restore, takeSnapshot, type Restorable, type Snapshot } from './snapshots.js';
-import type { Variable } from './webassembly-types.js';
-
-/** QuickJS, with the means to limit it and to restore its state. */
-export interface Interpreter extends Restorable {
-  readonly module: QuickJSEmscriptenModule;
-  readonly ffi: QuickJSFFI;
-  /** Steps left before the interpreter traps. */
-  readonly steps: Variable;
-}
+import { clearAfter, restore, takeSnapshot, type Snapshot } from './snapshots.js';
 
 /** Limits of a program. */
 export interface SandboxLimits {
@@ -29,6 +20,11 @@ export interface SandboxLimits {
   readonly steps: number;
   /** Memory of a program with its inputs, in bytes. */
   readonly memory: number;
+}
+
+/** Limits of programs, and the functions that they may call. */
+export interface SandboxTerms extends SandboxLimits {
+  readonly functions: readonly NativeFunction[];
 }
 
 /** Steps to read a program. */
@@ -53,7 +49,7 @@ interface Ready {
   readonly run: JSValuePointer;
 }
 
-export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): Sandbox {
+export function createSandbox(interpreter: Interpreter, { functions, ...limits }: SandboxTerms): Sandbox {
   const { ffi, module, memory, steps } = interpreter;
   const ready = new Map<string, Ready>();
   const keys = new WeakMap<SandboxProgram, string>();
@@ -62,10 +58,14 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
   ffi.QTS_RuntimeSetMemoryLimit(runtime, limits.memory);
   ffi.QTS_RuntimeSetMaxStackSize(runtime, STACK_MAX);
   const context = ffi.QTS_NewContext(runtime, INTRINSICS);
-  const prepare = evaluate(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
+  const prelude = evaluate(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
+  const native = provideNatives(interpreter, context, functions);
+  const named = JSON.stringify(functions.map(({ name, lists }) => ({ name, lists })));
+  const table = evaluate(interpreter, context, { text: `(${named})`, name: 'functions.js' });
+  const prepare = callFunction(interpreter, context, prelude, [table, native]);
   const bare = takeSnapshot(interpreter);
 
-  /** Returns all effects of a program, including traps, are undone before the next one begins. */
+  /** Runs work with a maximum number of steps. @throws SandboxError, also for traps of the interpreter */
   const bounded = <T>(limit: number, work: () => T): T => {
     steps.value = limit;
     try {

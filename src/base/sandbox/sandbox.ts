@@ -14,7 +14,23 @@ export interface SandboxInput {
   readonly sessions: number;
 }
 
-/** Runs untrusted scripts, which can access their inputs and nothing else in the process. */
+/** Function on lists of numbers that runs outside the interpreter. Scripts call it as a member of `rows`. */
+export interface NativeFunction {
+  readonly name: string;
+  /** Number of arguments that are lists; the others are numbers and follow them. */
+  readonly lists: number;
+  /** Steps charged for each value of the lists and of the result. */
+  readonly stepsPerValue: number;
+  /**
+   * Returns the number of values of the result, or the reason why the arguments are wrong.
+   * @param lengths of the lists @param numbers those that were passed
+   */
+  size(lengths: readonly number[], numbers: readonly number[]): number | string;
+  /** @param out overwritten; has the size returned by `size` */
+  compute(lists: readonly Float64Array[], numbers: readonly number[], out: Float64Array): void;
+}
+
+/** Runs untrusted scripts, which can access their inputs, native functions and nothing else in the process. */
 export interface Sandbox {
   /**
    * Calls a program in its state after reading, so that calls cannot affect each other.

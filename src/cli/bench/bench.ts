@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { nativeEngine } from '#kernels/engines/native.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openNativeEngine } from '#kernels/engines/native.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
 import { withService, CONNECTION_HELP, EXIT } from '../connection.js';
 import { right, screenOf, step, table, whole, type Cell, type Screen, type Step } from '../terminal.js';
@@ -82,9 +82,9 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
 }
 
 function enginesHere(): Engine[] {
-  const own = wasmEngine();
+  const own = openWasmEngine();
   try {
-    return [own, nativeEngine()];
+    return [own, openNativeEngine()];
   } catch {
     return [own]; // reported among the limits
   }

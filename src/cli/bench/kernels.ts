@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { levelBins } from '#kernels/simulation/level-bins.js';
+import { createLevelBins } from '#kernels/simulation/level-bins.js';
 import { fastestMs } from './fastest.js';
 
 /** One kernel at one size on one engine. */
@@ -97,7 +97,7 @@ const CASES: readonly KernelCase[] = [
     isAlgebra: false,
     prepare(engine) {
       const growth = returnsOn(engine, OBSERVATIONS).map((value) => 1 + value);
-      const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon: HORIZON, count: 2048 });
+      const bins = createLevelBins({ mean: 0.0003, deviation: 0.01, horizon: HORIZON, count: 2048 });
       const tallies = {
         counts: new Uint32Array(HORIZON * bins.count),
         finals: engine.allocate(PATHS),

@@ -1,7 +1,7 @@
 import { cpus } from 'node:os';
 import type { Engine } from '#kernels/engines/engine.js';
-import { nativeEngine } from '#kernels/engines/native.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openNativeEngine } from '#kernels/engines/native.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { fastestMs } from './fastest.js';
 
 /** Measured limits of this machine, the yardstick for the kernel timings. */
@@ -21,7 +21,7 @@ const SWEEP_VALUES = 2 ** 24; // 128 MiB
 const REPEATS = 7;
 
 export function measureLimits(): Limits {
-  const own = wasmEngine();
+  const own = openWasmEngine();
   const native = nativeOrWhy();
   return {
     native: native instanceof Error ? null : productRate(native),
@@ -33,7 +33,7 @@ export function measureLimits(): Limits {
 
 function nativeOrWhy(): Engine | Error {
   try {
-    return nativeEngine();
+    return openNativeEngine();
   } catch (failure) {
     return failure as Error;
   }

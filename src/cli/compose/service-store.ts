@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { systemSha256 } from '#kernels/memory/system-sha256.js';
+import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { EXIT_CONFIGURATION } from '#store/start-refusal.js';
@@ -38,7 +38,7 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
       keyBytesMax: settings.keyQuotaMegabytes * 2 ** 20,
       versionsKept: settings.documentVersionsKept,
     },
-    hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : systemSha256()),
+    hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : loadSystemSha256()),
     onClaim({ place, storeId, isMade }: PlaceClaim) {
       const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a place';
       log.warn({ place, store_id: storeId }, `${taken} for its results`);

@@ -7414,7 +7414,7 @@ export interface Plugin {
     /** Description in one or two sentences. */
     readonly help: string | null;
   }>>;
-  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
+  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops. */
   readonly source: string;
   /** SHA-256 of the plug-in, which is part of every run that it computes. */
   readonly sha256: string;
@@ -7474,7 +7474,7 @@ export interface PluginUpsert {
     /** Description in one or two sentences. */
     readonly help?: string | null | undefined;
   }>> | undefined;
-  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. */
+  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops. */
   readonly source: string;
 }
 
@@ -10210,7 +10210,7 @@ export interface ScheduleDay {
   readonly started_at: string | null;
   /** When it was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it resumes; null once it has ended. */
+  /** When it resumes; null once it has ended, and while it runs unless a decision made it due again. */
   readonly next_attempt_at: string | null;
   /** Times that its steps were performed. */
   readonly rounds: number;
@@ -10245,7 +10245,7 @@ export interface ScheduleDaySummary {
   readonly started_at: string | null;
   /** When it was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it resumes; null once it has ended. */
+  /** When it resumes; null once it has ended, and while it runs unless a decision made it due again. */
   readonly next_attempt_at: string | null;
   /** Times that its steps were performed. */
   readonly rounds: number;

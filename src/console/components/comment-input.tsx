@@ -4,15 +4,17 @@ import './control.css';
 const COMMENT_MAX = 2000;
 
 interface CommentInputProps {
+  /** Default: `Comment`. */
+  readonly label?: string;
   readonly value: string;
   onChange(value: string): void;
 }
 
 /** Renders the comment of a person on a decision. */
-export function CommentInput({ value, onChange }: CommentInputProps) {
+export function CommentInput({ label = 'Comment', value, onChange }: CommentInputProps) {
   return (
-    <label>
-      <span class="quiet">Comment</span>
+    <label class="comment-input">
+      <span class="quiet">{label}</span>
       <textarea
         class="control"
         rows={2}

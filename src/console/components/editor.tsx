@@ -54,6 +54,8 @@ interface EditorProps {
   readonly isReady?: (document: JsonObject) => boolean;
   /** Member with the id, which is part of the address that the document is saved under. */
   readonly idMember?: string;
+  /** False for a document whose rows have their reasons. Default: a version has one. */
+  readonly hasNote?: boolean;
   /** Its versions. */
   readonly versioned?: Versioned | undefined;
   /** Reads the stored document, which is shown next to the draft if someone else changed it. */
@@ -71,7 +73,7 @@ interface EditorProps {
 /** Renders a document in forms: checked while it is written, saved only over the version that was opened. */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
-  const { isReady = () => true } = props;
+  const { isReady = () => true, hasNote = true } = props;
   const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
@@ -85,7 +87,7 @@ export function Editor(props: EditorProps) {
           <>
             {actions?.(edited)}
             {isStored && remove !== undefined && <Remove {...props} remove={remove} />}
-            <NoteInput value={edited.note} onChange={edited.setNote} />
+            {hasNote && <NoteInput value={edited.note} onChange={edited.setNote} />}
             <Button
               kind="main"
               disabled={isWrong || (isStored && !edited.isChanged) || !isReady(edited.document)}

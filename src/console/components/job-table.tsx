@@ -65,7 +65,7 @@ function Act({ job }: { readonly job: JobStatus }) {
 }
 
 const COLUMNS: readonly Column<JobStatus>[] = [
-  { id: 'kind', title: 'Kind', width: 108, value: ({ kind }) => kindWord(kind) },
+  { id: 'kind', title: 'Kind', width: 136, value: ({ kind }) => kindWord(kind) },
   {
     id: 'ident',
     title: 'Of',

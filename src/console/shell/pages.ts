@@ -64,6 +64,7 @@ export const PAGES: readonly Page[] = [
   { path: '/console/batches', load: async () => (await import('../pages/batches/batches-page.js')).BatchesPage },
   { path: '/console/batches/:id', load: async () => (await import('../pages/batches/batch-page.js')).BatchPage },
   { path: '/console/data', load: async () => (await import('../pages/data/data-page.js')).DataPage },
+  { path: '/console/data/sql', load: async () => (await import('../pages/sql/sql-page.js')).SqlPage },
   { path: '/console/data/import', load: async () => (await import('../pages/data/import-page.js')).ImportPage },
   { path: '/console/data/connect', load: async () => (await import('../pages/data/connect-page.js')).ConnectPage },
   { path: '/console/data/stores/:id', load: async () => (await import('../pages/data/store-page.js')).StorePage },
@@ -78,6 +79,10 @@ export const PAGES: readonly Page[] = [
   {
     path: '/console/schedules/new',
     load: async () => (await import('../pages/schedules/schedule-page.js')).SchedulePage,
+  },
+  {
+    path: '/console/schedules/:id',
+    load: async () => (await import('../pages/schedules/days-page.js')).DaysPage,
   },
   {
     path: '/console/schedules/:id/edit',

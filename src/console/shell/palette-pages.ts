@@ -19,6 +19,7 @@ export const PLACES: readonly Target[] = [
   page('/console/data', 'Data', 'stores datasets'),
   page('/console/data/import', 'Import data', 'files csv zip upload'),
   page('/console/data/connect', 'Connect data', 'database vendor source'),
+  page('/console/data/sql', 'SQL', 'query tables'),
   page('/console/names', 'Securities', 'names identifiers'),
   page('/console/watchlists', 'Watchlists'),
   page('/console/indices/templates', 'Templates', 'methodologies gallery'),

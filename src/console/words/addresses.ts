@@ -18,7 +18,7 @@ export const pluginAddress = (id: string): string => `/console/plugins/${encodeU
 
 export const watchlistAddress = (id: string): string => `/console/watchlists/${encodeURIComponent(id)}`;
 
-export const scheduleAddress = (id: string): string => `/console/schedules/${encodeURIComponent(id)}/edit`;
+export const scheduleAddress = (id: string): string => `/console/schedules/${encodeURIComponent(id)}`;
 
 export const closuresAddress = (calendar: string): string =>
   `/console/calendar/closures/${encodeURIComponent(calendar)}`;

@@ -21,5 +21,6 @@ export const STORE_PARTS = [
   { id: 'doubts', text: 'Warnings' },
   { id: 'coverage', text: 'Coverage' },
   { id: 'names', text: 'Securities' },
+  { id: 'overrides', text: 'Overrides' },
   { id: 'versions', text: 'Versions' },
 ] as const;

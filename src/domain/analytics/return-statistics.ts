@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { LIMITS } from '../refusals/limits.js';
 import { deviation, differences, drawdownOf, mean, returnsOf } from './series.js';
 
@@ -30,7 +30,9 @@ export function returnStatistics(level: Float64Array, periods: number = LIMITS.P
     sortino_ratio: downside === 0 ? null : (middle * periods) / downside,
     cvar_95: 0 - mean(ascending.subarray(0, Math.ceil(WORST * returns.length))),
     skewness:
-      spread < SPREAD_MIN ? null : mean(returns.map((value) => powerOf(value - middle, 3))) / powerOf(spread, 3),
+      spread < SPREAD_MIN
+        ? null
+        : mean(returns.map((value) => raiseToPower(value - middle, 3))) / raiseToPower(spread, 3),
     hit_rate: returns.reduce((count, value) => count + (value > 0 ? 1 : 0), 0) / returns.length,
     best_return: ascending.at(-1)!,
     worst_return: ascending[0]!,
@@ -92,7 +94,7 @@ function capture(own: Float64Array, other: Float64Array, isCounted: (value: numb
     growth *= 1 + own[t]!;
     reference *= 1 + value;
   });
-  return count === 0 ? null : (powerOf(growth, 1 / count) - 1) / (powerOf(reference, 1 / count) - 1);
+  return count === 0 ? null : (raiseToPower(growth, 1 / count) - 1) / (raiseToPower(reference, 1 / count) - 1);
 }
 
 /** Fall from a high until the level recovers. Values are positions of dates. */

@@ -1,5 +1,5 @@
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { exponentialCovariance, rollingCovariance } from '#kernels/moments/running-covariance.js';
+import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Rolling risk of a run: a value for each date with enough earlier returns, [n] each. */
@@ -57,8 +57,8 @@ export function rollingRisk(
   const visit = (last: number, _means: Float64Array, covariance: Float64Array): void => {
     measure(risk, last + 1 - first, covariance, periods);
   };
-  if ('window' in memory) rollingCovariance(referenceEngine, returns, SERIES, memory.window, visit);
-  else exponentialCovariance(referenceEngine, returns, SERIES, memory.halfLife, visit);
+  if ('window' in memory) visitRollingCovariances(referenceEngine, returns, SERIES, memory.window, visit);
+  else visitExponentialCovariances(referenceEngine, returns, SERIES, memory.halfLife, visit);
   return risk;
 }
 

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { civilOf, dayOf } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 
@@ -94,7 +94,7 @@ export function backtestMetrics(
   const total = level.at(-1)! / level[0]! - 1;
   const volatility = deviation(returns) * Math.sqrt(periods);
   return {
-    annualised_return: powerOf(1 + total, periods / returns.length) - 1,
+    annualised_return: raiseToPower(1 + total, periods / returns.length) - 1,
     max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),
     sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (mean(returns) * periods) / volatility,
     total_return: total,

@@ -1,5 +1,5 @@
 import { SESSIONS_AT_ONCE } from '#kernels/engines/value-panel.js';
-import { holdingValue } from '#kernels/sums/holding-values.js';
+import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 import { panelRow } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
 import { sessionsAhead } from './share-changes.js';
@@ -14,7 +14,7 @@ export function growUnits(state: BookState, session: number): number {
     return ahead.values[session - ahead.from]!;
   const row = panelRow(sm, session);
   const holding = { columns: heldColumns, units, count, money: state.periodCash };
-  if (panel === undefined) return holdingValue(index, row, holding);
+  if (panel === undefined) return sumHoldingValue(index, row, holding);
   if (!panel.has(ahead, state.periods)) panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.periods });
   ahead.period = state.periods;
   ahead.from = session;

@@ -25,6 +25,8 @@ export interface CalendarCoverage {
 export interface Calendar extends CalendarOption {
   /** Recorded changes of its sessions; absent if there are none. */
   readonly recorded?: VersionedClosures;
+  /** Returns the name of the holiday for which a day is closed by the rules; undefined if there is none. */
+  closureOn?(day: Day): string | undefined;
   /** Session days, ascending. */
   readonly sessions: Int32Array;
   /** @cost O(1), a bit test. Days outside the coverage are not sessions. */

@@ -71,12 +71,22 @@ function optionOf({ code, name, tz, coverage }: IndexEntry): CalendarOption {
   return { code, name, region: tz.split('/')[0]!, tz, coverage: coverageOf(coverage) };
 }
 
-function calendarOf(option: CalendarOption, { sessions, bits, earlyCloses, hoursOn }: Expansion): ExchangeCalendar {
+function calendarOf(
+  option: CalendarOption,
+  { sessions, bits, earlyCloses, closures, hoursOn }: Expansion,
+): ExchangeCalendar {
   const { from, to } = option.coverage;
   const isSession = (day: Day): boolean => {
     if (!(day >= from && day <= to)) return false;
     const i = day - from;
     return ((bits[i >>> 5]! >>> (i & 31)) & 1) === 1;
   };
-  return { ...option, sessions, earlyCloses, isSession, hoursOn: (day) => (isSession(day) ? hoursOn(day) : undefined) };
+  return {
+    ...option,
+    sessions,
+    earlyCloses,
+    isSession,
+    closureOn: (day) => closures.get(day),
+    hoursOn: (day) => (isSession(day) ? hoursOn(day) : undefined),
+  };
 }

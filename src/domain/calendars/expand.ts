@@ -14,6 +14,8 @@ export interface Expansion {
   readonly bits: Uint32Array;
   /** Local closing time of the sessions that end early. */
   readonly earlyCloses: ReadonlyMap<Day, string>;
+  /** Names of the holidays on closed days. */
+  readonly closures: ReadonlyMap<Day, string>;
   /** Hours of a session. */
   readonly hoursOn: (session: Day) => TradingHours;
 }
@@ -40,7 +42,7 @@ export function expand({ file, families, feasts }: ExpansionSources): Expansion 
     const close = earlyCloses.get(session);
     return close === undefined ? usual(session) : closingAt(usual(session), close);
   };
-  return { sessions, bits, earlyCloses, hoursOn };
+  return { sessions, bits, earlyCloses, closures: closed, hoursOn };
 }
 
 export function coverageOf({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {
@@ -61,9 +63,14 @@ function weekOf(file: RuleFile): (day: Day) => boolean {
 function holidaysOf(rules: readonly ClosureRule[], coverage: CalendarCoverage, feasts: FeastDays): Holiday[] {
   const asWritten = parseObservance(undefined);
   return rules.flatMap((rule) => {
-    if (isDated(rule)) return datesIn(rule.dates).map((day) => ({ day, observance: asWritten }));
+    const { name } = rule;
+    if (isDated(rule)) return datesIn(rule.dates).map((day) => ({ day, observance: asWritten, name }));
     const observance = parseObservance(rule.observed);
-    return daysOf(rule, coverage, feasts).map((day) => ({ day: day + observance.shifts[weekdayOf(day)]!, observance }));
+    return daysOf(rule, coverage, feasts).map((day) => ({
+      day: day + observance.shifts[weekdayOf(day)]!,
+      observance,
+      name,
+    }));
   });
 }
 

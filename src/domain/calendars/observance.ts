@@ -29,26 +29,29 @@ export interface Holiday {
   /** Due day, after its fixed shift. */
   readonly day: Day;
   readonly observance: Observance;
+  readonly name: string;
 }
 
 /**
- * Returns the days closed by the holidays. Holidays that move when they clash are placed after all others, in list
+ * Returns the days closed by the holidays, with the name of the first one on each. Holidays that move when they clash are placed after all others, in list
  * order; then each holiday that needs a free day takes the next one without a holiday, in date order.
  * @param isBusinessDay depends on the weekday only
  */
-export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Set<Day> {
-  const closed = new Set<Day>();
-  const movers: Day[] = [];
+export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {
+  const closed = new Map<Day, string>();
+  const movers: Pick<Holiday, 'day' | 'name'>[] = [];
+  const close = (day: Day, name: string) => closed.has(day) || closed.set(day, name);
   const firm = holidays.filter(({ observance }) => !observance.onClash);
   const yielding = holidays.filter(({ observance }) => observance.onClash);
-  for (const { day, observance } of [...firm, ...yielding]) {
-    if (observance.toNextFree.has(weekdayOf(day)) || (observance.onClash && closed.has(day))) movers.push(day);
-    closed.add(day);
+  for (const { day, observance, name } of [...firm, ...yielding]) {
+    if (observance.toNextFree.has(weekdayOf(day)) || (observance.onClash && closed.has(day)))
+      movers.push({ day, name });
+    close(day, name);
   }
-  for (const day of movers.toSorted((a, b) => a - b)) {
+  for (const { day, name } of movers.toSorted((a, b) => a.day - b.day)) {
     let free = day + 1;
     while (closed.has(free) || !isBusinessDay(free)) free++;
-    closed.add(free);
+    close(free, name);
   }
   return closed;
 }

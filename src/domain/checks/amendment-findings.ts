@@ -31,19 +31,38 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
   let text: Raw = first;
   const reported = new Set(check(first).map(keyOf));
   return amendments.flatMap((amendment, k) => {
-    text = amend(text, amendment) as Raw; // A patched object is an object.
+    const before = text;
+    text = amend(before, amendment) as Raw; // A patched object is an object.
     const matches = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
     for (const finding of matches) reported.add(keyOf(finding)); // later versions have it as well
-    return matches.map((finding) => inChanges(finding, k));
+    return [...matches.map((finding) => inChanges(finding, k)), ...idleFindings({ before, text, amendment }, k)];
   });
+}
+
+/** Warns of an amendment that changes nothing, and of one that no review follows. */
+function idleFindings(
+  { before, text, amendment }: { readonly before: Raw; readonly text: Raw; readonly amendment: Sent },
+  k: number,
+): Finding[] {
+  const path = `amendments[${k}]`;
+  const about = { severity: 'warning', code: 'NO_EFFECT' } as const;
+  if (JSON.stringify(before) === JSON.stringify(text)) {
+    const message = `${path}.changes changes nothing: the document has these values already.`;
+    return [{ ...about, path: `${path}.changes`, message }];
+  }
+  const { rebalance, reviews, overlay } = text;
+  const isReviewed = !isObject(rebalance) || rebalance['frequency'] !== 'none' || reviews !== undefined;
+  if (isReviewed || overlay !== undefined || amendment.rebalance === true) return [];
+  const message = `${path} never takes effect: the index has no review on or after ${amendment.effective_from}. Set rebalance to true, or give it a schedule.`;
+  return [{ ...about, path: `${path}.effective_from`, message }];
 }
 
 /** Returns a finding of an amended document at the path in the amendment, which its message names too. */
 function inChanges({ path, message, ...finding }: Finding, k: number): Finding {
-  const sent = `amendments[${k}].changes.${path}`;
-  const isNamed = message.startsWith(`${path} `);
+  const sent = path === '' ? `amendments[${k}].changes` : `amendments[${k}].changes.${path}`;
+  const isNamed = path !== '' && message.startsWith(`${path} `);
   return { ...finding, path: sent, message: isNamed ? `${sent}${message.slice(path.length)}` : message };
 }
 
@@ -67,6 +86,7 @@ const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
 interface Sent {
   readonly effective_from: string;
   readonly announced?: unknown;
+  readonly rebalance?: unknown;
   readonly changes: Raw;
 }
 

@@ -25,7 +25,7 @@ export function collisionFindings(reviews: readonly PlacedReview[]): Finding[] {
   return [
     ...dated.slice(1).flatMap(neverRun),
     ...dated.flatMap((one) => dated.flatMap((other) => (one === other ? [] : withinPhase(one, other)))),
-    ...dated.flatMap((one, i) => dated.slice(i + 1).flatMap((later) => sameScope(one, later))),
+    ...dated.flatMap((one, i) => overridden(one, dated.slice(i + 1))),
   ];
 }
 
@@ -50,13 +50,20 @@ function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other:
   return [];
 }
 
-/** Warns if two reviews of one scope take effect on one date: only the later one in the document then has an effect. */
-function sameScope(one: Dated, later: Dated): Finding[] {
-  if (one.scope !== later.scope) return [];
-  const taken = new Set(one.positions);
-  const common = later.positions.filter((position) => taken.has(position));
-  const [first] = common;
-  if (first === undefined) return [];
-  const message = `The reviews ${one.id} and ${later.id} both have the scope ${one.scope} on ${formatDay(later.calendar.sessions[first]!)}${common.length === 1 ? '' : ` and on ${common.length - 1} later dates`}: ${later.id} runs last, and ${one.id} has no effect there.`;
-  return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
+/**
+ * Warns if a review has the date and the scope of a later one in the document, which then alone has an effect. Dates that
+ * a previous warning covers are not reported again.
+ */
+function overridden(one: Dated, others: readonly Dated[]): Finding[] {
+  const free = new Set(one.positions);
+  return others.flatMap((later): Finding[] => {
+    if (one.scope !== later.scope) return [];
+    const common = later.positions.filter((position) => free.delete(position));
+    const [first] = common;
+    if (first === undefined) return [];
+    const day = formatDay(later.calendar.sessions[first]!);
+    const more = common.length === 1 ? '' : ` and on ${common.length - 1} later dates`;
+    const message = `The reviews ${one.id} and ${later.id} both have the scope ${one.scope} on ${day}${more}: ${later.id} runs last, and ${one.id} has no effect there.`;
+    return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
+  });
 }

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import type { Day } from '../time/days.js';
 import { dayFrom } from '../time/days.js';
@@ -42,5 +42,5 @@ export function valueOnPath({ base, yearly, times, from }: BoundPath, { day, bas
   const start = typeof base === 'string' ? dayFrom(base) : from === undefined ? baseDay : dayFrom(from);
   const value = typeof base === 'string' ? valueAt(Math.min(start, day)) : base;
   const years = Math.max(0, day - start) / YEAR_DAYS;
-  return times * value * powerOf(1 + yearly, years);
+  return times * value * raiseToPower(1 + yearly, years);
 }

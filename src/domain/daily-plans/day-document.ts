@@ -110,7 +110,9 @@ const dayFields = {
   is_late: z.boolean().meta({ description: 'True if the step was not finished by the deadline.' }),
   started_at: z.string().nullable().meta({ description: 'Begin of the first attempt.' }),
   finished_at: z.string().nullable().meta({ description: 'When it was done, skipped or missed.' }),
-  next_attempt_at: z.string().nullable().meta({ description: 'When it resumes; null once it has ended.' }),
+  next_attempt_at: z.string().nullable().meta({
+    description: 'When it resumes; null once it has ended, and while it runs unless a decision made it due again.',
+  }),
   rounds: z.int().min(0).meta({ description: 'Times that its steps were performed.' }),
   version: z.int().min(1).nullable().meta({ description: 'Version of the schedule that it follows.' }),
   author: z.string().meta({ description: 'Author of that version, in whose name closes are published.' }),

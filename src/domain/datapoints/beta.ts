@@ -83,7 +83,9 @@ export function betas(
   returns.windows(from, end, columns, ({ cells, starts, first }) => {
     const out = slopes.subarray(first, first + starts.length).fill(NaN);
     if (moves !== null) slopesByFour(out, { cells, starts }, moves);
-    for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = slope(cells, starts[i]!, market, enough);
+    for (let i = 0; i < out.length; i++)
+      if (Number.isNaN(out[i]!))
+        out[i] = slopeOf({ cells, start: starts[i]! }, { cells: market, start: 0 }, { length: market.length, enough });
   });
   return slopes;
 }
@@ -149,14 +151,27 @@ function slopesByFour(
   }
 }
 
-/** Sums are taken about the means of the first pass. */
-function slope(cells: Float64Array, start: number, market: Float64Array, enough: number): number {
+/** Values that begin at a cell. */
+export interface Run {
+  readonly cells: Float64Array;
+  readonly start: number;
+}
+
+/**
+ * Computes the slope of the least-squares line of values on others, over the positions that have both; NaN if fewer than
+ * `enough` have, or if the others are constant. Sums are taken about the means of the first pass.
+ */
+export function slopeOf(
+  { cells, start }: Run,
+  { cells: market, start: first }: Run,
+  { length, enough }: { readonly length: number; readonly enough: number },
+): number {
   let rSum = 0;
   let mSum = 0;
   let count = 0;
-  for (let k = 0; k < market.length; k++) {
+  for (let k = 0; k < length; k++) {
     const r = cells[start + k]!;
-    const m = market[k]!;
+    const m = market[first + k]!;
     if (Number.isNaN(r) || Number.isNaN(m)) continue;
     rSum += r;
     mSum += m;
@@ -166,9 +181,9 @@ function slope(cells: Float64Array, start: number, market: Float64Array, enough:
   const [rMean, mMean] = [rSum / count, mSum / count];
   let rm = 0;
   let mm = 0;
-  for (let k = 0; k < market.length; k++) {
+  for (let k = 0; k < length; k++) {
     const r = cells[start + k]!;
-    const m = market[k]!;
+    const m = market[first + k]!;
     if (Number.isNaN(r) || Number.isNaN(m)) continue;
     rm += (r - rMean) * (m - mMean);
     mm += (m - mMean) * (m - mMean);

@@ -13,17 +13,16 @@ import { glanceAt } from './glance.js';
 import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
 import type { WindowReader } from './laid-out.js';
 import { latestInto, latestValues } from './latest-values.js';
-import { allOf, ranked, withValue } from './ranking.js';
 import { referenceKind, type ValueKind } from './resolution.js';
 import { createRollingStatistics } from './rolling-statistics.js';
 import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
 import { createTally, type Tally } from './tally.js';
 import { createTrail } from './trail.js';
 import { transformed } from './transforms.js';
+import { createVectorCache, type Ordering } from './vector-cache.js';
 import { countOver, halfOf, overWindow, trailingValues } from './windows.js';
 import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
 import { readsOfExpression } from './expressions/reads.js';
-import { pick } from './picked-values.js';
 import { createExpressionSeries } from './expression-series.js';
 import {
   expressionSection,
@@ -70,12 +69,6 @@ export interface CrossSection {
   read(field: DatapointExpression, column: number): DatapointRead;
   /** Returns the same datapoints with additional data known at a decision. */
   given(context: DecisionContext): CrossSection;
-}
-
-export interface Ordering {
-  readonly ascending: boolean;
-  /** True if positions without a value are last; otherwise they are omitted. */
-  readonly withMissing: boolean;
 }
 
 export interface CrossSections {
@@ -187,59 +180,13 @@ function crossSection(
   session: number,
   universe: Int32Array,
 ): CrossSection {
-  const { sm, table, terms } = shared;
-  const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
-  const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
-
-  /** Returns the selection only shrinks, so a vector computed for an earlier selection contains all later ones. */
-  const cacheValue = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
-    const known = cache.get(key);
-    const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);
-    if (picked !== undefined) return picked;
-    const values = compute();
-    cache.set(key, { columns, values });
-    orders.set(values, new Map());
-    return values;
-  };
+  const { sm, terms } = shared;
+  const vectors = createVectorCache();
+  const moment: Moment = { shared, session, universe };
 
   const plain = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
     const key = `${convert ? '$' : ''}${requestKey({ ...field, transform: 'none' })}`;
-    return cacheValue(key, columns, () => compute(field, columns, convert));
-  };
-
-  const compute = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
-    const end = session - field.lag;
-    if (end < 0) return new Float64Array(columns.length).fill(NaN);
-    const source = sourceOf(shared, field);
-    if (convert || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
-    const length = field.window ?? DEFAULT_WINDOW;
-    const from = Math.max(0, end - length + 1);
-    const window = { end, length, observationsMin: halfOf(length) };
-    if (source.kind === 'beta') {
-      const rolled = shared.rolling?.betas({ ...window, columns, universe });
-      if (rolled) return rolled;
-      const of = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
-      return betas(of, { market: shared.marketReturns(of, universe), length, columns });
-    }
-    if (source.kind === 'windowed') {
-      const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
-      const values =
-        rolled?.({ ...window, columns }) ??
-        overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
-      if (source.isWhole) {
-        terms.gaps().multiplyGrowth(values, columns, { from, to: end });
-        for (let k = 0; k < values.length; k++) values[k]! -= 1;
-      }
-      return values;
-    }
-    if (field.aggregate !== 'last') {
-      const series = convert ? table.inIndexCurrency(source.trailing) : source.trailing;
-      if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
-      return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
-    }
-    const series = convert ? table.inIndexCurrency(source.series) : source.series;
-    const { maxStaleSessions, suspendedSessions } = terms;
-    return latestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
+    return vectors.value(key, columns, () => computeField(moment, field, columns, convert));
   };
 
   const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
@@ -302,15 +249,7 @@ function crossSection(
         return section.truths(condition, columns);
       },
       values: section.values,
-      ordered(values, { ascending, withMissing }) {
-        const known = orders.get(values);
-        const key = `${ascending} ${withMissing}`;
-        const positions = allOf(values);
-        const order =
-          known?.get(key) ?? ranked(values, withMissing ? positions : withValue(values, positions), ascending);
-        known?.set(key, order);
-        return order;
-      },
+      ordered: vectors.ordered,
       groups: (field, columns) => section.groups(field, columns) ?? groupsOfValues(section.values(field, columns)),
       kindOf(field) {
         const text = section.textField(field);
@@ -343,4 +282,53 @@ function crossSection(
     };
   };
   return sectionGiven(NO_CONTEXT);
+}
+
+/** A session whose values are read, for the universe of a decision. */
+interface Moment {
+  readonly shared: Shared;
+  readonly session: number;
+  readonly universe: Int32Array;
+}
+
+/** Computes a field on a session. @param convert into the currency of the index */
+function computeField(
+  { shared, session, universe }: Moment,
+  field: FieldRequest,
+  columns: Int32Array,
+  convert: boolean,
+): Float64Array {
+  const { sm, table, terms } = shared;
+  const end = session - field.lag;
+  if (end < 0) return new Float64Array(columns.length).fill(NaN);
+  const source = sourceOf(shared, field);
+  if (convert || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
+  const length = field.window ?? DEFAULT_WINDOW;
+  const from = Math.max(0, end - length + 1);
+  const window = { end, length, observationsMin: halfOf(length) };
+  if (source.kind === 'beta') {
+    const rolled = shared.rolling?.betas({ ...window, columns, universe });
+    if (rolled) return rolled;
+    const of = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
+    return betas(of, { market: shared.marketReturns(of, universe), length, columns });
+  }
+  if (source.kind === 'windowed') {
+    const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
+    const values =
+      rolled?.({ ...window, columns }) ??
+      overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
+    if (source.isWhole) {
+      terms.gaps().multiplyGrowth(values, columns, { from, to: end });
+      for (let k = 0; k < values.length; k++) values[k]! -= 1;
+    }
+    return values;
+  }
+  if (field.aggregate !== 'last') {
+    const series = convert ? table.inIndexCurrency(source.trailing) : source.trailing;
+    if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
+    return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
+  }
+  const series = convert ? table.inIndexCurrency(source.series) : source.series;
+  const { maxStaleSessions, suspendedSessions } = terms;
+  return latestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
 }

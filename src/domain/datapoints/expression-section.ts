@@ -176,7 +176,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
   };
 
   function call(node: FunctionNode, on: CalledOn): Float64Array {
-    if (node.plugin !== undefined) return ofPlugin(node, node.plugin, on.columns);
+    if (node.plugin !== undefined) return computePlugin(node, node.plugin, { leaves, columns: on.columns, numbers });
     const entry = functionOf(node);
     switch (entry?.form) {
       case 'cross_section':
@@ -189,15 +189,6 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
       case undefined:
         throw new Error(`no function ${node.name}: trees are checked before they are evaluated`);
     }
-  }
-
-  function ofPlugin({ operands }: FunctionNode, plugin: PluginCall, columns: Int32Array): Float64Array {
-    const inputs = operands.map((operand) =>
-      operand.node === 'function' && operand.name === PLUGIN_FUNCTION && operand.plugin === undefined
-        ? leaves.history(leaves.seriesOf(operand.operands[0]!), operand.window!, columns)
-        : numbers(operand, columns),
-    );
-    return callPlugin(plugin, inputs, { count: columns.length, day: leaves.day });
   }
 
   function acrossSecurities(node: FunctionNode, entry: CrossSectional, columns: Int32Array): Float64Array {
@@ -231,13 +222,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
     );
   }
 
-  function textField(expression: DatapointExpression): FieldRequest | undefined {
-    if (!isField(expression)) return undefined;
-    const node = expanded(requestOf(expression));
-    if (node !== null) return textField(node);
-    const field = requestOf(expression);
-    return leaves.isNumber(field) ? undefined : field;
-  }
+  const textField = (expression: DatapointExpression) => findTextField(leaves, named, expression);
 
   const isNumber = (expression: DatapointExpression): boolean => textField(expression) === undefined;
 
@@ -259,6 +244,39 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
     groups,
     textField,
   };
+}
+
+interface PluginInputs {
+  readonly leaves: Leaves;
+  readonly columns: Int32Array;
+  readonly numbers: ExpressionSection['numbers'];
+}
+
+/** Computes a function of a plug-in. */
+function computePlugin(
+  { operands }: FunctionNode,
+  plugin: PluginCall,
+  { leaves, columns, numbers }: PluginInputs,
+): Float64Array {
+  const inputs = operands.map((operand) =>
+    operand.node === 'function' && operand.name === PLUGIN_FUNCTION && operand.plugin === undefined
+      ? leaves.history(leaves.seriesOf(operand.operands[0]!), operand.window!, columns)
+      : numbers(operand, columns),
+  );
+  return callPlugin(plugin, inputs, { count: columns.length, day: leaves.day });
+}
+
+/** Returns the text field that an expression stands for; undefined for numbers. */
+function findTextField(
+  leaves: Leaves,
+  named: NamedDatapoints,
+  expression: DatapointExpression,
+): FieldRequest | undefined {
+  if (!isField(expression)) return undefined;
+  const node = named.expanded(requestOf(expression));
+  if (node !== null) return findTextField(leaves, named, node);
+  const field = requestOf(expression);
+  return leaves.isNumber(field) ? undefined : field;
 }
 
 interface CalledOn {

@@ -37,6 +37,12 @@ function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): Inde
   return texts;
 }
 
+/** Returns false if an amendment makes a document invalid, which its checks report. */
+export function hasValidTexts({ amendments = [], ...first }: IndexDocument): boolean {
+  let text: unknown = first;
+  return amendments.every((amendment) => IndexDocument.safeParse((text = amend(text as object, amendment))).success);
+}
+
 /** Applies the changes of an amendment to a body. */
 export function amend(body: object, { changes }: Pick<Amendment, 'changes'>): unknown {
   return mergePatch(body, changes);

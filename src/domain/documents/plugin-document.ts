@@ -94,7 +94,7 @@ export const PluginDocument = z.strictObject({
   parameters: z.record(PluginMember, PluginParameter),
   source: z.string().min(1).max(LIMITS.MAX_PLUGIN_SOURCE).meta({
     description:
-      'JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.',
+      'JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.',
   }),
 });
 export type PluginDocument = z.infer<typeof PluginDocument>;

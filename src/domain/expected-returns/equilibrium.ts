@@ -1,4 +1,4 @@
-import { metricTimes, type Metric } from '#kernels/optimisation/program/metric.js';
+import { multiplyMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /**
  * Returns the expected returns in excess of cash for which the index maximises utility: risk aversion times the
@@ -6,6 +6,6 @@ import { metricTimes, type Metric } from '#kernels/optimisation/program/metric.j
  */
 export function equilibriumReturns(metric: Metric, index: Float64Array, riskAversion: number): Float64Array {
   const product = new Float64Array(index.length);
-  metricTimes(metric, index, product);
+  multiplyMetric(metric, index, product);
   return product.map((value) => riskAversion * value);
 }

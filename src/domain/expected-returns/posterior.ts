@@ -1,5 +1,5 @@
 import { dot } from '../numbers/dot.js';
-import { metricTimes } from '#kernels/optimisation/program/metric.js';
+import { multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { Refusal } from '../refusals/refusal.js';
 import { equilibriumReturns } from './equilibrium.js';
 import type { ReturnsContext } from './returns-class.js';
@@ -33,7 +33,7 @@ export function posteriorReturns(
   const n = index.length;
   const spread = held.map(({ weights }) => {
     const product = new Float64Array(n);
-    metricTimes(metric, weights, product);
+    multiplyMetric(metric, weights, product);
     return product.map((value) => tau * value);
   });
   const count = held.length;

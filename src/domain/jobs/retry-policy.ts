@@ -9,7 +9,7 @@ export interface RetryPolicy {
   readonly losses: number;
   /** Attempts that were returned without failure. */
   readonly releases: number;
-  /** Seconds before the second retry for one cause; the first is immediate, and each later wait is twice as long. */
+  /** Seconds before the second retry for one cause; the first is immediate. After crashes each later wait doubles. */
   readonly backoff: number;
   /** Longest wait before a retry, seconds. */
   readonly 'backoff-max': number;
@@ -72,13 +72,19 @@ export function parseRetryPolicies(text: string): RetryPolicies | string {
 const JITTER_MIN = 0.5;
 
 /**
- * Returns the time before a job is retried.
+ * Returns the time before a job is retried. Only waits after crashes grow: the loss of a machine is no failure of the job.
  * @param ended number of attempts that ended for the same cause, at least 1
  * @param chance 0 to 1
  * @returns milliseconds
  */
-export function retryDelayMs(policy: RetryPolicy, ended: number, chance: number): number {
+export function retryDelayMs(
+  policy: RetryPolicy,
+  cause: 'crashes' | 'losses' | 'releases',
+  ended: number,
+  chance: number,
+): number {
   if (ended < 2) return 0;
-  const seconds = Math.min(policy['backoff-max'], policy.backoff * 2 ** Math.min(ended - 2, 30));
+  const doublings = cause === 'crashes' ? Math.min(ended - 2, 30) : 0;
+  const seconds = Math.min(policy['backoff-max'], policy.backoff * 2 ** doublings);
   return Math.round(seconds * 1000 * (JITTER_MIN + (1 - JITTER_MIN) * chance));
 }

@@ -1,11 +1,11 @@
-import { metricSquare, subMetric } from '#kernels/optimisation/program/metric.js';
-import { riskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
+import { computeMetricSquare, selectMetric } from '#kernels/optimisation/program/metric.js';
+import { solveRiskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
 import type { EvennessNumerator } from './goal.js';
 import type { GoalContext } from './objective-class.js';
 
 /**
  * Returns the numerator for risk budgets, with the weights that meet them.
- * @cost of `riskBudgetWeights`
+ * @cost of `solveRiskBudgetWeights`
  */
 export function parityNumerator(
   budgets: Float64Array,
@@ -14,11 +14,11 @@ export function parityNumerator(
   const names = Int32Array.from(budgets.keys()).filter((i) => budgets[i]! > 0);
   const result = new Float64Array(names.length);
   const own = Float64Array.from(names, (i) => budgets[i]!);
-  const budgeted = names.length === budgets.length ? metric : subMetric(metric, names);
-  riskBudgetWeights(algebra, budgeted, own, result);
+  const budgeted = names.length === budgets.length ? metric : selectMetric(metric, names);
+  solveRiskBudgetWeights(algebra, budgeted, own, result);
   const parity = new Float64Array(budgets.length);
   names.forEach((i, p) => (parity[i] = result[p]!));
-  const variance = Math.max(0, metricSquare(metric, parity));
+  const variance = Math.max(0, computeMetricSquare(metric, parity));
   return {
     kind: 'evenness',
     budgets,

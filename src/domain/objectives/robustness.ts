@@ -1,4 +1,4 @@
-import { metricDiagonal, metricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
+import { metricDiagonal, computeMetricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /** Uncertainty of expected returns and covariances, for a worst-case objective. */
 export interface Robustness {
@@ -29,7 +29,7 @@ interface BoxSet {
 export function returnShortfall(returns: ReturnsSet | null, weights: Float64Array): number {
   if (returns === null) return 0;
   if (returns.form === 'ellipsoid')
-    return returns.radius * Math.sqrt(Math.max(0, metricSquare(returns.metric, weights)));
+    return returns.radius * Math.sqrt(Math.max(0, computeMetricSquare(returns.metric, weights)));
   return weights.reduce((sum, weight, i) => sum + returns.widths[i]! * Math.abs(weight), 0);
 }
 
@@ -48,7 +48,7 @@ export function grossVolatility(metric: Metric, weights: Float64Array): number {
  *   allocation, Annals of Operations Research 132.
  */
 export function worstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {
-  const own = Math.max(0, metricSquare(metric, weights));
+  const own = Math.max(0, computeMetricSquare(metric, weights));
   const spread = robustness?.spread ?? 0;
   return spread === 0 ? own : own + spread * grossVolatility(metric, weights) ** 2;
 }

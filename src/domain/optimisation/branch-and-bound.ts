@@ -1,15 +1,24 @@
-import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { choiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
-import type { Assembly, Restriction } from './assemble.js';
+import type { Assembly } from './assemble.js';
 import { betterThan } from './better-than.js';
 import type { CertifiedBound } from './certified-bound.js';
 import type { Problem } from './problem.js';
 import { IN, OPEN, OUT } from './share-relaxation.js';
-import { HELD_MIN, holds, restrictionOf, shortSide, supportOf, thresholdIn } from './restriction.js';
+import { holds, restrictionOf, shortSide, supportOf, thresholdIn } from './restriction.js';
+import {
+  branchNode,
+  closeNode,
+  concentrationsIn,
+  restrictNode,
+  warmStartOf,
+  type Narrowed,
+  type Node,
+  type SearchRows,
+} from './search-nodes.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
 import { hasTails, metered } from './work-meter.js';
 
@@ -60,27 +69,6 @@ const WORK_MAX = 2e10;
 /** Minimum relative improvement of a better solution. */
 const GAIN_MIN = 1e-12;
 
-/** Decisions about securities: held or dropped; a held one may also be above the trigger or not. */
-interface Node {
-  /** [N] */
-  readonly names: Uint8Array;
-  /** Shares of the certified bound at the parent node, [N]. */
-  readonly shares: Float64Array | undefined;
-  /** [N] for each concentration row, in order. */
-  readonly large: readonly Uint8Array[];
-  readonly bound: number;
-  /** Active set and worst scenarios of the parent node. */
-  readonly warm: ActiveState;
-  readonly tail: ConvexSolution['tail'];
-  readonly planes: ConvexSolution['planes'];
-}
-
-/** Node with bounds on the objective for either decision about each security, [N] each. */
-interface Narrowed extends Node {
-  readonly held: Float64Array;
-  readonly dropped: Float64Array;
-}
-
 /**
  * Finds the best choice of securities: best-first, branching on the security that is most expensive to drop, bounded by
  * the relaxation of the open decisions and by the cost of every further decision.
@@ -99,18 +87,17 @@ export function branchAndBound({
   nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem),
 }: BranchInput): BranchOutcome {
   const n = problem.index.length;
-  const variances = metricDiagonal(problem.metric);
   const short = shortSide(relaxed.weights);
-  const concentrations = rows.filter((row) => row.form === 'concentration');
+  const common: SearchRows = { rows, short, variances: metricDiagonal(problem.metric) };
   const costs = createMoveCosts(algebra, problem);
   const threshold = thresholdIn(rows);
   const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;
   const solver = metered(inner);
   let best = incumbent;
   let iterations = 0;
-  const large = concentrations.map(() => new Uint8Array(n));
+  const large = concentrationsIn(rows).map(() => new Uint8Array(n));
   const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxed.value };
-  const open: Node[] = [{ ...root, ...leftBy(relaxed) }];
+  const open: Node[] = [{ ...root, ...warmStartOf(relaxed) }];
   for (let nodes = 0; open.length > 0; nodes++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLeast(open);
@@ -123,9 +110,9 @@ export function branchAndBound({
 
   /** Bounds a node by its relaxation, and opens the branches that may be better. */
   function visit(node: Node): void {
-    const closed = close(node);
+    const closed = closeNode(node, rows);
     if (closed === undefined) return;
-    const restriction = boundsOf(closed);
+    const restriction = restrictNode(closed, common);
     const { warm, tail, planes } = node;
     const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', warm, tail, planes });
     iterations += solution?.iterations ?? 0;
@@ -137,7 +124,8 @@ export function branchAndBound({
     const finished = finishOf(closed, solution);
     if (finished !== undefined && isBetter(finished.value)) best = finished;
     const narrowed = narrow(closed, solution, costs.at(solution, threshold));
-    if (narrowed !== undefined) open.push(...branches(narrowed, solution).filter(({ bound }) => isBetter(bound)));
+    if (narrowed !== undefined)
+      open.push(...branchNode(narrowed, solution, common).filter(({ bound }) => isBetter(bound)));
   }
 
   function isBetter(value: number): boolean {
@@ -171,52 +159,7 @@ export function branchAndBound({
       if (!isBetter(dropped[i]!)) names[i] = IN;
       else if (!isBetter(held[i]!)) names[i] = OUT;
     }
-    return { ...node, names, shares: proven?.shares ?? node.shares, bound, held, dropped, ...leftBy(solution) };
-  }
-
-  /** Applies decisions that the counts force; undefined if they cannot be satisfied. */
-  function close(node: Node): Node | undefined {
-    const names = node.names.slice();
-    for (const row of rows) {
-      if (row.form !== 'count') continue;
-      let held = 0;
-      let possible = 0;
-      for (const i of row.members) {
-        if (names[i] === IN) held++;
-        if (names[i] !== OUT) possible++;
-      }
-      if (held > row.maximum || possible < row.minimum) return undefined;
-      if (held === row.maximum) for (const i of row.members) if (names[i] === OPEN) names[i] = OUT;
-      if (possible === row.minimum) for (const i of row.members) if (names[i] === OPEN) names[i] = IN;
-    }
-    return { ...node, names };
-  }
-
-  /** Returns bounds that hold for every choice below the node. */
-  function boundsOf({ names, large }: Node): Restriction {
-    const least = new Float64Array(n).fill(-Infinity);
-    const most = new Float64Array(n).fill(Infinity);
-    const sums: { coefficients: Float64Array; upper: number }[] = [];
-    for (const row of rows) {
-      if (row.form === 'threshold')
-        names.forEach(
-          (decided, i) => decided === IN && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)),
-        );
-      if (row.form !== 'concentration') continue;
-      const set = large[concentrations.indexOf(row)]!;
-      const coefficients = new Float64Array(n);
-      for (let i = 0; i < n; i++) {
-        most[i] = Math.min(most[i]!, set[i] === OUT ? row.trigger : row.single);
-        coefficients[i] = set[i] === IN ? 1 : 0;
-      }
-      if (set.includes(IN)) sums.push({ coefficients, upper: row.aggregate });
-    }
-    names.forEach((decided, i) => {
-      if (decided !== OUT) return;
-      least[i] = Math.max(least[i]!, 0);
-      most[i] = Math.min(most[i]!, 0);
-    });
-    return { least, most, sums };
+    return { ...node, names, shares: proven?.shares ?? node.shares, bound, held, dropped, ...warmStartOf(solution) };
   }
 
   /** Makes the securities of the node satisfy every row. Returns a solution if that succeeds directly. */
@@ -239,93 +182,11 @@ export function branchAndBound({
     });
     return solution !== undefined && rows.every((row) => holds(row, solution.weights)) ? solution : undefined;
   }
-
-  /** Returns two nodes that differ in one security of a violated row. */
-  function branches({ held, dropped, ...node }: Narrowed, { weights }: ConvexSolution): Node[] {
-    const position = (test: (i: number) => boolean) => heaviest(weights, variances, test);
-    for (const [c, row] of concentrations.entries()) {
-      if (holds(row, weights)) continue;
-      const i = position((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
-      if (i < 0) continue;
-      return [IN, OUT].map((decided) => ({
-        ...node,
-        large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)),
-      }));
-    }
-    const involved = new Uint8Array(n);
-    for (const row of rows) {
-      if (holds(row, weights)) continue;
-      if (row.form === 'count') for (const i of row.members) involved[i] = 1;
-      if (row.form === 'threshold')
-        weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
-    }
-    const isOpen = (name: number) => node.names[name] === OPEN && involved[name] === 1;
-    let i = node.shares === undefined ? -1 : mostDecisive(node.bound, { held, dropped }, isOpen);
-    if (i < 0) i = position((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
-    if (i < 0) i = position(isOpen);
-    // No open decision affects the violated rows, so forced decisions are tried separately.
-    if (i < 0) return hasChanged(node, weights) ? [node] : [];
-    return [IN, OUT].map((decided) => ({
-      ...node,
-      bound: Math.max(node.bound, (decided === IN ? held : dropped)[i]!),
-      names: withValue(node.names, i, decided),
-    }));
-  }
-}
-
-function leftBy({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
-  return { warm: answer.state, tail, planes };
 }
 
 function nodesMaxOf({ rows }: Problem): number {
   const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm' || row.form === 'tail');
   return isKinked ? NODES_KINKED_MAX : NODES_MAX;
-}
-
-/** Returns true if a forced decision contradicts the weights that led to it. */
-function hasChanged({ names }: Node, weights: Float64Array): boolean {
-  return names.some((decided, i) => decided === OUT && Math.abs(weights[i]!) > HELD_MIN);
-}
-
-/**
- * Returns the security with the largest w^2 times variance that passes the filter, the first of equal ones; -1 if none
- * passes.
- */
-function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
-  let result = -1;
-  let most = -1;
-  for (let i = 0; i < weights.length; i++) {
-    const size = weights[i]! * weights[i]! * variances[i]!;
-    if (size > most && test(i)) {
-      result = i;
-      most = size;
-    }
-  }
-  return result;
-}
-
-/** Returns the security of which either decision raises a bound most, as a product; -1 if none does for both. */
-function mostDecisive(
-  bound: number,
-  { held, dropped }: Pick<Narrowed, 'held' | 'dropped'>,
-  test: (i: number) => boolean,
-): number {
-  let result = -1;
-  let most = 0;
-  for (let i = 0; i < held.length; i++) {
-    const rise = (held[i]! - bound) * (dropped[i]! - bound);
-    if (rise > most && test(i)) {
-      result = i;
-      most = rise;
-    }
-  }
-  return result;
-}
-
-function withValue(values: Uint8Array, at: number, value: number): Uint8Array {
-  const next = values.slice();
-  next[at] = value;
-  return next;
 }
 
 function takeLeast(open: Node[]): Node {

@@ -3,7 +3,7 @@ import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import { splitShare } from './move-costs.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
 import { thresholdIn } from './restriction.js';

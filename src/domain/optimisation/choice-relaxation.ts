@@ -1,7 +1,7 @@
 import { movableIn, type Movable } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { costOf } from './goals/prices.js';
 import { isRuledOut, leastProblem, LEAST_WITHIN } from './least-problem.js';
 import { leastChoice } from './search.js';

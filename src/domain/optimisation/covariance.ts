@@ -1,11 +1,15 @@
 import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { denseCovariance, lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import {
+  expandCovariance,
+  estimateLowRankCovariance,
+  type LowRankCovariance,
+} from '#kernels/moments/low-rank-covariance.js';
 import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/moments/rolling-gram.js';
-import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
-import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import { shrinkGram } from '#kernels/moments/shrunk-from-gram.js';
+import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { RiskEstimator } from '../risk/risk-estimator.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
 import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
@@ -116,11 +120,11 @@ export function estimateRisk(
     readReturns(window, { ...coverage, sessions }, out),
   );
   const matrix = new Float64Array(n * n);
-  shrunkFromGram(gram, observations, periods, matrix);
+  shrinkGram(gram, observations, periods, matrix);
   const means = gram.sums.map((sum) => (periods * sum) / observations);
   return {
     periods,
-    metric: spread(denseMetric(matrix, n), coverage, columns),
+    metric: spread(createDenseMetric(matrix, n), coverage, columns),
     means: meansOver(means, coverage, columns),
     scenarios,
     coverage,
@@ -165,13 +169,13 @@ export function storedRisk(
 }
 
 function storedMetric(model: StoredModel, names: NamesOfDecision): Metric {
-  return denseMetric(modelCovariance(model, names), names.identifiers.length);
+  return createDenseMetric(modelCovariance(model, names), names.identifiers.length);
 }
 
 /** Returns undefined for a model without factors. */
 function factoredMetric(model: StoredModel, names: NamesOfDecision): Metric | undefined {
   const factored = modelFactors(model, names);
-  return factored && factorMetric(factored.loadings, factored.specific);
+  return factored && createFactorMetric(factored.loadings, factored.specific);
 }
 
 function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
@@ -196,7 +200,7 @@ function fromLoadings(
   const panel = engine.allocate(coverage.sessions.length * n);
   readReturns(window, coverage, panel);
   const means = columnMeans(panel, n, periodsPerYear(window.sm.sessions));
-  const covariance = lowRankCovariance(engine, panel, n, {
+  const covariance = estimateLowRankCovariance(engine, panel, n, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',
@@ -222,30 +226,30 @@ function asEstimated(
   const weights = halfLife === null ? {} : { weights: weightsOf(halfLife, observations) };
   if (isFactorEstimator(estimator)) {
     const { model } = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
-    return { metric: factorMetric(factorLoadings(model), model.specific), means };
+    return { metric: createFactorMetric(factorLoadings(model), model.specific), means };
   }
   if (estimator !== 'shrinkage') {
     const { threshold, lags, eigenvalue_simulations: simulations } = settings;
     const matrix = new Float64Array(n * n);
     estimateStructured(engine, panel, n, { estimator, threshold, lags, simulations, scale, ...weights }, matrix);
-    return { metric: denseMetric(matrix, n), means };
+    return { metric: createDenseMetric(matrix, n), means };
   }
-  const covariance = lowRankCovariance(engine, panel, n, { target, intensity, method, scale, ...weights });
+  const covariance = estimateLowRankCovariance(engine, panel, n, { target, intensity, method, scale, ...weights });
   if (n > NAMES_PER_OBSERVATION * observations && covariance.target.common >= 0)
     return { metric: loadingsOf(covariance), means };
   const matrix = new Float64Array(n * n);
-  denseCovariance(engine, covariance, matrix);
-  return { metric: denseMetric(matrix, n), means };
+  expandCovariance(engine, covariance, matrix);
+  return { metric: createDenseMetric(matrix, n), means };
 }
 
 function weightsOf(halfLife: number, observations: number): Float64Array {
   const weights = new Float64Array(observations);
-  halfLifeWeights(halfLife, weights);
+  fillHalfLifeWeights(halfLife, weights);
   return weights;
 }
 
 function identity(n: number): Metric {
-  return factorMetric(new Float64Array(0), new Float64Array(n).fill(1));
+  return createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
 }
 
 /** Returns annualised means of the columns of a panel. @param periods sessions of a year */
@@ -268,7 +272,7 @@ function loadingsOf({ panel, observations, assets, intensity, target, scale }: L
   for (let t = 0; t < observations; t++)
     for (let i = 0; i < assets; i++) loadings[i * k + t] = keep * panel[t * assets + i]!;
   for (let i = 0; i < assets; i++) loadings[i * k + observations] = common * target.scale[i]!;
-  return factorMetric(
+  return createFactorMetric(
     loadings,
     Float64Array.from(target.own, (own) => scale * intensity * own),
   );
@@ -296,7 +300,7 @@ export function spread(covered: Metric, coverage: Coverage, columns: Int32Array)
     }
     const own = new Float64Array(n).fill(total / places.length);
     places.forEach((place, p) => (own[place] = specific[p]!));
-    return factorMetric(all, own);
+    return createFactorMetric(all, own);
   }
   const m = covered.n;
   const matrix = new Float64Array(n * n);
@@ -305,7 +309,7 @@ export function spread(covered: Metric, coverage: Coverage, columns: Int32Array)
   for (let i = 0; i < n; i++) matrix[i * n + i] = total / m;
   for (let p = 0; p < m; p++)
     for (let q = 0; q < m; q++) matrix[places[p]! * n + places[q]!] = covered.matrix[p * m + q]!;
-  return denseMetric(matrix, n);
+  return createDenseMetric(matrix, n);
 }
 
 /** Returns means over every requested security, computed on demand. */

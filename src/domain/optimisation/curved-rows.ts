@@ -1,4 +1,4 @@
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
 import { dot } from '../numbers/dot.js';
 import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
@@ -45,7 +45,7 @@ export function normOf(
   weights: Float64Array,
 ): number {
   const offset = centre === null ? weights : weights.map((weight, i) => weight - centre[i]!);
-  if (kind === 'covariance') return Math.sqrt(Math.max(0, metricSquare(metric, offset)));
+  if (kind === 'covariance') return Math.sqrt(Math.max(0, computeMetricSquare(metric, offset)));
   return Math.sqrt(offset.reduce((sum, value) => sum + value * value, 0));
 }
 

@@ -31,7 +31,7 @@ import type { Origin, Problem } from './problem.js';
 import { statedProblem, type HeldWeights } from './stated-problem.js';
 import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome } from './search.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { indexWeightsFor } from '../books/index-weights.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { flagsOf } from '../rules/choose.js';

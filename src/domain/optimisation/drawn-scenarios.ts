@@ -1,4 +1,4 @@
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
@@ -34,7 +34,7 @@ export function createDrawnScenarios({
   function scenariosOf({ sessions, drawn }: ScenarioTerms): Float64Array {
     const { n } = risk.metric;
     if (drawn === null) return risk.scenarios(sessions).returns;
-    const random = counterRandom({ seed: drawn.seed, stream: 0 });
+    const random = createCounterRandom({ seed: drawn.seed, stream: 0 });
     if (drawn.source === 'bootstrap') return resample(risk.scenarios(sessions).returns, n, { ...drawn, random });
     const { periods } = risk;
     const means = (expectedReturns ?? risk.means()).map((mean) => mean / periods);
@@ -46,7 +46,7 @@ export function createDrawnScenarios({
 interface Blocks {
   readonly draws: number;
   readonly block: number;
-  readonly random: ReturnType<typeof counterRandom>;
+  readonly random: ReturnType<typeof createCounterRandom>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { saliencies } from '#kernels/optimisation/factors/saliency.js';
+import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { CountRow } from '../constraints/program-row.js';
@@ -28,7 +28,7 @@ export function neededNames({ lower, upper }: Pick<Program, 'lower' | 'upper'>):
 /** Returns held securities, least saliency first. */
 export function bySaliency(algebra: DenseAlgebra, metric: Metric, held: Uint8Array, weights: Float64Array): number[] {
   const names = positionsOf(held);
-  const cost = saliencies(algebra, metric, names, weights);
+  const cost = computeSaliencies(algebra, metric, names, weights);
   return Array.from(names.keys())
     .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
     .map((p) => names[p]!);

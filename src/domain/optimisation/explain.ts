@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { normForce } from '#kernels/optimisation/program/norms.js';
+import { computeNormForce } from '#kernels/optimisation/program/norms.js';
 import { asKnownOn, inForce as inForceBefore, type Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { objectiveType } from '../documents/optimisation-spec.js';
@@ -251,7 +251,7 @@ function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force
   });
   const ofNorms = program.norms.map((norm, q): Force => {
     const offset = x.map((value, j) => value - norm.centre[j]!);
-    const slope = normForce(program, norm, offset, new Float64Array(n))[i]!;
+    const slope = computeNormForce(program, norm, offset, new Float64Array(n))[i]!;
     return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: priceScale * normMultipliers[q]! * slope }; // Norms of the program come from norm rows.
   });
   return [...ofRows, ...ofKinks, ...ofNorms].filter(({ force }) => force !== 0);

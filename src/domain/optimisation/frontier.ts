@@ -1,6 +1,6 @@
 import type { TailMeasure } from '../objectives/tail.js';
 import { dot } from '../numbers/dot.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -76,8 +76,8 @@ export function pointAt(
   const active = weights.map((weight, i) => weight - index[i]!);
   return {
     expected_return: dot(means, weights),
-    volatility: Math.sqrt(Math.max(0, metricSquare(metric, weights))),
-    tracking_error: Math.sqrt(Math.max(0, metricSquare(metric, active))),
+    volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
+    tracking_error: Math.sqrt(Math.max(0, computeMetricSquare(metric, active))),
   };
 }
 

@@ -4,7 +4,7 @@ import { movableIn, widthsIn, type Movable } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
 import type { SearchOutcome } from './search.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { createTrials, type Trials } from './trials.js';
 
 /** Infeasible problem, with its failed solve. */

@@ -11,7 +11,7 @@ import { singleMoves, toRelaxation, type Move, type Moved, type Relaxation } fro
 import { EXACT_NAMES_MAX } from './search.js';
 import { createTrials, WORK_MAX, type Trials } from './trials.js';
 import { withLimit, usualWork } from './work-meter.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 
 /** Detail of the error INFEASIBLE: reasons why a problem has no solution. */
 export interface Infeasibility {

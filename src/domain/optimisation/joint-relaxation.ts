@@ -8,7 +8,7 @@ import type { Movable } from './movables.js';
 import type { Problem } from './problem.js';
 import { ownGapOf, proofOf, proofsByName, type Proof } from './proof.js';
 import { rowsAlone, standingAt, type Move } from './relaxation.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
 /** Maximum number of rounds of the joint relaxation: each adds certificates that the next moves must invalidate. */

@@ -1,4 +1,4 @@
-import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { costOf } from './goals/prices.js';
 import type { QuadraticGoal } from '../objectives/goal.js';
 import { movedRadius, movedTo, movedValue, type Assembly } from './assemble.js';
@@ -31,7 +31,7 @@ export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOp
   const rows = problem.rows.filter((each) => each !== placed);
   const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
   // Securities are dropped by their weights, not by their risk.
-  const metric = isCurved ? problem.metric : factorMetric(new Float64Array(0), new Float64Array(n).fill(1));
+  const metric = isCurved ? problem.metric : createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
   const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / n;
   const goal: QuadraticGoal = {
     form: 'quadratic',

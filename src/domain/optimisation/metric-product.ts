@@ -1,8 +1,8 @@
-import { metricTimes, type Metric } from '#kernels/optimisation/program/metric.js';
+import { multiplyMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /** P x, [N]. */
 export function metricProduct(metric: Metric, x: Float64Array): Float64Array {
   const out = new Float64Array(x.length);
-  metricTimes(metric, x, out);
+  multiplyMetric(metric, x, out);
   return out;
 }

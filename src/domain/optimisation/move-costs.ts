@@ -1,7 +1,7 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Rows } from '#kernels/optimisation/program/program.js';
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Problem } from './problem.js';
 import { correlationOf } from './goals/correlation.js';
 import type { ConvexSolution } from './solve-convex.js';
@@ -53,7 +53,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   return {
     at({ weights, assembled, answer }, leastWeight) {
       entries ??= inverseDiagonal(algebra, metric, hasBudget(assembled.program.rows, n));
-      const { left, right } = lagrangianSlopes(assembled.program, answer.point);
+      const { left, right } = computeLagrangianSlopes(assembled.program, answer.point);
       const moves: Moves = {
         drop: new Float64Array(n),
         hold: new Float64Array(n),

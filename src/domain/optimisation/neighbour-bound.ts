@@ -1,7 +1,7 @@
 import { createCurvature, type Curvature } from '#kernels/optimisation/factors/curvature.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { lagrangianCurvature } from '#kernels/optimisation/program/norms.js';
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { createLagrangianCurvature } from '#kernels/optimisation/program/norms.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Restriction } from './assemble.js';
 import { leastOfOne, leastOfTwo, type OneSided } from './least-of-two.js';
@@ -48,11 +48,15 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   const { program } = solution.assembled;
   if (!isFixedQuadratic(problem) || names.length === 0) return undefined;
   const { point } = solution.answer;
-  const { left, right } = lagrangianSlopes(program, point);
+  const { left, right } = computeLagrangianSlopes(program, point);
   const rounding = ROUNDING * left.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0);
   const withoutRounding = (slope: number) => (Math.abs(slope) <= rounding ? 0 : slope);
   const curvature = createCurvature(algebra);
-  const at = lagrangianCurvature(program, { scale: program.curvature, ridge: program.ridge }, point.normMultipliers);
+  const at = createLagrangianCurvature(
+    program,
+    { scale: program.curvature, ridge: program.ridge },
+    point.normMultipliers,
+  );
   const diagonal = new Float64Array(program.n).fill(at.ridge);
   if (!curvature.factor(at.metric, at.scale, diagonal, names, names.length)) return undefined;
   const response = responses(curvature, names, program.n);

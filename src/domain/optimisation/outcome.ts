@@ -1,4 +1,4 @@
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { dot } from '../numbers/dot.js';
 import { returnShortfall, worstVariance } from '../objectives/robustness.js';
 import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
@@ -54,7 +54,7 @@ export function outcomeOf(problem: Problem, { weights, objective, bound }: Solut
               expectedReturn === null ? null : expectedReturn - returnShortfall(robustness.returns, weights),
             volatility: Math.sqrt(worstVariance(metric, robustness, weights)),
           },
-    volatility: Math.sqrt(Math.max(0, metricSquare(metric, weights))),
+    volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
     costs: costs === null ? null : costOf(costs, weights),
     tail: goal.form === 'tail' ? tailOutcome(goal, weights) : null,
   };
@@ -80,7 +80,7 @@ export function figuresOf(problem: Problem, weights: Float64Array): WeightFigure
   return {
     objectiveValue: Number.isFinite(value) ? value : null,
     expectedReturn: problem.expectedReturns === null ? null : dot(problem.expectedReturns, weights),
-    volatility: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights))),
+    volatility: Math.sqrt(Math.max(0, computeMetricSquare(problem.metric, weights))),
     trackingError: Math.sqrt(Math.max(0, trackingVariance(problem, weights))),
     turnover: distanceOf(problem.index, weights),
   };

@@ -1,7 +1,7 @@
 import { FREE, LOWER, UPPER } from '#kernels/optimisation/active-set/active-state.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
+import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../constraints/program-row.js';
 import { dot } from '../numbers/dot.js';
@@ -142,7 +142,7 @@ function firstOf<T, R>(values: readonly T[], toResult: (value: T) => R | undefin
 
 /** Returns a linear objective at some weights, with the kinks that cost. */
 function costAt({ linear, kinks }: Program, weights: Float64Array): number {
-  return kinks.reduce((sum, kink) => sum + (kink.limit === null ? kinkSum(kink, weights) : 0), dot(linear, weights));
+  return kinks.reduce((sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0), dot(linear, weights));
 }
 
 /** Returns the optimum between two corners as one with the plane of their price for its row. */

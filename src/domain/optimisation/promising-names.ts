@@ -1,5 +1,5 @@
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Problem } from './problem.js';
 import { thresholdIn } from './restriction.js';
@@ -55,7 +55,7 @@ export function promisingNames(
   { assembled, answer }: ConvexSolution,
   { isFlat, threshold, isForced, lower, variances, most }: PromiseTerms,
 ): Promising[] {
-  const { right } = lagrangianSlopes(assembled.program, answer.point);
+  const { right } = computeLagrangianSlopes(assembled.program, answer.point);
   const typical = 1 / held.reduce((count, isHeld) => count + isHeld, 1);
   const gain = (i: number) => {
     const curved = (assembled.program.curvature / 2) * variances[i]!;

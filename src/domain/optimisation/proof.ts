@@ -1,6 +1,6 @@
-import { FEASIBILITY_TOLERANCE, leastViolation } from '#kernels/optimisation/feasibility.js';
-import { infeasibilityGap, type Certificate } from '#kernels/optimisation/program/certificate.js';
-import { normForce } from '#kernels/optimisation/program/norms.js';
+import { FEASIBILITY_TOLERANCE, findLeastViolation } from '#kernels/optimisation/feasibility.js';
+import { measureInfeasibility, type Certificate } from '#kernels/optimisation/program/certificate.js';
+import { computeNormForce } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { cutsAt } from './curved-rows.js';
@@ -68,7 +68,7 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
     const { program } = assembled;
     const crossed = crossedName(program);
     if (crossed !== null) return { proof: { assembled, includes, certificate: null, crossed }, weights: null };
-    const { certificate, x, isReliable } = leastViolation(solver, program);
+    const { certificate, x, isReliable } = findLeastViolation(solver, program);
     if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
     // A program that is feasible with the known planes may be infeasible with the tangent planes at its solution.
     if (cutsAt(problem, assembly, x).length === 0)
@@ -91,7 +91,7 @@ const PLANES_MAX = 200;
 export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
   if (crossed !== null)
     return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
-  return infeasibilityGap(program, certificate!); // A proof has one of the two.
+  return measureInfeasibility(program, certificate!); // A proof has one of the two.
 }
 
 /** Returns the security with the largest contradiction between its bounds; null if there is none. */
@@ -219,7 +219,7 @@ function forcesOf(
   program.norms.forEach((norm, q) => {
     if (norms[q] === 0) return;
     const offset = around.map((value, i) => value - norm.centre[i]!);
-    push(norms[q]!, normForce(program, norm, offset, new Float64Array(n)), 0);
+    push(norms[q]!, computeNormForce(program, norm, offset, new Float64Array(n)), 0);
   });
   for (const price of kinks) size = Math.max(size, price);
   return { forces, size };

@@ -4,7 +4,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { stepParams, type RelaxEntry } from '../constraints/relax-step.js';
 import type { Problem } from './problem.js';
 import { solveProblem, type SearchOutcome } from './search.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 
 /** Relaxation step of a row applied at a rebalance. */
 export interface RelaxedStep {

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { trackingGoal } from '../objectives/goal.js';
 import { assembleProgram } from './assemble.js';
@@ -9,7 +9,7 @@ import type { Origin, Problem } from './problem.js';
 import { leastTail } from './least-tails.js';
 import { gapOf, proofOf, standOf, type Proof } from './proof.js';
 import { solveProblem } from './search.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
 /** Change of one parameter that restores feasibility. */
@@ -43,7 +43,7 @@ const DIGITS = 15;
 /** Returns the number of steps per unit in which relaxed parameters are reported. */
 function stepsPerUnit(value: number): number {
   const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
-  return powerOf(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
+  return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
 }
 
 /** Maximum number of certificates for one relaxation: each rules out an interval of the parameter. */

@@ -1,5 +1,5 @@
 import { dot } from '../numbers/dot.js';
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, NameRow } from '../constraints/program-row.js';
 import { labelOf, type PlacedRow, type Problem } from './problem.js';
 import { measureOf, normOf } from './curved-rows.js';
@@ -39,7 +39,7 @@ interface Prices {
 function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): Prices {
   const { point } = answer;
   const { program } = assembled;
-  const { left, right } = lagrangianSlopes(program, point);
+  const { left, right } = computeLagrangianSlopes(program, point);
   // Factor from the units of the program to those of the reported objective.
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const taken = new Set<string>();

@@ -1,8 +1,8 @@
-import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
-import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import { shrinkGram } from '#kernels/moments/shrunk-from-gram.js';
+import { createDenseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
 import { pointAt, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
 import { withoutDust } from './without-dust.js';
@@ -63,7 +63,7 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
   let sums: Sums[] | undefined;
   for (let draw = 0; draw < draws; draw++) {
     report?.(draw / draws);
-    const panel = returns.draw(counterRandom({ seed, stream: draw }), sessions, null);
+    const panel = returns.draw(createCounterRandom({ seed, stream: draw }), sessions, null);
     const moments = momentsOf(algebra, panel, { sessions, n, periods });
     let before: Trace | undefined;
     const trace = (program: Program) => {
@@ -117,8 +117,8 @@ function momentsOf(
   const sums = new Float64Array(n);
   for (let t = 0, e = 0; t < sessions; t++) for (let i = 0; i < n; i++, e++) sums[i]! += panel[e]!;
   const matrix = new Float64Array(n * n);
-  shrunkFromGram({ products, sums }, sessions, periods, matrix);
-  return { means: sums.map((sum) => (periods * sum) / sessions), metric: denseMetric(matrix, n) };
+  shrinkGram({ products, sums }, sessions, periods, matrix);
+  return { means: sums.map((sum) => (periods * sum) / sessions), metric: createDenseMetric(matrix, n) };
 }
 
 /** Replaces the covariance that a program minimises; its norms are unchanged. */

@@ -8,7 +8,9 @@ import { type Origin, type Problem, nonConvexRows } from './problem.js';
 import { holds, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.js';
 import { countHeld } from './dropped-names.js';
-import { type SearchInput, type Solvers, createSearch } from './name-search.js';
+import { createSearch } from './name-search.js';
+import type { SearchInput } from './restricted-solves.js';
+import type { Solvers } from './solvers.js';
 
 /** Solution of a problem with all its rows, convex or not. */
 export interface Solution extends ConvexSolution {

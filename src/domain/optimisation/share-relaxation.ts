@@ -1,7 +1,7 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
-import { lagrangianExcess, lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { computeLagrangianExcess, computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { goalValue } from './goals/goal-value.js';
@@ -125,11 +125,11 @@ function withDiagonal(metric: Metric, more: Float64Array): Metric {
   const { n } = metric;
   if (metric.form === 'factor') {
     const specific = metric.specific.map((own, i) => own + more[i]!);
-    return factorMetric(metric.loadings, specific);
+    return createFactorMetric(metric.loadings, specific);
   }
   const matrix = metric.matrix.slice();
   for (let i = 0; i < n; i++) matrix[i * n + i]! += more[i]!;
-  return denseMetric(matrix, n);
+  return createDenseMetric(matrix, n);
 }
 
 interface Decided {
@@ -199,7 +199,7 @@ function provenAt(
   point: Point,
 ): ShareBounds {
   const { n, lower, upper, curvature } = program;
-  const { left, right } = lagrangianSlopes({ ...program, ridge: 0 }, point);
+  const { left, right } = computeLagrangianSlopes({ ...program, ridge: 0 }, point);
   const held = new Float64Array(n);
   const dropped = new Float64Array(n);
   for (let i = 0; i < n; i++) {
@@ -212,7 +212,7 @@ function provenAt(
     held[i] = names[i] === OUT ? Number.POSITIVE_INFINITY : Math.min(long, short);
     dropped[i] = canRest ? leastOfOne({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
   }
-  return overChoices(counts, { held, dropped }, goalValue(problem, point.x) + lagrangianExcess(program, point));
+  return overChoices(counts, { held, dropped }, goalValue(problem, point.x) + computeLagrangianExcess(program, point));
 }
 
 /** Costs of holding securities and of not holding them, [N] each; Infinity if impossible. */

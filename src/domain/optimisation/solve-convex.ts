@@ -1,5 +1,5 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, isTracking, withoutPlanes, type Assembled, type Assembly } from './assemble.js';
@@ -273,7 +273,7 @@ function pricedViolations(problem: Problem, { program }: Assembled, weights: Flo
 export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'index'>, weights: Float64Array): number {
   return Math.max(
     0,
-    metricSquare(
+    computeMetricSquare(
       metric,
       weights.map((weight, i) => weight - index[i]!),
     ),

@@ -1,5 +1,5 @@
-import { powerOf } from '#kernels/power.js';
-import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { raiseToPower } from '#kernels/power.js';
+import { createFactorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
@@ -168,7 +168,7 @@ function robustnessOf(
   const variances = metricDiagonal(metric);
   if (set === 'box')
     return { returns: { form: 'box', widths: variances.map((value) => error * Math.sqrt(value)) }, spread };
-  const shape = set === 'diagonal' ? factorMetric(new Float64Array(0), variances) : metric;
+  const shape = set === 'diagonal' ? createFactorMetric(new Float64Array(0), variances) : metric;
   return { returns: { form: 'ellipsoid', radius: error, metric: shape }, spread };
 }
 
@@ -177,7 +177,7 @@ function costsOf(costs: CostsSpec | null | undefined, { weights, leavers }: Held
   const linear = costs.linear_bps / 1e4;
   const impact = costs.impact_coefficient;
   const fixed = leavers.reduce(
-    (sum, weight) => sum + linear * Math.abs(weight) + impact * powerOf(Math.abs(weight), 1.5),
+    (sum, weight) => sum + linear * Math.abs(weight) + impact * raiseToPower(Math.abs(weight), 1.5),
     0,
   );
   return { linear, impact, reference: weights, fixed };

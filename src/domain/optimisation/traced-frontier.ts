@@ -3,7 +3,7 @@ import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
-import { cornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
+import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
 /** Number of points of a frontier in results. */
@@ -87,7 +87,7 @@ export function tracedFrontier(
  * again.
  */
 function atCorner(variance: Program, most: ProgramAnswer, means: Float64Array): Solved | undefined {
-  const rise = cornerSlope(variance, most, means);
+  const rise = computeCornerSlope(variance, most, means);
   return rise === undefined ? undefined : { x: most.point.x, slope: -rise };
 }
 

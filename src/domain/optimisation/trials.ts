@@ -1,4 +1,4 @@
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import type { Problem } from './problem.js';
 import { solveProblem, type SearchOptions, type SearchOutcome } from './search.js';
 import { metered } from './work-meter.js';

@@ -4,7 +4,7 @@ import type { DerivedSolve } from './derived-solve.js';
 import { curvedRelaxations, explainChoice, explainRows, infeasibilitySentence } from './infeasibility.js';
 import type { Problem } from './problem.js';
 import { conflictRows, findConflict } from './proof.js';
-import type { Solvers } from './name-search.js';
+import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
 /** Problem that was solved without a solution. */

@@ -1,4 +1,4 @@
-import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
@@ -70,7 +70,7 @@ function unsolvedAnswer(program: Program): ProgramAnswer {
     normMultipliers: new Float64Array(program.norms.length),
   };
   const kkt = checkKkt(program, point);
-  return { status: 'failed', point, state: coldState(program), kkt, iterations: 0, route: 'centre' };
+  return { status: 'failed', point, state: createColdState(program), kkt, iterations: 0, route: 'centre' };
 }
 
 function betweenBounds({ centre, lower, upper }: Program): Float64Array {

@@ -7,7 +7,7 @@ import {
   type CovarianceDiagnostics,
   type EstimateStage,
 } from '#kernels/moments/estimate-covariance.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import type { RiskModelRequest } from './risk-model-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import { isFactorEstimator } from './factor-model.js';
@@ -134,7 +134,7 @@ function assertFinite(covariance: Float64Array, n: number): void {
 /** @throws Refusal RISK_INSUFFICIENT_DATA */
 function weightsOf(halfLife: number, observations: number): Float64Array {
   const weights = new Float64Array(observations);
-  halfLifeWeights(halfLife, weights);
+  fillHalfLifeWeights(halfLife, weights);
   let earlier = 0;
   for (let t = 0; t < observations - 1; t++) earlier += weights[t]!;
   if (earlier >= EARLIER_WEIGHT_MIN) return weights;

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import { principalComponents, type PrincipalComponents } from '#kernels/moments/principal-components.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { FactorModel } from './factor-model.js';
@@ -20,7 +20,7 @@ export interface PrincipalParts extends PrincipalComponents {
  * @cost an eigenproblem of min(T, n) and a product of the panel with itself
  */
 export function principalParts(engine: Engine, panel: Float64Array, n: number, count: number): PrincipalParts {
-  const { variances } = lowRankCovariance(engine, panel, n, {
+  const { variances } = estimateLowRankCovariance(engine, panel, n, {
     target: 'scaled_identity',
     intensity: 0,
     method: 'shape',

@@ -1,7 +1,7 @@
 import { periodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
-  lowRankCovariance,
+  estimateLowRankCovariance,
   multiplyLowRank,
   type LowRankCovariance,
   type SampleMoments,
@@ -130,7 +130,7 @@ function defaultCovariance(
   assets: number,
   { scale, remember }: Required<Pick<Shrinkage, 'scale' | 'remember'>>,
 ): LowRankCovariance {
-  return lowRankCovariance(engine, panel, assets, {
+  return estimateLowRankCovariance(engine, panel, assets, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',

@@ -1,4 +1,4 @@
-import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
+import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
 import type { ProductShape } from '#kernels/algebra/gemm.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
@@ -36,7 +36,7 @@ export interface ReturnDraws {
 export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods }: ReturnMoments): ReturnDraws {
   const { n } = metric;
   const scale = 1 / Math.sqrt(periods);
-  const root = metric.form === 'factor' ? metric.loadings : semidefiniteFactor(metric.matrix, n).lower;
+  const root = metric.form === 'factor' ? metric.loadings : factoriseSemidefinite(metric.matrix, n).lower;
   const inner = metric.form === 'factor' ? metric.factors : n;
   const own = metric.form === 'factor' ? metric.specific.map((value) => Math.sqrt(Math.max(value, 0))) : null;
   return {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { levelBins } from '#kernels/simulation/level-bins.js';
+import { createLevelBins } from '#kernels/simulation/level-bins.js';
 import type { LevelBins, PathModel } from '#kernels/simulation/simulate-paths.js';
 import { LIMITS } from '../refusals/limits.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -115,7 +115,7 @@ export function planSimulation(request: SimulationRequest, model: PathModel, mom
     );
   }
   const { horizon, paths, seed } = request;
-  return { model, bins: levelBins({ ...moments, horizon, count: BINS }), horizon, seed, paths };
+  return { model, bins: createLevelBins({ ...moments, horizon, count: BINS }), horizon, seed, paths };
 }
 
 /** Returns the first path of each part and the end of the last, ascending: any node can compute a part. */

@@ -1,4 +1,4 @@
-import { binQuantile } from '#kernels/simulation/level-bins.js';
+import { findBinQuantile } from '#kernels/simulation/level-bins.js';
 import type { SimulationPlan, SimulationRequest, Tallies } from './simulation.js';
 import { quantile } from '../numbers/order-statistics.js';
 
@@ -34,7 +34,7 @@ export function summariseSimulation(
 ): SimulationSummary {
   const levels = [percentiles.map(() => 100)];
   for (let t = 0; t < plan.horizon; t++)
-    levels.push(percentiles.map((share) => 100 * binQuantile(plan.bins, tallies.counts, t, share)));
+    levels.push(percentiles.map((share) => 100 * findBinQuantile(plan.bins, tallies.counts, t, share)));
   return {
     levels,
     totalReturn: distributionOf(

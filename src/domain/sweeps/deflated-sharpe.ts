@@ -1,5 +1,5 @@
-import { powerOf } from '#kernels/power.js';
-import { normalQuantile } from '#kernels/random/normal-quantile.js';
+import { raiseToPower } from '#kernels/power.js';
+import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
 
 /** Statistics of the returns of one variant for the deflated Sharpe ratio. */
@@ -36,7 +36,7 @@ export function sharpeSample(returns: Float64Array): SharpeSample {
   const variance = second / count;
   return {
     sharpe: mean / deviation,
-    skewness: third / count / powerOf(variance, 1.5),
+    skewness: third / count / raiseToPower(variance, 1.5),
     kurtosis: fourth / count / variance ** 2,
     observations: count,
   };
@@ -60,7 +60,7 @@ export function expectedMaximumSharpe({
   if (trials < 2) return 0;
   return (
     Math.sqrt(variance) *
-    ((1 - EULER) * normalQuantile(1 - 1 / trials) + EULER * normalQuantile(1 - 1 / (trials * Math.E)))
+    ((1 - EULER) * computeNormalQuantile(1 - 1 / trials) + EULER * computeNormalQuantile(1 - 1 / (trials * Math.E)))
   );
 }
 

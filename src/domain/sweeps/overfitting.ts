@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { FIGURES_OF_CHOICE, halvesOf, type BlockSums } from '#kernels/sums/halving-choices.js';
+import { FIGURES_OF_CHOICE, countHalves, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { VARIANCE_MIN } from './stretch.js';
 import { median } from '../numbers/order-statistics.js';
 
@@ -89,7 +89,7 @@ function overfittingOf(
   { partitions, observations, engine }: { partitions: number; observations: number; engine: Engine },
 ): Overfitting {
   const variants = sums.means.length;
-  const combinations = halvesOf(partitions);
+  const combinations = countHalves(partitions);
   const figures = new Float64Array(FIGURES_OF_CHOICE * combinations);
   engine.halvingChoices(sums, figures);
   const logits = new Float64Array(combinations);

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import type { FoldRanking } from './rankings.js';
 
 /** Figures of consecutive returns, which can be joined with figures of later returns. */
@@ -65,7 +65,7 @@ export function metricOf(
   { count, sum, squares, growth, drawdown }: Stretch,
   { mean, metric, periods }: { readonly mean: number; readonly metric: FoldRanking; readonly periods: number },
 ): number {
-  if (metric === 'annualised_return') return count === 0 ? 0 : powerOf(growth, periods / count) - 1;
+  if (metric === 'annualised_return') return count === 0 ? 0 : raiseToPower(growth, periods / count) - 1;
   if (metric === 'max_drawdown') return drawdown;
   const variance = count < 2 ? 0 : (squares - (sum * sum) / count) / (count - 1);
   const deviation = variance > VARIANCE_MIN ? Math.sqrt(variance) : 0;

@@ -8,9 +8,10 @@ import type { Lane } from '../compute-pool.js';
  *
  * | generation | releases |
  * | 1, not written | up to 0.3.0 |
- * | 2 | from 0.4.0 |
+ * | 2 | 0.4.0 |
+ * | 3 | later ones: plug-ins call functions of `rows` |
  */
-const GENERATION = 2;
+const GENERATION = 3;
 const SEPARATOR = '/';
 
 const inGeneration = (kind: JobKindName, generation: number): string =>

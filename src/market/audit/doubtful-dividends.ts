@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -292,7 +292,7 @@ export function rowOf({ identifier, type, value, exDay }: CorporateAction): Acti
 function lastDigit(values: Iterable<number>): number {
   let decimals = 0;
   for (const value of values) decimals = Math.max(decimals, decimalsOf(value));
-  return powerOf(10, -decimals);
+  return raiseToPower(10, -decimals);
 }
 
 function decimalsOf(value: number): number {

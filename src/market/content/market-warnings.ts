@@ -17,6 +17,9 @@ const ORDINARY_MAX = 0.99 + JUMP_MAX;
 /** Sessions without a bar, inside a history or at its end, that are no longer ordinary. */
 export const GAP_SESSIONS_MAX = 10;
 
+/** Largest free float, with the rounding of quotients. */
+const FLOAT_MAX = 1 + 1e-9;
+
 export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
@@ -24,8 +27,8 @@ export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION',
  * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, and no action took effect in between.
  * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: more than ten sessions without a bar at
  * its end, and no action that ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on which
- * an action takes effect; endings need only a history.
- * @cost one pass over CLOSE.
+ * an action takes effect; endings need only a history. OUT_OF_RANGE: a free float above 1.
+ * @cost one pass over CLOSE, and one over FREE_FLOAT.
  */
 export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const { dates } = content;
@@ -67,6 +70,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   catchUp(dates.length);
   warnOfTails(content, lastBar, problems);
   warnOfActions(content, lastBar, problems);
+  warnOfFloats(content, problems);
 }
 
 /** Returns true if all closes of a row and of the row before exist, and all growths are ordinary. */
@@ -127,6 +131,24 @@ function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Prob
       message: `The last bar of ${identifier} is of ${formatDay(dates[last]!)}, ${missing} sessions before the last date of the store, and no action ends it.`,
     });
   });
+}
+
+/** Reports free floats above 1, once: probably per cent or numbers of shares. */
+function warnOfFloats({ fields, identifiers, dates }: MarketContent, problems: Problems): void {
+  const floats = fields.get('FREE_FLOAT');
+  if (floats === undefined) return;
+  let [count, first] = [0, -1];
+  for (let cell = 0; cell < floats.length; cell++) {
+    if (!(floats[cell]! > FLOAT_MAX)) continue;
+    if (first < 0) first = cell;
+    count++;
+  }
+  if (count === 0) return;
+  const value = floats[first]!;
+  const [day, name] = [dates[Math.floor(first / identifiers.length)]!, identifiers[first % identifiers.length]!];
+  const all = count === 1 ? '1 value is' : `${count} values are`;
+  const message = `FREE_FLOAT of ${name} is ${value} on ${formatDay(day)}; it is a fraction of the shares, at most 1. ${all} above 1.`;
+  problems.warning({ code: 'OUT_OF_RANGE', path: `market[${name} ${formatDay(day)}].FREE_FLOAT`, message, value });
 }
 
 function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Problems): void {

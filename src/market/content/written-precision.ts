@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 
 /** Rounding of two values in single precision, relative. */
 export const SINGLE_PRECISION = 1.3e-7;
@@ -9,7 +9,7 @@ const DECIMALS_MAX = 9;
 /** Unit of the last digit that prices are written with; 0 if they are as exact as a double. */
 export function unitOf(prices: readonly number[]): number {
   const decimals = decimalsOf(prices);
-  return decimals === undefined ? 0 : powerOf(10, -decimals);
+  return decimals === undefined ? 0 : raiseToPower(10, -decimals);
 }
 
 /** Decimals that prices are written with; undefined if they are as exact as a double. */

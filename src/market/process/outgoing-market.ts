@@ -1,5 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { isPaged, pagedFile, type PagedFile } from '#kernels/memory/paged-memory.js';
+import { isPaged, findPagedFile, type PagedFile } from '#kernels/memory/paged-memory.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { settleAll } from '../panels/settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -31,7 +31,7 @@ export interface OutgoingMarket {
 /** Returns the files of panels, where all of them are paged. */
 function filesOf({ fields }: Panels): readonly PagedFile[] | undefined {
   const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
-    byteOffset === 0 ? pagedFile(buffer) : undefined,
+    byteOffset === 0 ? findPagedFile(buffer) : undefined,
   );
   return files.length > 0 && files.every((file) => file !== undefined) ? files : undefined;
 }

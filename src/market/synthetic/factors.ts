@@ -1,5 +1,5 @@
 import { civilOf } from '#domain/time/days.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { clusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
@@ -22,7 +22,11 @@ export interface Factors {
 export function drawFactors({ seed, sessions, sectors, market_return, market_volatility }: SyntheticSpec): Factors {
   const daily = market_volatility / Math.sqrt(SESSIONS_PER_YEAR);
   const path = (stream: number, deviation: number, drift: number) => {
-    const shocks = clusteredShocks(counterRandom({ seed, stream }), { deviation, reaction: 0.08, persistence: 0.9 });
+    const shocks = clusteredShocks(createCounterRandom({ seed, stream }), {
+      deviation,
+      reaction: 0.08,
+      persistence: 0.9,
+    });
     return Float64Array.from(sessions, () => drift + shocks.next());
   };
   const month = Uint8Array.from(sessions, (day) => civilOf(day).month);

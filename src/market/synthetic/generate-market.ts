@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
 import { emptyPanel } from '../panels/panels.js';
@@ -52,7 +52,7 @@ function initialNames(spec: SyntheticSpec): Birth[] {
 
 /** Later listings: their mean number a session gives the requested number a year. */
 function listings(spec: SyntheticSpec): Birth[] {
-  const random = counterRandom({ seed: spec.seed, stream: STREAMS.listings });
+  const random = createCounterRandom({ seed: spec.seed, stream: STREAMS.listings });
   const rate = ((1 - SPIN_OFF_SHARE) * spec.listings_per_year * spec.assets) / SESSIONS_PER_YEAR;
   const births: Birth[] = [];
   for (let t = 1; t < spec.sessions.length; t++) {
@@ -65,7 +65,7 @@ function listings(spec: SyntheticSpec): Birth[] {
 function newName(spec: SyntheticSpec, rank: number, listed: number): Birth {
   if (rank >= TICKERS_MAX) throw new Error(`${rank} names; at most ${TICKERS_MAX} have an identifier`);
   const stream = STREAMS.names + rank * STREAMS_PER_NAME;
-  const random = counterRandom({ seed: spec.seed, stream: stream + 7 });
+  const random = createCounterRandom({ seed: spec.seed, stream: stream + 7 });
   const identifier = ticker(rank);
   const name = companyName(identifier, random);
   const sector = random.integer(spec.sectors);

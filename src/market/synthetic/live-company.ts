@@ -1,5 +1,5 @@
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { counterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
 import { openAccounts, type Accounts } from './accounts.js';
 import type { Bars, Birth, Company } from './company.js';
 import { DIVIDEND_SMOOTHING, dividendPolicy, paid, type DividendPolicy } from './dividend-policy.js';
@@ -82,8 +82,8 @@ interface Traits {
 function beginLife(birth: Birth, surroundings: Surroundings): Life {
   const { spec } = surroundings;
   const { seed, sessions } = spec;
-  const random = counterRandom({ seed, stream: birth.stream });
-  const fate = counterRandom({ seed, stream: birth.stream + 8 });
+  const random = createCounterRandom({ seed, stream: birth.stream });
+  const fate = createCounterRandom({ seed, stream: birth.stream + 8 });
   const traits = drawTraits(spec, random);
   const policy = dividendPolicy(spec, fate, birth.price);
   const accounts = openAccounts(
@@ -94,7 +94,7 @@ function beginLife(birth: Birth, surroundings: Surroundings): Life {
       worth: birth.price * birth.shares,
       dividends: policy.isPayer ? 4 * policy.perShare * birth.shares : 0,
     },
-    counterRandom({ seed, stream: birth.stream + 10 }),
+    createCounterRandom({ seed, stream: birth.stream + 10 }),
   );
   return {
     ...surroundings,
@@ -104,7 +104,7 @@ function beginLife(birth: Birth, surroundings: Surroundings): Life {
     accounts,
     random,
     fate,
-    gaps: counterRandom({ seed, stream: birth.stream + 9 }),
+    gaps: createCounterRandom({ seed, stream: birth.stream + 9 }),
     bars: emptyBars(sessions.length - birth.listed),
     actions: [],
     children: [],

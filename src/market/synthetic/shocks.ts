@@ -1,5 +1,5 @@
 import type { CounterRandom } from '#kernels/random/counter-random.js';
-import { normalQuantile } from '#kernels/random/normal-quantile.js';
+import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
 
 /** One draw in this many is of a wide distribution: what gives returns their fat tails. */
 const WIDE_PROBABILITY = 0.04;
@@ -13,10 +13,10 @@ const NARROW_SCALE = Math.sqrt((1 - WIDE_PROBABILITY * WIDE_SCALE * WIDE_SCALE) 
  */
 function fatTailed(random: CounterRandom): number {
   const uniform = random.uniform();
-  if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * normalQuantile(uniform / WIDE_PROBABILITY);
+  if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * computeNormalQuantile(uniform / WIDE_PROBABILITY);
   // The rest is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
   const rest = (uniform - WIDE_PROBABILITY) / (1 - WIDE_PROBABILITY);
-  return NARROW_SCALE * normalQuantile(Math.min(Math.max(rest, SMALLEST), 1 - SMALLEST));
+  return NARROW_SCALE * computeNormalQuantile(Math.min(Math.max(rest, SMALLEST), 1 - SMALLEST));
 }
 
 const SMALLEST = 2 ** -53;

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { memoryLimit, writtenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
+import { memoryLimit, findWrittenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { floorsOf, type DayFollower, type Scattered, type Target } from './scatter-rows.js';
@@ -154,7 +154,7 @@ function orderOf(
   const panels = fields.map(() => handedPanel(dates.length * assets, fields.length));
   const shape = { assets, fields: fields.length };
   const days = batchDays(shape, BLOCK_DAYS);
-  const places = panels.map(({ buffer }) => writtenPlace(buffer));
+  const places = panels.map(({ buffer }) => findWrittenPlace(buffer));
   const isHashed =
     places.every((place) => place?.isOnDisk) && threads * stagedBytes(shape) <= STAGED_SHARE * memoryLimit().panelBytes;
   const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);

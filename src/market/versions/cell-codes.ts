@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 
 /**
  * Encodes cells of a panel as bytes that compress well: numbers with few decimals as integers, each as the difference
@@ -71,7 +71,7 @@ const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(room
 function firstFit(cells: Float64Array, from: number, end: number): number {
   const first = cells.find((value) => value === value) ?? 0;
   for (let decimals = from; decimals <= DECIMALS_MAX; decimals++) {
-    const scale = powerOf(10, decimals);
+    const scale = raiseToPower(10, decimals);
     if (isExact(first, Math.round(first * scale), { scale, end })) return decimals;
   }
   return Math.max(from, DECIMALS_MAX + 1);
@@ -88,7 +88,7 @@ function isExact(
 
 /** @returns integers of 32 bits, or long ones, depending on the range */
 function integersOf(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
-  const form = { scale: powerOf(10, decimals), end };
+  const form = { scale: raiseToPower(10, decimals), end };
   const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
   const memory = roomOf('integers', cells.byteLength);
   const integers = new (end === LONG_END ? Float64Array : Int32Array)(memory, 0, cells.length);
@@ -160,7 +160,7 @@ export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Arr
     decodeLong(bytes, assets, cells);
     return;
   }
-  const scale = powerOf(10, decimals);
+  const scale = raiseToPower(10, decimals);
   const count = cells.length;
   const integers = new Int32Array(count);
   for (let i = 0; i < count; i++) {
@@ -177,7 +177,7 @@ export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Arr
 }
 
 function decodeLong(bytes: Uint8Array, assets: number, cells: Float64Array): void {
-  const scale = powerOf(10, bytes[0]! - LONG);
+  const scale = raiseToPower(10, bytes[0]! - LONG);
   const count = cells.length;
   const integers = new Float64Array(count);
   for (let i = 0; i < count; i++) {

@@ -13,7 +13,7 @@ export interface ResumedDaysDependencies {
   readonly now: () => number;
 }
 
-/** Makes open days due immediately. @returns true if there is one */
+/** Makes open days due immediately, a running day at the end of its round. @returns true if there is one */
 export async function resumeDays(
   { documents, schedules, days, now }: ResumedDaysDependencies,
   isAwaited: (day: DayDocument) => boolean,
@@ -22,7 +22,7 @@ export async function resumeDays(
   for (const id of await schedules.ids())
     for (const date of (await days.state(id)).open) {
       const isWaiting = (day: DayDocument | undefined): day is DayDocument =>
-        day !== undefined && !hasEnded(day) && day.state !== 'running' && isAwaited(day);
+        day !== undefined && !hasEnded(day) && isAwaited(day);
       if (!isWaiting(await readDay(documents, id, date))) continue;
       isDue = true;
       await documents.transaction(async (tx) => {
@@ -33,10 +33,11 @@ export async function resumeDays(
   return isDue;
 }
 
-/** Returns a test for days with a step that waits for an approval. */
+/** Returns a test for days with a step that waits for an approval, or that may begin to wait for it in this round. */
 export const waitsForApproval =
   (approvalId: number) =>
-  ({ steps }: DayDocument): boolean =>
+  ({ state, steps }: DayDocument): boolean =>
+    state === 'running' ||
     steps.some(({ items }) =>
       items.some(({ code, detail }) => code === 'APPROVAL_REQUIRED' && detail?.['approval_id'] === approvalId),
     );

@@ -59,6 +59,14 @@ export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId:
   return parseStored(stored, ScheduleState) ?? NO_STATE;
 }
 
+/**
+ * Merges the day of its process with waivers of people in the meantime. A decision of theirs has made the day due, which
+ * takes effect at the end of the round.
+ */
+function withDecisions(day: DayDocument, { waivers, next_attempt_at: due }: DayDocument): DayDocument {
+  return { ...day, waivers, ...(due !== null && !hasEnded(day) && { next_attempt_at: due }) };
+}
+
 export function createStoredDays({ documents, now, isShared }: StoredDaysDependencies): StoredDays {
   async function putDay(tx: DocumentTransaction, day: DayDocument): Promise<void> {
     await tx.put('schedule-day', dayId(day.schedule_id, day.date), day);
@@ -69,12 +77,6 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     const mayHaveFiles = state.files_from !== undefined && day.date < state.files_from;
     if (open.join() === state.open.join() && !mayHaveFiles) return;
     await tx.put('schedule-state', day.schedule_id, { ...state, open, ...(mayHaveFiles && { files_from: day.date }) });
-  }
-
-  /** Merges the day of its process with waivers that people added in the meantime, which make it due immediately. */
-  function withWaivers(day: DayDocument, { waivers }: DayDocument): DayDocument {
-    if (waivers.length === day.waivers.length) return day;
-    return { ...day, waivers, ...(!hasEnded(day) && { next_attempt_at: formatTimestamp(now()) }) };
   }
 
   return {
@@ -100,6 +102,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
         const claimed: DayDocument = {
           ...day,
           state: 'running',
+          next_attempt_at: null,
           lease: { holder, until: formatTimestamp(nowMs + LEASE_MS) },
         };
         await putDay(tx, claimed);
@@ -111,7 +114,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           const stored = await readDay(tx, day.schedule_id, day.date);
           if (stored?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
           const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
-          const after = { ...withWaivers(day, stored), lease };
+          const after = { ...withDecisions(day, stored), lease };
           // The claim entered a running day in the state of its schedule.
           if (isOver || stored.state !== 'running') await putDay(tx, after);
           else await tx.put('schedule-day', dayId(day.schedule_id, day.date), after);

@@ -1,7 +1,7 @@
 import type { ChangedOverrides, PriceOverrideRequest, PriceOverrides } from '#contract/stores/overrides.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { OVERRIDES_MAX, type PriceOverride } from '#domain/documents/price-override.js';
-import type { Authorship } from '#domain/documents/version-document.js';
+import { NOTE_LENGTH_MAX, type Authorship } from '#domain/documents/version-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
@@ -123,7 +123,9 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
           { by: noted },
         ),
       );
-      return { ...(await list(storeId)), job_id: await apply(storeId, origin) };
+      // The version of the data that the refresh makes has the reason.
+      const noting = origin && { ...origin, note: `${requested.summary} ${request.reason}`.slice(0, NOTE_LENGTH_MAX) };
+      return { ...(await list(storeId)), job_id: await apply(storeId, noting) };
     },
   };
 }

@@ -141,7 +141,7 @@ function exchangeEvents(code: string, window: EventWindow, calendars: Calendars)
   return [
     ...holidays(window, calendar)
       .filter((day) => !known.has(day))
-      .map(event('holiday', 'closed')),
+      .map((day) => event('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
     ...recorded.map((change) => event('closure', changeText(change))(dayFrom(change.date))),
     ...expiries(window, calendar).map(event('expiry', 'index futures expire')),
   ];

@@ -1,4 +1,5 @@
 import { readIndex } from '#domain/checks/validate-index.js';
+import { hasValidTexts } from '#domain/documents/amended-texts.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { storeFindings, storeOfDocuments } from '#domain/documents/store-of-documents.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -88,6 +89,7 @@ async function documentsOf(
     const named = read === undefined ? undefined : { id: String(id), store_id: read };
     return named === undefined ? {} : { [named.id]: named as IndexDocument }; // Only its store is read.
   }
-  const { documents } = await reachDocuments(reader, own);
+  const read = hasValidTexts(own) ? own : { ...own, amendments: [] }; // The checks report an invalid amendment.
+  const { documents } = await reachDocuments(reader, read);
   return Object.fromEntries(documents.map((document) => [document.id, document]));
 }

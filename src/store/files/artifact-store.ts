@@ -2,12 +2,10 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstat as fstatCallback, fstatSync, open as openCallback, openSync } from 'node:fs';
 import { access, link, mkdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { SWEEP_PAGE } from '../artifact-terms.js';
 import { damagedArtifact } from '../access/artifact-damage.js';
-import { isArtifactName, newArtifactName } from './artifact-owners.js';
+import { newArtifactName } from './artifact-owners.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { createDamageLook } from './damaged-files.js';
 import { copyFlushed, digestFile, type FileDigest } from './file-digest.js';
@@ -15,8 +13,9 @@ import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { guardFolder, ownFolder, type FolderGuard } from '../access/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { readRange, streamFrom, verifyFile } from './file-stream.js';
-import { draftOf, removeFiles, withoutDraft } from './folder-writer.js';
-import { folderTrash, namesIn, noTrash } from './folder-trash.js';
+import { draftOf, removeFiles } from './folder-writer.js';
+import { folderTrash, noTrash } from './folder-trash.js';
+import { sweepFolder } from './sweep-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 import { ownHash, type HashApart, type PassingHash } from './passing-hash.js';
 
@@ -79,20 +78,6 @@ export async function openArtifacts(
     }
   }
 
-  async function copyIn(file: string, size: number): Promise<ArtifactRef> {
-    const name = newArtifactName();
-    try {
-      const linked = dirname(file) === folder ? await linkDurably(file, path(name), call) : undefined;
-      if (linked === undefined) await freeSpace.admit(size);
-      const copied = linked ?? (await copyDurably(file, path(name), call));
-      await flushFolder(folder, call);
-      return { name, ...copied };
-    } catch (thrown) {
-      await remove([name]).catch(() => {}); // garbage collection removes it
-      throw thrown;
-    }
-  }
-
   async function linkAll(files: readonly ArtifactLink[], isAgain: boolean): Promise<readonly ArtifactRef[]> {
     const names = files.map(({ name }) => name);
     if (isAgain) await remove(names);
@@ -119,7 +104,7 @@ export async function openArtifacts(
       }),
     async writeFile(file) {
       const { size } = await stat(file);
-      return guard.work(() => copyIn(file, size));
+      return guard.work(() => copyIn({ folder, call, freeSpace }, file, size));
     },
     newName: newArtifactName,
     link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
@@ -163,22 +148,30 @@ export async function openArtifacts(
     remove,
     discard: (names) => trash.take(names),
     restore: (names) => trash.restore(names),
-    async sweep(referenced, { olderThanMs, trashMs = 0, pauseMs = 0, isWanted = () => true } = {}) {
-      const names = (await namesIn(folder, olderThanMs, call)).filter((name) => isArtifactName(withoutDraft(name)));
-      let count = 0;
-      for (let from = 0; from < names.length; from += SWEEP_PAGE) {
-        const page = names.slice(from, from + SWEEP_PAGE);
-        const owned = await referenced(page);
-        if (!isWanted()) return count;
-        const unreferenced = page.filter((name) => !owned.has(name));
-        await trash.take(unreferenced);
-        count += unreferenced.length;
-        if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
-      }
-      if (isWanted()) await trash.empty(trashMs);
-      return count;
-    },
+    sweep: (referenced, terms) => sweepFolder({ folder, call, trash }, referenced, terms),
   };
+}
+
+interface Target {
+  readonly folder: string;
+  readonly call: FolderCall;
+  readonly freeSpace: FreeSpace;
+}
+
+/** Adds a copy of a file to a folder: a hard link to a file of the same folder. */
+async function copyIn({ folder, call, freeSpace }: Target, file: string, size: number): Promise<ArtifactRef> {
+  const name = newArtifactName();
+  const target = join(folder, name);
+  try {
+    const linked = dirname(file) === folder ? await linkDurably(file, target, call) : undefined;
+    if (linked === undefined) await freeSpace.admit(size);
+    const copied = linked ?? (await copyDurably(file, target, call));
+    await flushFolder(folder, call);
+    return { name, ...copied };
+  } catch (thrown) {
+    await removeFiles(folder, [name], call).catch(() => {}); // garbage collection removes it
+    throw thrown;
+  }
 }
 
 /** @throws the error of the file system; an incomplete copy never has the name of an artifact */

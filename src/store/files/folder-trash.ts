@@ -7,7 +7,7 @@ import { TRASH } from './artifact-owners.js';
 import { removeFiles, withoutDraft } from './folder-writer.js';
 
 /** Orphaned results until their deletion. */
-interface FolderTrash {
+export interface FolderTrash {
   take(names: readonly string[]): Promise<void>;
   /** @returns names that are neither in the folder nor in its trash */
   restore(names: readonly string[]): Promise<readonly string[]>;

@@ -90,17 +90,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
 
   async function makeRoom(): Promise<void> {
     takenIn = 0;
-    const files: { readonly name: string; readonly bytes: number; readonly usedAt: number }[] = [];
-    for (const name of await readdir(folder)) {
-      const result = name.endsWith(SUM) ? undefined : await stat(path(name)).catch(() => undefined);
-      if (result !== undefined) files.push({ name, bytes: result.size, usedAt: result.atimeMs });
-    }
-    let excess = files.reduce((sum, { bytes }) => sum + bytes, 0) - bytesMax;
-    for (const { name, bytes, usedAt } of files.toSorted((a, b) => a.usedAt - b.usedAt)) {
-      if (excess <= 0 || now() - usedAt < IN_USE_MS) break;
-      excess -= bytes;
-      await remove(name);
-    }
+    for (const name of await excessFiles(folder, bytesMax, now() - IN_USE_MS)) await remove(name);
   }
 
   /**
@@ -168,4 +158,21 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     },
     remove,
   };
+}
+
+/** Returns the least recently used files beyond the maximum size, except those used after a time. */
+async function excessFiles(folder: string, bytesMax: number, keptFrom: number): Promise<readonly string[]> {
+  const files: { readonly name: string; readonly bytes: number; readonly usedAt: number }[] = [];
+  for (const name of await readdir(folder)) {
+    const result = name.endsWith(SUM) ? undefined : await stat(join(folder, name)).catch(() => undefined);
+    if (result !== undefined) files.push({ name, bytes: result.size, usedAt: result.atimeMs });
+  }
+  let excess = files.reduce((sum, { bytes }) => sum + bytes, 0) - bytesMax;
+  const names: string[] = [];
+  for (const { name, bytes, usedAt } of files.toSorted((a, b) => a.usedAt - b.usedAt)) {
+    if (excess <= 0 || usedAt > keptFrom) break;
+    excess -= bytes;
+    names.push(name);
+  }
+  return names;
 }

@@ -1,17 +1,17 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Refusal } from '#domain/refusals/refusal.js';
 import { damagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, newArtifactName, TRASH } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
 import type { HashApart } from '../files/passing-hash.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
-import { SWEEP_PAGE, type DatedArtifact } from '../artifact-terms.js';
-import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
+import { SWEEP_PAGE } from '../artifact-terms.js';
+import type { ArtifactLink, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
 import type { S3Access } from '../access/s3-access.js';
-import { createS3Client, type OpenObject, type S3Client } from './s3-client.js';
+import { createObjectReads, isObjectOf } from './object-reads.js';
+import { createS3Client, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {
   readonly access: S3Access;
@@ -41,14 +41,8 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
 
 /** Number of concurrent removals: a job in parts has thousands. */
 const REMOVED_AT_ONCE = 64;
-/** Limits of checks of objects: concurrency; the number and the age of remembered ones follow. */
+/** Number of concurrent checks of objects. */
 const LOOKS_AT_ONCE = 16;
-const LOOKED_MAX = 32_768;
-const LOOKED_MS = 60_000;
-
-/** Returns true if an object matches the data of its writer. */
-const isObjectOf = ({ bytes, sha256 }: DatedArtifact['ref'], object: Omit<OpenObject, 'body'> | undefined): boolean =>
-  object?.bytes === bytes && object.sha256 === sha256;
 
 interface OpenedObjects extends ObjectArtifactsOptions {
   readonly client: S3Client;
@@ -64,51 +58,7 @@ function objectArtifacts(
   { access, cache, freeSpace, client, cached, files, claimed }: OpenedObjects,
   reader: Pick<S3Client, 'get' | 'look'>,
 ): ArtifactStore {
-  const coming = new Map<string, Promise<void>>();
-  /** Time of the last check of existing objects, the oldest first. */
-  const lookedAt = new Map<string, number>();
-
-  async function fetch(name: string): Promise<void> {
-    const isThere = await reader.get(name, async (object) => {
-      await freeSpace.admit(object.bytes);
-      await cached.fill(name, object);
-      return true;
-    });
-    if (isThere === undefined) throw damagedArtifact(name);
-  }
-
-  /** Fetches an object; concurrent callers share one fetch. */
-  async function ensure(name: string): Promise<void> {
-    if (claimed.has(name) || (await cached.has(name))) return;
-    const own = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
-    coming.set(name, own);
-    await own;
-  }
-
-  /** Checks for a local copy, then for the object. Objects never change, so the answer is cached for a while. */
-  async function isThere(ref: DatedArtifact['ref']): Promise<boolean> {
-    const { name } = ref;
-    if (await cached.has(name)) return true;
-    if (Date.now() - (lookedAt.get(name) ?? 0) < LOOKED_MS) return true;
-    if (!isObjectOf(ref, await reader.look(name))) return false;
-    lookedAt.delete(name);
-    lookedAt.set(name, Date.now());
-    for (const oldest of lookedAt.keys()) if (lookedAt.size > LOOKED_MAX) lookedAt.delete(oldest);
-    return true;
-  }
-
-  /** Runs work on files; a damaged one is fetched again. */
-  async function withRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
-    await ensure(ref.name);
-    try {
-      return await work();
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE' || claimed.has(ref.name)) throw thrown;
-      await cached.remove(ref.name);
-      await ensure(ref.name);
-      return work();
-    }
-  }
+  const { ensure, isThere, withRefetch } = createObjectReads({ reader, cached, freeSpace, claimed });
 
   async function removeOne(name: string): Promise<void> {
     await cached.remove(name);
@@ -211,31 +161,38 @@ function objectArtifacts(
       }
       return missing;
     },
-    async sweep(referenced, { olderThanMs = 0, trashMs = 0, pauseMs = 0, isWanted = () => true } = {}) {
-      let page: string[] = [];
-      let count = 0;
-      async function sweepPage(): Promise<void> {
-        const owned = await referenced(page);
-        for (const name of page) {
-          if (owned.has(name) || !isWanted()) continue;
-          await discardOne(name);
-          count++;
-        }
-        page = [];
-        if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
-      }
-      const now = Date.now();
-      for await (const { name, writtenAt } of client.list()) {
-        if (!isWanted()) return count;
-        if (isArtifactName(name) && writtenAt < now - olderThanMs) page.push(name);
-        const discarded = name.startsWith(inTrash('')) ? name.slice(inTrash('').length) : '';
-        if (isArtifactName(discarded) && writtenAt < now - trashMs) await client.remove(name);
-        if (page.length === SWEEP_PAGE) await sweepPage();
-      }
-      await sweepPage();
-      return count;
-    },
+    sweep: (referenced, terms) => sweepObjects({ client, discard: discardOne }, referenced, terms),
   };
+}
+
+/** Discards objects without an owner, page by page, and removes old discarded ones. @returns the number of discarded objects */
+async function sweepObjects(
+  { client, discard }: { readonly client: S3Client; readonly discard: (name: string) => Promise<void> },
+  referenced: Parameters<ArtifactStore['sweep']>[0],
+  { olderThanMs = 0, trashMs = 0, pauseMs = 0, isWanted = () => true }: Parameters<ArtifactStore['sweep']>[1] = {},
+): Promise<number> {
+  let page: string[] = [];
+  let count = 0;
+  async function sweepPage(): Promise<void> {
+    const owned = await referenced(page);
+    for (const name of page) {
+      if (owned.has(name) || !isWanted()) continue;
+      await discard(name);
+      count++;
+    }
+    page = [];
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
+  }
+  const now = Date.now();
+  for await (const { name, writtenAt } of client.list()) {
+    if (!isWanted()) return count;
+    if (isArtifactName(name) && writtenAt < now - olderThanMs) page.push(name);
+    const discarded = name.startsWith(inTrash('')) ? name.slice(inTrash('').length) : '';
+    if (isArtifactName(discarded) && writtenAt < now - trashMs) await client.remove(name);
+    if (page.length === SWEEP_PAGE) await sweepPage();
+  }
+  await sweepPage();
+  return count;
 }
 
 /** Returns the name of a discarded object. */

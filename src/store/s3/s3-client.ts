@@ -9,6 +9,7 @@ import type { Keys } from '../access/key-source.js';
 import { timedRequest } from '#base/tracing/object-requests.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
+import { EXPIRED, explainRefusal, mayPass } from './service-refusals.js';
 
 /** An object in a listing. */
 export interface ListedObject {
@@ -153,7 +154,7 @@ export function createS3Client(
         if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
         const isOld = used !== undefined && EXPIRED.test(code) && keys.expired(used);
-        if (!isOld && !mayPass(answer.status, code)) throw new PlaceFault(refusalOf(access, answer.status, code));
+        if (!isOld && !mayPass(answer.status, code)) throw new PlaceFault(explainRefusal(access, answer.status, code));
       }
       if (isWithoutTls(cause))
         throw new PlaceFault(`${endpoint} answers without TLS: should AWS_ENDPOINT_URL_S3 begin with http://?`, cause);
@@ -177,39 +178,11 @@ export function createS3Client(
     }
   }
 
-  async function putParts(name: string, { length, slice }: ObjectSource, sha256: string): Promise<void> {
-    const url = urlOf(name);
-    const begun = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256]: sha256 } });
-    const id = (await begun.text()).match(/<UploadId>([^<]+)<\/UploadId>/)?.[1] ?? '';
-    const upload = `uploadId=${encodeURIComponent(id)}`;
-    try {
-      const tags: string[] = [];
-      let next = 0;
-      const send = async (): Promise<void> => {
-        for (let i = next++; i * PART_BYTES < length; i = next++) {
-          const part = await slice(i * PART_BYTES, Math.min((i + 1) * PART_BYTES, length));
-          const init = { method: 'PUT', body: part, headers: await checksumHeader(part) };
-          const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
-          tags[i] = sent.headers.get('etag') ?? '';
-        }
-      };
-      await Promise.all(Array.from({ length: PARTS_MAX }, send));
-      const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
-      const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
-      const ended = await ask(`${url}?${upload}`, { method: 'POST', body });
-      // The status is sent before the parts are joined.
-      if ((await ended.text()).includes('<Error>')) throw unavailable('The object store could not join parts.');
-    } catch (thrown) {
-      await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service expires the rest
-      throw thrown;
-    }
-  }
-
   return {
     renewalFault: keys.fault,
     async put(name, content, sha256) {
       const source = content instanceof Uint8Array ? sourceOf(content) : content;
-      if (source.length > PART_BYTES) return putParts(name, source, sha256);
+      if (source.length > PART_BYTES) return putParts({ ask, attempt }, urlOf(name), source, sha256);
       const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
       await ask(urlOf(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
     },
@@ -243,20 +216,62 @@ export function createS3Client(
     async remove(name) {
       await ask(urlOf(name), { method: 'DELETE' }, [404]);
     },
-    async *list() {
-      for (let token: string | undefined, isMore = true; isMore; isMore = token !== undefined) {
-        const after = token === undefined ? '' : `&continuation-token=${encodeURIComponent(token)}`;
-        const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${after}`;
-        const text = await (await ask(`${root}?${query}`, {})).text();
-        for (const [, entry = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-          const key = entry.match(/<Key>([^<]+)<\/Key>/)?.[1] ?? '';
-          const writtenAt = Date.parse(entry.match(/<LastModified>([^<]+)<\/LastModified>/)?.[1] ?? '');
-          yield { name: key.slice(prefix.length), writtenAt };
-        }
-        token = text.match(/<NextContinuationToken>([^<]+)<\/NextContinuationToken>/)?.[1];
-      }
-    },
+    list: () => listObjects(ask, root, prefix),
   };
+}
+
+/** Requests of one client: with retries, or once. */
+interface Requests {
+  ask(url: string, init: RequestInit, known?: readonly number[]): Promise<Response>;
+  attempt(url: string, init: RequestInit): Promise<Attempt>;
+}
+
+/** Uploads an object in parts, several at a time. */
+async function putParts(
+  { ask, attempt }: Requests,
+  url: string,
+  { length, slice }: ObjectSource,
+  sha256: string,
+): Promise<void> {
+  const begun = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256]: sha256 } });
+  const id = (await begun.text()).match(/<UploadId>([^<]+)<\/UploadId>/)?.[1] ?? '';
+  const upload = `uploadId=${encodeURIComponent(id)}`;
+  try {
+    const tags: string[] = [];
+    let next = 0;
+    const send = async (): Promise<void> => {
+      for (let i = next++; i * PART_BYTES < length; i = next++) {
+        const part = await slice(i * PART_BYTES, Math.min((i + 1) * PART_BYTES, length));
+        const init = { method: 'PUT', body: part, headers: await checksumHeader(part) };
+        const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
+        tags[i] = sent.headers.get('etag') ?? '';
+      }
+    };
+    await Promise.all(Array.from({ length: PARTS_MAX }, send));
+    const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
+    const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
+    const ended = await ask(`${url}?${upload}`, { method: 'POST', body });
+    // The status is sent before the parts are joined.
+    if ((await ended.text()).includes('<Error>')) throw unavailable('The object store could not join parts.');
+  } catch (thrown) {
+    await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service expires the rest
+    throw thrown;
+  }
+}
+
+/** Lists the objects with the prefix in pages. */
+async function* listObjects(ask: Requests['ask'], root: string, prefix: string): ReturnType<S3Client['list']> {
+  for (let token: string | undefined, isMore = true; isMore; isMore = token !== undefined) {
+    const after = token === undefined ? '' : `&continuation-token=${encodeURIComponent(token)}`;
+    const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${after}`;
+    const text = await (await ask(`${root}?${query}`, {})).text();
+    for (const [, entry = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+      const key = entry.match(/<Key>([^<]+)<\/Key>/)?.[1] ?? '';
+      const writtenAt = Date.parse(entry.match(/<LastModified>([^<]+)<\/LastModified>/)?.[1] ?? '');
+      yield { name: key.slice(prefix.length), writtenAt };
+    }
+    token = text.match(/<NextContinuationToken>([^<]+)<\/NextContinuationToken>/)?.[1];
+  }
 }
 
 /** A response, or the reason why there is none. */
@@ -293,41 +308,6 @@ async function checksumHeader(bytes: Uint8Array<ArrayBuffer>): Promise<Record<st
   const digest = await webcrypto.subtle.digest('SHA-256', bytes);
   return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };
 }
-
-const EXPIRED = /^(ExpiredToken|InvalidToken)$/;
-
-/** Setting to check by the error code of a service; only the code is repeated. */
-const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
-  [
-    /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
-    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the profile, are unknown to it',
-  ],
-  [EXPIRED, 'AWS_SESSION_TOKEN has expired or belongs to another key'],
-  [
-    /^(AccessDenied|AllAccessDisabled)$/,
-    'the role, or the key of AWS_ACCESS_KEY_ID, may not read, write and list there',
-  ],
-  [/^RequestTimeTooSkewed$/, 'the clock of this machine is wrong'],
-  [
-    /^(AuthorizationHeaderMalformed|PermanentRedirect|TemporaryRedirect|IllegalLocationConstraintException|IncorrectEndpoint)$/,
-    'the bucket is not in the region of AWS_REGION or AWS_ENDPOINT_URL_S3',
-  ],
-];
-
-function refusalOf({ endpoint, region, bucket }: S3Access, status: number, code: string): string {
-  const setting = SETTINGS.find(([pattern]) => pattern.test(code))?.[1];
-  const refusal = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
-  if (setting === undefined && status === 400 && code === '')
-    return `${refusal}: should AWS_ENDPOINT_URL_S3 begin with https://?`;
-  return setting === undefined ? `${refusal}.` : `${refusal}: ${setting}.`;
-}
-
-/** Error codes of a corrupted or slow body, which all have the status 400. */
-const SENT_BADLY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
-
-/** Returns true for responses of a service that is overloaded, starts or stops, and for a body to send again. */
-const mayPass = (status: number, code: string): boolean =>
-  status >= 500 || status === 429 || status === 408 || SENT_BADLY.test(code);
 
 const unavailable = (message: string, cause?: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', message, null, { cause });

@@ -2,7 +2,7 @@ import { contributionLink } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { PanelRows } from '../panel-rows.js';
 import { readWindow, type Span } from '../run-window.js';
 import { check, type RowPass } from './check.js';
@@ -60,7 +60,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
 }
 
 function drawnWindows(last: number): Span[] {
-  const random = counterRandom({ seed: last, stream: 0 });
+  const random = createCounterRandom({ seed: last, stream: 0 });
   return Array.from({ length: WINDOWS }, () => {
     const from = Math.min(last - 1, Math.floor(random.uniform() * last));
     const longest = Math.min(WINDOW_SESSIONS_MAX, last - from);

@@ -1,5 +1,5 @@
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 
 /**
  * How a report prints the numbers of the service: always with two decimals, thousands with a comma, an ASCII hyphen for
@@ -57,7 +57,7 @@ export function tickText(
 
 function decimalsOf(step: number): number {
   for (let decimals = 0; decimals < 6; decimals++) {
-    const scaled = step * powerOf(10, decimals);
+    const scaled = step * raiseToPower(10, decimals);
     if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * Math.max(1, Math.abs(scaled))) return decimals;
   }
   return 6;

@@ -65,6 +65,14 @@ const ATTACKS = [
   'new ArrayBuffer(2 ** 31);',
   'const a = new Float64Array(1e6); for (let i = 0; ; i++) a.sort();',
   'Object.freeze(x.buffer); return x;',
+  'for (;;) rows.mean(x);',
+  'rows.repeat(x, 1e9);',
+  'const a = []; for (;;) a.push(rows.repeat(x, 1e3));',
+  'rows.mean(x, { valueOf() { for (;;); } });',
+  'rows.mean({ length: 2 ** 40 }); rows.add(x, new Float64Array(new ArrayBuffer(8), 8));',
+  'x.buffer.transfer?.(); return rows.subtract(x, x.subarray(1, 2));',
+  'let stolen; Object.defineProperty(Array.prototype, 1, { set(v) { stolen = v; } }); rows.mean(x); return new Float64Array(stolen);',
+  'Float64Array.prototype.slice = Reflect.apply = null; ArrayBuffer = null; rows.dot(x.subarray(1), x.subarray(1)); rows.mean = null;',
 ];
 
 /** Around an attack: in the call, before it, in functions that the call leads to. */

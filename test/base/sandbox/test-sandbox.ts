@@ -1,5 +1,7 @@
 import { openInterpreter } from '#base/sandbox/load-sandbox.js';
-import { createSandbox, type Interpreter } from '#base/sandbox/quickjs-sandbox.js';
+import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
+import type { Interpreter } from '#base/sandbox/interpreter.js';
+import { createSandbox } from '#base/sandbox/quickjs-sandbox.js';
 import type { Sandbox, SandboxProgram } from '#base/sandbox/sandbox.js';
 
 export interface TestSandbox {
@@ -11,7 +13,7 @@ export interface TestSandbox {
 export async function openSandbox(steps = 2_000_000, megabytes = 64): Promise<TestSandbox> {
   const limits = { steps, memory: megabytes * 2 ** 20 };
   const interpreter = await openInterpreter(limits);
-  return { interpreter, sandbox: createSandbox(interpreter, limits) };
+  return { interpreter, sandbox: createSandbox(interpreter, { ...limits, functions: ROW_FUNCTIONS }) };
 }
 
 /** A program of one input `x` of one session. */

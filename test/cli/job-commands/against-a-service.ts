@@ -8,6 +8,7 @@ import { testRetries } from './retries.js';
 import { testSqlShell } from './sql-shell.js';
 import { testFilesAndData } from './files-and-data.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
+import { waitUntil } from '../../waiting.js';
 
 export function describeAgainstAService(): void {
   describe('against a service', () => {
@@ -28,12 +29,11 @@ export function describeAgainstAService(): void {
     });
     /** The store is read again in the background after a start. */
     async function served(): Promise<void> {
-      for (;;) {
-        const { store } = (await (await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } })).json()) as {
-          store: { active: string | null };
-        };
-        if (store.active !== null) return;
-      }
+      await waitUntil(async () => {
+        const answer = await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } });
+        const { store } = (await answer.json()) as { store: { active: string | null } };
+        return store.active !== null;
+      });
     }
     const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
       finishedHere(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
@@ -317,8 +317,11 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
 
     describe.skipIf(!hasPseudoTerminal)('on a terminal', () => {
       const environment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
-      test('one line redraws itself with the progress, and the result is a table', () => {
-        const { status, screen, written } = onTerminal(['sweep', file('grid.json'), '--index', 'EVEN'], environment());
+      test('one line redraws itself with the progress, and the result is a table', async () => {
+        const { status, screen, written } = await onTerminal(
+          ['sweep', file('grid.json'), '--index', 'EVEN'],
+          environment(),
+        );
         expect(status).toBe(0);
         expect(written).toContain('\r\u001b[2K');
         expect(written).not.toContain('{"event"');
@@ -329,14 +332,14 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
         expect(lines).toContain('6 variants');
       });
 
-      test('an error is on its own line', () => {
-        const { status, screen } = onTerminal(['backtest', 'NOBODY'], environment());
+      test('an error is on its own line', async () => {
+        const { status, screen } = await onTerminal(['backtest', 'NOBODY'], environment());
         expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
       });
 
       testSqlShell(environment);
-      test('--json says the same as on a pipe', () => {
-        const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], environment());
+      test('--json says the same as on a pipe', async () => {
+        const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], environment());
         expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });
     });

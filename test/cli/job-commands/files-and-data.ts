@@ -1,26 +1,20 @@
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
-import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { DIVISOR, type Ending, finishedHere } from '../process.js';
+import { type Ending, finished, finishedHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
 /** Commands that read and write files and stores, against a service with a full key: a home would be opened for each. */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
   const ask = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
-  const piped = (words: readonly string[], input: string) =>
-    spawnSync(DIVISOR[0], [...DIVISOR.slice(1), ...words], {
-      input,
-      env: { PATH: process.env['PATH'], ...environment() },
-      encoding: 'utf8',
-    });
+  const piped = (words: readonly string[], input: string) => finished(words, environment(), input);
 
-  test('a document may come on standard input', () => {
-    const { status, stdout } = piped(
+  test('a document may come on standard input', async () => {
+    const { status, out } = await piped(
       ['backtest', 'PIPED', '--document', '-'],
       JSON.stringify({ ...INDEX, id: 'PIPED' }),
     );
-    expect([status, linesOf(stdout).at(-1)?.event]).toEqual([0, 'result']);
+    expect([status, linesOf(out).at(-1)?.event]).toEqual([0, 'result']);
   });
 
   test('the ending of a file names the format, and the file is there when it is whole', async () => {
@@ -98,13 +92,13 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('a watchlist comes from standard input too, and says which names are not held', async () => {
-    const { status, stdout, stderr } = piped(['watchlist', 'put', 'mine', '-'], 'A\nNOBODY, B\n\n');
-    const rows = linesOf(stdout).filter(({ event }) => event === 'row');
+    const { status, out, err } = await piped(['watchlist', 'put', 'mine', '-'], 'A\nNOBODY, B\n\n');
+    const rows = linesOf(out).filter(({ event }) => event === 'row');
     expect([status, rows.map(({ identifier }) => identifier)]).toEqual([0, ['A', 'NOBODY', 'B']]);
-    expect(stderr).toContain('the served store has no NOBODY:');
-    expect(piped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
+    expect(err).toContain('the served store has no NOBODY:');
+    expect(await piped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
       status: 64,
-      stderr: expect.stringContaining('Standard input contains no') as string,
+      err: expect.stringContaining('Standard input contains no') as string,
     });
     expect(await ask(['watchlist', 'put', 'mine', ','])).toMatchObject({
       status: 64,

@@ -58,7 +58,11 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     '/console/dashboard',
     '/console/calendar',
     '/console/calendar/closures/XNYS',
+    '/console/schedules',
     '/console/schedules/new',
+    '/console/actions',
+    '/console/approvals',
+    '/console/batches',
     '/console/risk-models',
     '/console/risk-models/daily',
     '/console/compare?benchmark=CORE',
@@ -69,6 +73,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     '/console/data',
     '/console/data/import',
     '/console/data/connect',
+    '/console/data/sql?q=SELECT+index_id%2C+date%2C+level+FROM+levels+LIMIT+5',
     ...['', 'doubts', 'coverage', 'names'].map((tab) => `${store}?tab=${tab}`),
     '/console/names',
     `/console/names/${found.identifiers[0]!.identifier}`,
@@ -114,7 +119,7 @@ const AROUND = ['.rail', '.top-bar'];
 
 type Shade = 'light' | 'dark';
 
-/** The turn of a view on a page. */
+/** Position of a view in the order of a page. */
 interface Turn {
   readonly isFirst: boolean;
   /** True if axe-core checks it: in the soak in both views, otherwise in the initial view of a page. */

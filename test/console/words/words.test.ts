@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { axisTexts, logSplits, PERCENT, spread, stack, within } from '#console/components/chart/series.js';
 import { withoutUnread } from '#console/components/form/field-spec.js';
-import { troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
+import { notePath } from '#console/pages/data/folder-files.js';
+import { nameFrom, troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
 import { sourcesOf } from '#console/pages/data/sources.js';
 import { zipOf } from '#console/pages/data/zip.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
@@ -264,7 +265,27 @@ describe('an archive in the browser', () => {
   });
 });
 
+describe('a folder in the browser', () => {
+  test('is read as its tables, named by their paths inside it', async () => {
+    const files = ['eod/2024/A.csv', 'eod/.DS_Store', 'eod/notes.pdf'].map((path) => {
+      const file = new File(['x'], path.slice(path.lastIndexOf('/') + 1));
+      notePath(file, path);
+      return file;
+    });
+    const { sources, ignored } = await sourcesOf(files);
+    expect([sources.map(({ name }) => name), ignored]).toEqual([['2024/A.csv'], ['eod/notes.pdf']]);
+  });
+});
+
 describe('files that are to be imported', () => {
+  test('name the store: by the only file, their folder, or the beginning that they share', () => {
+    const named = (...paths: string[]) => nameFrom(paths, '2026-11-25');
+    expect(named('desk_prices.csv')).toBe('desk prices');
+    expect(named('vendor-eod/A.csv', 'vendor-eod/sub/B.csv')).toBe('vendor eod');
+    expect(named('prices_2023.csv', 'prices_2024.csv')).toBe('prices');
+    expect(named('T00.csv', 'T01.csv')).toBe('Import of 2026-11-25');
+  });
+
   const file = (name: string) => new File(['x'], name);
   const tables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
 

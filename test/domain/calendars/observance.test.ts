@@ -6,9 +6,9 @@ const isWeekday = (day: number) => weekdayOf(day) < 5;
 const observed = (...holidays: [string, string?][]) =>
   [
     ...observedDays(
-      holidays.map(([text, observance]) => ({ day: dayFrom(text), observance: parseObservance(observance) })),
+      holidays.map(([name, observance]) => ({ day: dayFrom(name), name, observance: parseObservance(observance) })),
       isWeekday,
-    ),
+    ).keys(),
   ]
     .filter(isWeekday)
     .sort((a, b) => a - b)

@@ -1,18 +1,17 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { loadSandbox } from '#base/sandbox/load-sandbox.js';
+import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { overTimeFault } from '#domain/datapoints/expressions/over-time-faults.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { definitionsOf } from '#domain/documents/definitions.js';
 import { pluginCode } from '#domain/documents/plugin-code.js';
 import type { PluginDocument } from '#domain/documents/plugin-document.js';
-import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
 import { aligned, marketOf } from '../rules/rule-market.js';
 
-beforeAll(() => loadSandbox({ steps: LIMITS.MAX_PLUGIN_STEPS, memory: LIMITS.MAX_PLUGIN_MEMORY_BYTES }));
+beforeAll(() => loadPluginSandbox());
 
 const SESSIONS = 16;
 const NAMES = 7;

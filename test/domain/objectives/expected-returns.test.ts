@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { findReturnsClass } from '#domain/expected-returns/catalogue.js';
 import type { ReturnsContext } from '#domain/expected-returns/returns-class.js';
 import { seeded } from '../../seeded.js';
@@ -23,7 +23,7 @@ function contextOf(identifiers: readonly string[], index: Float64Array, matrix: 
   const context: ReturnsContext = {
     identifiers,
     index,
-    metric: denseMetric(matrix, identifiers.length),
+    metric: createDenseMetric(matrix, identifiers.length),
     cash: 0,
     means: () => Float64Array.from(identifiers, (_, i) => 0.01 * i),
     numbers: () => Float64Array.from(identifiers, (_, i) => (i === 1 ? Number.NaN : 0.1 * i)),

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { objectiveOf } from '../optimisation/small-problems.js';
@@ -38,7 +38,7 @@ export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAns
     identifiers: golden.index.map((_, i) => `N${String(i).padStart(2, '0')}`),
     index: Float64Array.from(golden.index),
     previous: { weights: previous, outside: 0 },
-    metric: denseMetric(Float64Array.from(golden.covariance.flat()), n),
+    metric: createDenseMetric(Float64Array.from(golden.covariance.flat()), n),
     rows: golden.rows.map((row) => ConstraintRow.parse(row)),
     datapoints: {
       numbers: () => previous,

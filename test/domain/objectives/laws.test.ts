@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { metricDiagonal, metricMatrix, metricSquare, denseMetric } from '#kernels/optimisation/program/metric.js';
+import {
+  metricDiagonal,
+  metricMatrix,
+  computeMetricSquare,
+  createDenseMetric,
+} from '#kernels/optimisation/program/metric.js';
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { metricProduct } from '#domain/optimisation/metric-product.js';
@@ -45,7 +50,7 @@ describe('the largest Sharpe ratio', () => {
   const { weights } = solved(problem);
   const means = problem.expectedReturns!;
   const excess = dot(means, weights) - 0.01;
-  const variance = metricSquare(problem.metric, weights);
+  const variance = computeMetricSquare(problem.metric, weights);
   const sharpe = excess / Math.sqrt(variance);
 
   test('is that of the tangent of the frontier, and no point of the frontier has more', () => {
@@ -183,7 +188,7 @@ describe('the largest diversification', () => {
       const problem = market({ type }, { rows: CAPS });
       const scaled = createProblem({
         ...problem,
-        metric: denseMetric(
+        metric: createDenseMetric(
           metricMatrix(problem.metric).map((value) => 7 * value),
           NAMES,
         ),

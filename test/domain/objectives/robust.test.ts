@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { factorMetric, metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Robustness } from '#domain/objectives/robustness.js';
 import { worstVariance } from '#domain/objectives/robustness.js';
@@ -25,7 +25,7 @@ function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness
   const variances = metricDiagonal(metric);
   if (set === 'box')
     return { returns: { form: 'box', widths: variances.map((value) => radius * Math.sqrt(value)) }, spread };
-  const shape = set === 'diagonal' ? factorMetric(new Float64Array(0), variances) : metric;
+  const shape = set === 'diagonal' ? createFactorMetric(new Float64Array(0), variances) : metric;
   return { returns: { form: 'ellipsoid', radius, metric: shape }, spread };
 }
 

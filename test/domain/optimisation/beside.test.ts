@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { UPPER } from '#kernels/optimisation/active-set/active-state.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { solveConvex, wholeProgram } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
@@ -15,7 +15,7 @@ describe('a solve that starts from another answer', () => {
     let compared = 0;
     for (let seed = 1; seed <= 5; seed++) {
       const { metric, index } = smallProblem({ names: NAMES, seed, rows: [] });
-      const params = paramsAt(Math.sqrt(metricSquare(metric, index)));
+      const params = paramsAt(Math.sqrt(computeMetricSquare(metric, index)));
       const problem = smallProblem({ names: NAMES, seed, rows: [{ type, params }] });
       const base = wholeProgram(problem, {});
       const random = seeded(seed);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { ScenarioTerms } from '#domain/objectives/scenario-terms.js';
 import { assertDrawsFit, createDrawnScenarios } from '#domain/optimisation/drawn-scenarios.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -20,7 +20,7 @@ function scenariosOf(expectedReturns: Float64Array | null = null) {
     expectedReturns,
     risk: {
       periods: 252,
-      metric: denseMetric(COVARIANCE, NAMES),
+      metric: createDenseMetric(COVARIANCE, NAMES),
       means: () => Float64Array.of(0.1, 0.2, 0.3),
       scenarios: (sessions) => {
         requests.push(sessions);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver, type Solver } from '#kernels/optimisation/solve-program.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
@@ -96,7 +96,10 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
         ? 1e-8
         : 1e-10;
     expect(
-      Math.abs(Math.sqrt(metricSquare(problem.metric, x)) - Math.sqrt(metricSquare(problem.metric, alone.point.x))),
+      Math.abs(
+        Math.sqrt(computeMetricSquare(problem.metric, x)) -
+          Math.sqrt(computeMetricSquare(problem.metric, alone.point.x)),
+      ),
     ).toBeLessThan(tolerance);
   }
   // Nothing but the least variance and the largest return has to be found without a neighbour.

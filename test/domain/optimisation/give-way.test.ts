@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { giveWay } from '#domain/optimisation/give-way.js';
@@ -98,7 +98,7 @@ function four(rows: readonly Row[]): Problem {
     identifiers: NAMES,
     index: new Float64Array(4).fill(0.25),
     previous: { weights: Float64Array.of(0.4, 0.3, 0, 0), outside: 0.3 },
-    metric: denseMetric(
+    metric: createDenseMetric(
       Float64Array.from({ length: 16 }, (_, k) => (k % 5 === 0 ? 0.04 : 0)),
       4,
     ),

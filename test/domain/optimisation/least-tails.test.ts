@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '#domain/objectives/tail.js';
@@ -30,7 +30,7 @@ function tailProblem({ names, returns, rows }: Tails): Problem {
     identifiers,
     index: new Float64Array(names).fill(1 / names),
     previous: null,
-    metric: denseMetric(matrix, names),
+    metric: createDenseMetric(matrix, names),
     scenarios: () => returns,
     rows: rows.map((row) => ConstraintRow.parse(row)),
     datapoints: {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { cholesky } from '#kernels/algebra/cholesky.js';
 import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-solve.js';
-import { denseMetric, metricSquare } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { EXACT_NAMES_MAX, solveProblem } from '#domain/optimisation/search.js';
@@ -43,7 +43,7 @@ function read(number: number): Portfolio {
 
 /** Least variance at a return: long only, fully invested. */
 function leastVariance({ n, means, covariance }: Portfolio, target: number): number {
-  const metric = denseMetric(covariance, n);
+  const metric = createDenseMetric(covariance, n);
   const { point } = solvers.solver.solve({
     n,
     metric,
@@ -63,7 +63,7 @@ function leastVariance({ n, means, covariance }: Portfolio, target: number): num
     kinks: [],
     norms: [],
   });
-  return metricSquare(metric, point.x);
+  return computeMetricSquare(metric, point.x);
 }
 
 /** The portfolio of ten names of at least one per cent that trades variance against return at a rate, as nearness to a target: proven best for few names. */
@@ -83,7 +83,7 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
     identifiers: Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`),
     index: target,
     previous: previous === null ? null : { weights: previous, outside: 0 },
-    metric: denseMetric(covariance, n),
+    metric: createDenseMetric(covariance, n),
     rows: [
       { type: 'Cardinality', params: { minimum: 10, maximum: 10 } },
       { type: 'MinimumHolding', params: { threshold: 0.01 } },
@@ -153,7 +153,7 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
         const error = distance(
           portfolio,
           mean,
-          Math.sqrt(metricSquare(denseMetric(portfolio.covariance, portfolio.n), weights)),
+          Math.sqrt(computeMetricSquare(createDenseMetric(portfolio.covariance, portfolio.n), weights)),
         );
         errors.push(error);
       }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { explainChoice, explainInfeasibility, type Infeasibility } from '#domain/optimisation/infeasibility.js';
@@ -130,7 +130,7 @@ function carbon(rows: readonly Row[], values = [10, 20]) {
     identifiers: ['CLEAN', 'DIRTY', 'UNKNOWN'].slice(0, n),
     index: new Float64Array(n).fill(1 / n),
     previous: null,
-    metric: denseMetric(matrix, n),
+    metric: createDenseMetric(matrix, n),
     rows: rows.map((each) => ConstraintRow.parse(each)),
     datapoints: {
       numbers: () => Float64Array.from(values),

@@ -3,7 +3,7 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { objectiveOf } from '#domain/documents/optimisation-spec.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../seeded.js';
 import { solvers } from './small-problems.js';
 
@@ -38,7 +38,7 @@ test.each([1, 2, 4])(
         algebra: solvers.algebra,
         identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
         index: new Float64Array(NAMES).fill(1 / NAMES),
-        metric: denseMetric(
+        metric: createDenseMetric(
           Float64Array.from({ length: NAMES * NAMES }, (_, e) => (e % (NAMES + 1) === 0 ? 0.05 : 0.02)),
           NAMES,
         ),

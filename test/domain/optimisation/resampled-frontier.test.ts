@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { denseMetric, factorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createDenseMetric, createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { resampledFrontier, type Resampling } from '#domain/optimisation/resampled-frontier.js';
@@ -57,7 +57,7 @@ describe('a resampled frontier', () => {
     const { points } = resampled({ draws: 1, seed: 12, sessions });
     const daily = means.map((mean) => mean / 252);
     const panel = createReturnDraws(algebra, { metric: problem.metric, means: daily, periods: 252 }).draw(
-      counterRandom({ seed: 12, stream: 0 }),
+      createCounterRandom({ seed: 12, stream: 0 }),
       sessions,
       null,
     );
@@ -82,7 +82,7 @@ describe('a resampled frontier', () => {
     const { program } = assembleProgram(problem, { withTracking: true });
     const least = solvers.solver.solve({
       ...program,
-      metric: denseMetric(shrunk, NAMES),
+      metric: createDenseMetric(shrunk, NAMES),
       centre: new Float64Array(NAMES),
       norms: program.norms.map((norm) => ({ ...norm, metric: problem.metric })),
     });
@@ -124,7 +124,7 @@ describe('drawn returns', () => {
   const matrix = problem.metric;
   const rows = 20_000;
   const loadings = Float64Array.from({ length: 3 * 2 }, (_, e) => 0.1 * (e + 1) * (e % 2 === 0 ? 1 : -1));
-  const factors = factorMetric(loadings, Float64Array.of(0.02, 0.05, 0.01));
+  const factors = createFactorMetric(loadings, Float64Array.of(0.02, 0.05, 0.01));
 
   test.each([
     ['normal, of a matrix', matrix, null],
@@ -135,7 +135,7 @@ describe('drawn returns', () => {
     const { n } = metric;
     const mean = Float64Array.from({ length: n }, (__, i) => 0.001 * i);
     const draws = createReturnDraws(algebra, { metric, means: mean, periods: 252 });
-    const panel = draws.draw(counterRandom({ seed: 1, stream: 0 }), rows, degrees);
+    const panel = draws.draw(createCounterRandom({ seed: 1, stream: 0 }), rows, degrees);
     const wanted = metricMatrix(metric);
     let fourth = 0;
     for (let i = 0; i < n; i++) {

@@ -5,7 +5,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { restrictionOf } from '#domain/optimisation/restriction.js';
 import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem } from '#domain/optimisation/problem.js';
@@ -75,7 +75,7 @@ describe('a number of names', () => {
       identifiers: Array.from({ length: problem.N }, (_, i) => `N${String(i).padStart(2, '0')}`),
       index: program.centre,
       previous: null,
-      metric: denseMetric(metricMatrix(program.metric!), problem.N),
+      metric: createDenseMetric(metricMatrix(program.metric!), problem.N),
       rows: [
         { type: 'PositionBounds', params: { upper: 0.4 } },
         { type: 'Cardinality', params: { maximum: 5 } },

@@ -1,11 +1,11 @@
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
 import type { Objective } from '#domain/objectives/objective.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
-import type { Solvers } from '#domain/optimisation/name-search.js';
+import type { Solvers } from '#domain/optimisation/solvers.js';
 import { seeded } from '../../seeded.js';
 
 export const solvers: Solvers = { solver: createSolver(plainAlgebra), algebra: plainAlgebra };
@@ -57,7 +57,7 @@ export function smallProblem(market: SmallMarket): Problem {
     identifiers,
     index,
     previous: hasPrevious ? { weights: previous, outside: 0 } : null,
-    metric: denseMetric(matrix, n),
+    metric: createDenseMetric(matrix, n),
     rows: rows.map((row) => ConstraintRow.parse(row)),
     datapoints: {
       numbers: (field) => (field === 'GAPS' ? gaps : values),

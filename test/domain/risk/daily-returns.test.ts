@@ -7,7 +7,7 @@ import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { dailyReturns, type DailyNames } from '#domain/risk/daily-returns.js';
 import { returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
@@ -39,7 +39,7 @@ function marketOf(close: Float64Array, actions: readonly CorporateAction[]): Mar
 
 /** Prices with gaps, late beginnings and early ends, and actions on days with and without a price. */
 function randomMarket(seed: number, gaps: number): MarketData {
-  const random = counterRandom({ seed, stream: 0 });
+  const random = createCounterRandom({ seed, stream: 0 });
   const until = (end: number): number => Math.floor(end * random.uniform());
   const close = new Float64Array(DAYS * NAMES).fill(50);
   for (let at = NAMES; at < close.length; at++) close[at] = close[at - NAMES]! * (1 + 0.01 * random.normal());

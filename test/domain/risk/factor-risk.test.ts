@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
 
 const weights = new Map([
@@ -76,7 +76,7 @@ describe('market and sector factors', () => {
 test('a name without a history is left out and said to be', () => {
   const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
   for (const model of ['market_sector', 'statistical'] as const) {
-    const risk = factorRiskOf(wasmEngine(), windowOf({ returns: short, sectors }), {
+    const risk = factorRiskOf(openWasmEngine(), windowOf({ returns: short, sectors }), {
       weights,
       benchmark,
       model,
@@ -88,7 +88,7 @@ test('a name without a history is left out and said to be', () => {
 });
 
 describe('statistical factors', () => {
-  const risk = (factors: number, from = returns, engine = wasmEngine()) =>
+  const risk = (factors: number, from = returns, engine = openWasmEngine()) =>
     factorRiskOf(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 
   test('explain everything when there are as many as names', () => {
@@ -123,7 +123,7 @@ describe('statistical factors', () => {
     const split = factorRiskOf(referenceEngine, windowOf({ returns: wide }), request);
     expect(split.factorVariance).toBeLessThanOrEqual(exact * (1 + 1e-12));
     expect(split.factorVariance).toBeGreaterThan(0.9 * exact);
-    const fast = factorRiskOf(wasmEngine(), windowOf({ returns: wide }), request);
+    const fast = factorRiskOf(openWasmEngine(), windowOf({ returns: wide }), request);
     expect(fast.factorVariance).toBeCloseTo(split.factorVariance, 12);
     expect(fast.specificVariance).toBeCloseTo(split.specificVariance, 12);
   });

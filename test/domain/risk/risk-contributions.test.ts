@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { riskOf, risksOf } from '#domain/risk/risk-contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
 
 /** Sigma of the contract, matrix by matrix: constant correlation, delta = N / (N + T). */
@@ -57,8 +57,8 @@ describe('risk contributions', () => {
   test('do not depend on the order in which weights come', () => {
     const window = windowOf({ returns: randomReturns(60, 5) });
     const entries = [0.1, 0.3, 0.2, 0.25, 0.15].map((weight, i) => [i, weight] as const);
-    const forward = riskOf(wasmEngine(), window, new Map(entries));
-    const backward = riskOf(wasmEngine(), window, new Map(entries.toReversed()));
+    const forward = riskOf(openWasmEngine(), window, new Map(entries));
+    const backward = riskOf(openWasmEngine(), window, new Map(entries.toReversed()));
     expect([...backward.contributions]).toEqual([...forward.contributions]);
   });
 
@@ -135,7 +135,7 @@ describe('risk contributions', () => {
       [0, 0.6],
       [1, 0.4],
     ]);
-    const alone = riskOf(wasmEngine(), window, weights);
+    const alone = riskOf(openWasmEngine(), window, weights);
     for (const benchmark of [
       new Map([[1, 1]]),
       new Map([
@@ -143,7 +143,7 @@ describe('risk contributions', () => {
         [3, 0.5],
       ]),
     ])
-      expect(risksOf(wasmEngine(), window, weights, benchmark).risk).toEqual(alone);
+      expect(risksOf(openWasmEngine(), window, weights, benchmark).risk).toEqual(alone);
   });
 
   test('of cash alone are nothing, and against a benchmark all of its risk', () => {
@@ -152,15 +152,15 @@ describe('risk contributions', () => {
       [0, 0.5],
       [2, 0.5],
     ]);
-    expect(riskOf(wasmEngine(), window, new Map())).toEqual({
+    expect(riskOf(openWasmEngine(), window, new Map())).toEqual({
       volatility: 0,
       coveredWeight: 0,
       contributions: new Map(),
       uncovered: [],
     });
-    const { risk, active } = risksOf(wasmEngine(), window, new Map(), benchmark);
+    const { risk, active } = risksOf(openWasmEngine(), window, new Map(), benchmark);
     expect([risk.volatility, active.coveredWeight]).toEqual([0, 1]);
-    expect(active.volatility).toBe(riskOf(wasmEngine(), window, benchmark).volatility);
+    expect(active.volatility).toBe(riskOf(openWasmEngine(), window, benchmark).volatility);
   });
 
   test('are refused when too little is known', () => {

@@ -1,6 +1,6 @@
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 export interface WindowInput {
   /** Returns by session (the first is not read) and name; null where the name has no bar. */
@@ -40,7 +40,7 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
 
 /** Returns with a market factor; the first session has none. */
 export function randomReturns(sessions: number, names: number, seed = 1): number[][] {
-  const random = counterRandom({ seed, stream: names });
+  const random = createCounterRandom({ seed, stream: names });
   const betas = Array.from({ length: names }, () => 0.5 + random.uniform());
   return Array.from({ length: sessions }, () => {
     const market = 0.01 * random.normal();

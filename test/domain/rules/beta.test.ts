@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { betas, createMarketReturns, equalWeightedReturns } from '#domain/datapoints/beta.js';
 import type { WindowReader } from '#domain/datapoints/laid-out.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const NAMES = 11;
 const SESSIONS = 60;
 const LENGTH = 20;
 /** Returns name by name, [names x sessions]; the third name and the last lack some. */
-const random = counterRandom({ seed: 5, stream: 0 });
+const random = createCounterRandom({ seed: 5, stream: 0 });
 const cells = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * random.normal());
 for (const [name, session] of [
   [2, 15],

@@ -10,7 +10,7 @@ import {
   type SimulationPlan,
 } from '#domain/simulation/simulation.js';
 import { distributionOf, summariseSimulation } from '#domain/simulation/summarise.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 
 const growth = Float64Array.from({ length: 60 }, (_, t) => 1 + 0.01 * Math.sin(7 * t + 1));
 const request = (changes: Partial<SimulationRequest> = {}) =>
@@ -19,7 +19,7 @@ const request = (changes: Partial<SimulationRequest> = {}) =>
 function drawn(plan: SimulationPlan) {
   const { paths, horizon, model, seed, bins } = plan;
   const tallies = talliesIn(new ArrayBuffer(tallyBytes(paths, horizon)), 0, paths, horizon);
-  wasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
+  openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
   return tallies;
 }
 

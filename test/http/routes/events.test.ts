@@ -90,6 +90,7 @@ test('a composition is decided five sessions before it takes effect, holidays no
 test('New York is closed on its holidays of 2027, and its futures expire a day early in June', async () => {
   const result = await events('?from=2027-01-01&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,expiry');
   const of = (wanted: string) => result.filter(({ kind }) => kind === wanted).map(({ date }) => date.slice(5));
+  expect(result.find(({ date }) => date === '2027-02-15')!.summary).toBe("XNYS: Washington's Birthday");
   // New Year, King, Washington, Good Friday, Memorial Day, Juneteenth, Independence, Labor Day, Thanksgiving, Christmas.
   expect(of('holiday')).toEqual([
     '01-01',

@@ -3,7 +3,7 @@ import type { BookPayload } from '#contract/analytics/record.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { liveService, type LiveService } from '../../real/live.js';
 
 const NAMES = Array.from({ length: 10 }, (_, i) => `N${String(i).padStart(2, '0')}`);
@@ -21,7 +21,7 @@ const ACQUIRED = '2024-07-02';
 const table = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
 function marketRows(): unknown[][] {
-  const random = counterRandom({ seed: 5, stream: 1 });
+  const random = createCounterRandom({ seed: 5, stream: 1 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
     const common = 0.008 * random.normal();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
+import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
 test.each([
@@ -10,7 +10,7 @@ test.each([
   const a = new Float64Array(n * n);
   for (let t = 0; t < rows; t++)
     for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) a[i * n + j]! += x[t * n + i]! * x[t * n + j]!;
-  const factor = semidefiniteFactor(a, n);
+  const factor = factoriseSemidefinite(a, n);
   expect(factor.rank).toBe(rank);
   const size = Math.max(...a);
   for (let i = 0; i < n; i++)
@@ -22,5 +22,5 @@ test.each([
 });
 
 test('of zeros is of rank 0', () => {
-  expect(semidefiniteFactor(new Float64Array(9), 3)).toEqual({ lower: new Float64Array(9), rank: 0 });
+  expect(factoriseSemidefinite(new Float64Array(9), 3)).toEqual({ lower: new Float64Array(9), rank: 0 });
 });

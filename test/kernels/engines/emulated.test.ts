@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
-import { kernelImports } from '#kernels/engines/kernel-imports.js';
+import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import { kernelModule } from '#kernels/engines/kernel-module.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { problems, solved, type Problem } from './native-problems.js';
@@ -29,7 +29,7 @@ const MACHINES = [
 const folder = mkdtempSync(join(tmpdir(), 'divisor-emulated-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const arena = createArena();
-const plain = new WebAssembly.Instance(kernelModule(), kernelImports(arena.memory)).exports as KernelExports;
+const plain = new WebAssembly.Instance(kernelModule(), createKernelImports(arena.memory)).exports as KernelExports;
 
 /** Each start of an emulator takes a tenth of a second: a sample of the problems, in which every kernel is. */
 const sample = problems().filter((_, k) => k % 9 === 0);

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
 import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
-import { nativeEngine } from '#kernels/engines/native.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openNativeEngine } from '#kernels/engines/native.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { golden } from '../golden.js';
@@ -74,11 +74,11 @@ function setsHere() {
 const sets = setsHere();
 
 describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
-  const plain = wasmEngine();
+  const plain = openWasmEngine();
   const expected = { models: modelsBy(plain), optimisations: optimisationsBy(plain), pairs: pairsBy(plain, 130) };
 
   test.each(sets)('of %s have the bits of WebAssembly', (set) => {
-    const engine = nativeEngine({ native: openNativeKernels(set) });
+    const engine = openNativeEngine({ native: openNativeKernels(set) });
     expect(modelsBy(engine)).toEqual(expected.models);
     expect(optimisationsBy(engine)).toEqual(expected.optimisations);
     expect(pairsBy(engine, 130)).toBe(expected.pairs);

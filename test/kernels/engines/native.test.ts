@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
 import { testBits } from '#kernels/engines/kernel-bits.js';
-import { kernelImports } from '#kernels/engines/kernel-imports.js';
+import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import { kernelModule } from '#kernels/engines/kernel-module.js';
 import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
-import { nativeEngine } from '#kernels/engines/native.js';
+import { openNativeEngine } from '#kernels/engines/native.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { expectEqual } from '../../equal.js';
 import { FEWER_ORDERS, testAgreement } from './agreement.js';
 import { problems, solved } from './native-problems.js';
 import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
-const plain = new WebAssembly.Instance(kernelModule(), kernelImports(arena.memory)).exports as KernelExports;
+const plain = new WebAssembly.Instance(kernelModule(), createKernelImports(arena.memory)).exports as KernelExports;
 
 test('the kernels of WebAssembly have the bits that native kernels are tested for at a start', () => {
   testBits(plain, arena);
@@ -78,7 +78,7 @@ describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : 
 });
 
 describe.skipIf(sets.length === 0)('the native engine', () => {
-  const engine = sets.length === 0 ? wasmEngine() : nativeEngine();
+  const engine = sets.length === 0 ? openWasmEngine() : openNativeEngine();
   describe('agrees with the definitions', () => testAgreement(engine, FEWER_ORDERS));
 
   test('says which instruction set it uses', () => {
@@ -89,7 +89,7 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
     const [rows, columns] = [400, 130];
     const x = randomPanel(rows, columns);
     const expected = new Float64Array(columns * columns);
-    wasmEngine().symmetricRankK(x, columns, expected);
+    openWasmEngine().symmetricRankK(x, columns, expected);
     const actual = new Float64Array(columns * columns);
     engine.symmetricRankK(x, columns, actual);
     expectEqual(actual, expected);
@@ -105,7 +105,7 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
   test('has the bits of WebAssembly with other threads at its side', () => {
     const n = 401;
     const [a, x] = [randomSymmetric(n), randomPanel(997, 203)];
-    const results = [wasmEngine, nativeEngine].map((open) => {
+    const results = [openWasmEngine, openNativeEngine].map((open) => {
       const each = open({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
       const [values, vectors, product] = [n, n * n, 203 * 203].map((length) => new Float64Array(length));
       expect(each.symmetricEigen(a, n, values!, vectors!)).toBe(true);

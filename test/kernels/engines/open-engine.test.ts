@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
-import { selfTest } from '#kernels/engines/self-test.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { testEngine } from '#kernels/engines/self-test.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 
 test('opens what the setting names', async () => {
   for (const setting of ['wasm', 'reference'] as const) {
@@ -23,8 +23,8 @@ test('always ends with an engine, and says why it is not the one asked for', asy
 });
 
 test('a library that multiplies wrongly fails its self-test', () => {
-  const engine = wasmEngine();
-  expect(() => selfTest(engine)).not.toThrow();
+  const engine = openWasmEngine();
+  expect(() => testEngine(engine)).not.toThrow();
   const wrong = {
     ...engine,
     symmetricRankK: (x: Float64Array, columns: number, out: Float64Array) => {
@@ -32,5 +32,5 @@ test('a library that multiplies wrongly fails its self-test', () => {
       out[5]! *= 1 + 1e-9;
     },
   };
-  expect(() => selfTest(wrong)).toThrow(/X'X is off by/);
+  expect(() => testEngine(wrong)).toThrow(/X'X is off by/);
 });

@@ -1,9 +1,9 @@
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /** Entries that differ in size by orders of magnitude, as volatilities do. */
 export function randomPanel(rows: number, columns: number, seed = 1): Float64Array {
-  const random = counterRandom({ seed, stream: rows * 1000 + columns });
+  const random = createCounterRandom({ seed, stream: rows * 1000 + columns });
   const scales = Float64Array.from({ length: columns }, () => 10 ** (3 * random.uniform() - 2));
   return Float64Array.from({ length: rows * columns }, (_, at) => random.normal() * scales[at % columns]!);
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Loader } from '#kernels/engines/optional-package.js';
-import { tensorflowEngine } from '#kernels/engines/tensorflow.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openTensorflowEngine } from '#kernels/engines/tensorflow.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { levelBins } from '#kernels/simulation/level-bins.js';
+import { createLevelBins } from '#kernels/simulation/level-bins.js';
 import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from './random-matrices.js';
@@ -55,7 +55,7 @@ const absent = async (name: string): Promise<never> => {
 describe('the TensorFlow engine', () => {
   test('serves the covariance product in float32 and reports it', async () => {
     const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? { default: arithmetic } : absent(name));
-    const engine = await tensorflowEngine(referenceEngine, load);
+    const engine = await openTensorflowEngine(referenceEngine, load);
     expect(engine.precision).toBe('float32');
     expect(engine.description).toContain('@tensorflow/tfjs-node');
     const x = randomPanel(40, 6);
@@ -68,14 +68,14 @@ describe('the TensorFlow engine', () => {
   });
 
   test('compounds the same paths as the definition, to float32', async () => {
-    const engine = await tensorflowEngine(referenceEngine, async () => arithmetic);
+    const engine = await openTensorflowEngine(referenceEngine, async () => arithmetic);
     const horizon = 30;
     const request = {
       model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 },
       horizon,
       seed: 4,
       first: 7,
-      bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 64 }),
+      bins: createLevelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 64 }),
     } as const;
     const run = (each: Engine) => {
       const tallies = {
@@ -94,13 +94,13 @@ describe('the TensorFlow engine', () => {
   });
 
   test('leaves factorisations to the float64 engine beneath it', async () => {
-    const engine = await tensorflowEngine(referenceEngine, async () => arithmetic);
+    const engine = await openTensorflowEngine(referenceEngine, async () => arithmetic);
     expect(engine.cholesky).toBe(referenceEngine.cholesky);
   });
 
   test('takes the WebAssembly backend when the native package is absent', async () => {
     const load: Loader = async (name) => (name === '@tensorflow/tfjs-node' ? absent(name) : arithmetic);
-    const engine = await tensorflowEngine(referenceEngine, load);
+    const engine = await openTensorflowEngine(referenceEngine, load);
     expect(engine.description).toContain('@tensorflow/tfjs-backend-wasm');
   });
 
@@ -115,13 +115,13 @@ describe('the TensorFlow engine', () => {
             .map((value) => value * 1.001),
       }),
     };
-    await expect(tensorflowEngine(referenceEngine, async () => broken)).rejects.toThrow(
+    await expect(openTensorflowEngine(referenceEngine, async () => broken)).rejects.toThrow(
       /self-test of X'X is off by .*, 0.00001 allowed/,
     );
   });
 
   test('says which packages are missing', async () => {
-    await expect(tensorflowEngine(referenceEngine, absent)).rejects.toThrow(
+    await expect(openTensorflowEngine(referenceEngine, absent)).rejects.toThrow(
       /tfjs-node is not installed; .*tfjs-core is not installed/,
     );
   });
@@ -131,12 +131,12 @@ test('a package that is there and cannot be loaded says why', async () => {
   const broken = async (): Promise<never> => {
     throw new Error('libc.so: version not found\nRequire stack');
   };
-  await expect(tensorflowEngine(referenceEngine, broken)).rejects.toThrow(
+  await expect(openTensorflowEngine(referenceEngine, broken)).rejects.toThrow(
     'the package @tensorflow/tfjs-node cannot be loaded: libc.so: version not found; ',
   );
 });
 
-const opened = await tensorflowEngine(wasmEngine()).catch((failure: Error) => failure);
+const opened = await openTensorflowEngine(openWasmEngine()).catch((failure: Error) => failure);
 
 if (opened instanceof Error) {
   console.log(`TensorFlow itself is not tested here: ${opened.message}`);
@@ -180,7 +180,7 @@ if (opened instanceof Error) {
         horizon,
         seed: 4,
         first: 7,
-        bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count }),
+        bins: createLevelBins({ mean: 0.0003, deviation: 0.01, horizon, count }),
       };
       const run = (each: Engine) => {
         const tallies = {

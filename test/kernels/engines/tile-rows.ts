@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createArena } from '#kernels/engines/arena.js';
-import { kernelImports } from '#kernels/engines/kernel-imports.js';
+import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
 /** X'X in one go and cut into ranges of tile rows, straight on the module's exports. */
@@ -11,7 +11,7 @@ export function instantiateForTest(
 ): readonly [Float64Array, Float64Array] {
   const arena = createArena();
   const bytes = readFileSync(new URL('../../../kernels/wasm/kernels.wasm', import.meta.url));
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), kernelImports(arena.memory));
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), createKernelImports(arena.memory));
   const kernels = instance.exports as KernelExports; // Built from kernels/wasm/index.ts.
   const rows = x.length / columns;
   const px = arena.reserve(x.byteLength);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { expectEqual } from '../../equal.js';
@@ -8,12 +8,12 @@ import { expectClose } from '../closeness.js';
 import { testAgreement } from './agreement.js';
 import { randomPanel, randomSymmetric } from './random-matrices.js';
 
-describe('the WebAssembly engine agrees with the definitions', () => testAgreement(wasmEngine()));
+describe('the WebAssembly engine agrees with the definitions', () => testAgreement(openWasmEngine()));
 
 describe('the arena', () => {
   test("gives a scope's memory back and keeps what was allocated around it", () => {
     const arena = createArena();
-    const engine = wasmEngine({ arena });
+    const engine = openWasmEngine({ arena });
     engine.scope(() => {
       const outer = engine.allocate(10).fill(3);
       const before = arena.mark();
@@ -26,7 +26,7 @@ describe('the arena', () => {
 
   test('gives memory back when the work throws', () => {
     const arena = createArena();
-    const engine = wasmEngine({ arena });
+    const engine = openWasmEngine({ arena });
     const before = arena.mark();
     expect(() =>
       engine.scope(() => {
@@ -39,7 +39,7 @@ describe('the arena', () => {
 
   test('still knows arrays that were made before it grew', () => {
     const arena = createArena();
-    const engine = wasmEngine({ arena });
+    const engine = openWasmEngine({ arena });
     const early = engine.allocate(16);
     engine.allocate(4_000_000);
     expect(arena.addressOf(early)).toBeDefined();
@@ -62,7 +62,7 @@ test('permuting columns permutes a product bit for bit: each pair has its own or
   const x = randomPanel(400, columns);
   const order = Array.from({ length: columns }, (_, i) => (i * 32) % columns); // 32 and 75 share no divisor
   const permuted = Float64Array.from(x, (_, at) => x[Math.floor(at / columns) * columns + order[at % columns]!]!);
-  const engine = wasmEngine();
+  const engine = openWasmEngine();
   const plain = new Float64Array(columns * columns);
   const moved = new Float64Array(columns * columns);
   engine.symmetricRankK(x, columns, plain);
@@ -91,7 +91,7 @@ test.each([
     const expected = new Float64Array(columns * columns);
     const actual = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
     referenceEngine.symmetricRankK(x, columns, expected);
-    wasmEngine().symmetricRankK(x, columns, actual);
+    openWasmEngine().symmetricRankK(x, columns, actual);
     expectEqual(actual, expected);
   },
 );
@@ -104,7 +104,7 @@ test(
     const a = randomSymmetric(n);
     const eigen = (threads: number, whole: boolean): readonly Float64Array[] => {
       const requests: number[] = [];
-      const engine = wasmEngine({ threads: () => (requests.push(threads), threads), teamOrder: n });
+      const engine = openWasmEngine({ threads: () => (requests.push(threads), threads), teamOrder: n });
       const values = new Float64Array(n);
       const vectors = new Float64Array(whole ? n * n : 0);
       expect(whole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(
@@ -118,7 +118,7 @@ test(
     const size = Math.max(...alone[0]!.map(Math.abs));
     expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
     expectEqual(eigen(4, false), alone);
-    const ends = (threads: number) => wasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
+    const ends = (threads: number) => openWasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
     expect(ends(2)).toEqual(ends(1));
     expectClose([ends(1).smallest, ends(1).largest], [alone[0]![0]!, alone[0]![n - 1]!], 1e-14, size);
     const [one, two] = [eigen(1, true), eigen(2, true)];
@@ -131,7 +131,7 @@ test('threads that stay after a large problem share a product of a panel, to the
   const x = randomPanel(rows, columns);
   const expected = new Float64Array(columns * columns);
   referenceEngine.symmetricRankK(x, columns, expected);
-  const engine = wasmEngine({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
+  const engine = openWasmEngine({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
   const values = new Float64Array(64);
   for (let repeat = 0; repeat < 5; repeat++) {
     expect(engine.symmetricEigenvalues(randomSymmetric(64), 64, values)).toBe(true);
@@ -143,7 +143,7 @@ test('threads that stay after a large problem share a product of a panel, to the
 
 test('threads are asked for from order 1,500', () => {
   const values = (n: number): boolean =>
-    wasmEngine({
+    openWasmEngine({
       threads: () => {
         throw new Error('asked');
       },

@@ -52,6 +52,16 @@ describe('solveAccount', () => {
       expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
+  it.each([1, 2, 3])('decides the lots at the margin where gains come before losses (%i)', (seed) => {
+    const program = randomAccount({ seed, n: 120, k: 10, lotsOf: 5, isOrdered: true });
+    const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
+    expect(status).toBe('optimal');
+    expect(figures.objective - bound).toBeLessThan(1.5e-5); // 5e-5 to 2e-4 by the hulls of the cost.
+    expect(steps).toBeLessThan(120);
+    for (const { side, multipliers, bound: own } of certificates)
+      expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+  });
+
   it('keeps a tracking error limit, at a price', () => {
     const terms = { seed: 3, n: 60, k: 5, lotsOf: 4, aversion: 0.2 };
     const free = solveAccount(randomAccount(terms), { nodes: 0 });

@@ -6,16 +6,16 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   ALONE_BYTES,
   canPage,
-  emptyMemory,
+  clearMemory,
   handedMemory,
   isPaged,
   isWritten,
   limitMemory,
   memoryLimit,
   openPagedFile,
-  pagedFile,
+  findPagedFile,
   panelMemory,
-  passingValues,
+  passValues,
   workMemory,
   writeInto,
 } from '#kernels/memory/paged-memory.js';
@@ -69,7 +69,7 @@ test('large memory that is emptied holds zeros, small and paged memory is left a
   const large = new SharedArrayBuffer(ALONE_BYTES + 5);
   const [small, paged] = [new SharedArrayBuffer(MIB), panelMemory(ALONE_BYTES)];
   for (const memory of [large, small, paged]) new Uint8Array(memory).fill(255);
-  expect([large, small, paged].map(emptyMemory)).toEqual([true, false, false]);
+  expect([large, small, paged].map(clearMemory)).toEqual([true, false, false]);
   expect(Buffer.compare(new Uint8Array(large), Buffer.alloc(large.byteLength))).toBe(0);
   for (const kept of [small, paged])
     expect(Buffer.compare(new Uint8Array(kept), Buffer.alloc(kept.byteLength, 255))).toBe(0);
@@ -82,12 +82,12 @@ test('a panel for another process is a file in memory where there is a folder fo
 }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null });
-  expect(pagedFile(handedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
+  expect(findPagedFile(handedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
   limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null, sharedFolder: folder });
-  expect(pagedFile(handedMemory(MIB, MIB))).toBeUndefined();
+  expect(findPagedFile(handedMemory(MIB, MIB))).toBeUndefined();
   const result = handedMemory(ALONE_BYTES, ALONE_BYTES);
   writeInto(result, 0, new Uint8Array(ALONE_BYTES).fill(7));
-  const opened = openPagedFile(pagedFile(result)!, ALONE_BYTES + MIB)!;
+  const opened = openPagedFile(findPagedFile(result)!, ALONE_BYTES + MIB)!;
   expect(readdirSync(folder)).toEqual([]);
   const { before, bytes } = { before: 65_536, bytes: ALONE_BYTES - 2 * 65_536 };
   expect(Buffer.compare(new Uint8Array(opened, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
@@ -114,11 +114,11 @@ test('a file that keeps its name is memory of another process, too, with room fo
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const result = panelMemory(ALONE_BYTES);
-  const file = pagedFile(result)!;
+  const file = findPagedFile(result)!;
   expect(openPagedFile({ ...file, before: file.before + 8 }, ALONE_BYTES + MIB)).toBeUndefined();
   expect(readdirSync(folder)).toHaveLength(1);
   const opened = openPagedFile(file, ALONE_BYTES + MIB)!;
-  expect([opened.byteLength, readdirSync(folder), pagedFile(panelMemory(8))]).toEqual([
+  expect([opened.byteLength, readdirSync(folder), findPagedFile(panelMemory(8))]).toEqual([
     ALONE_BYTES + MIB,
     [],
     undefined,
@@ -130,7 +130,7 @@ test('a file that keeps its name is memory of another process, too, with room fo
 
 /** A separate process that requests large memory from the GNU library among other memory. */
 const AMONG_OTHERS = `
-  import { ALONE_BYTES, limitMemory, openPagedFile, pagedFile, panelMemory } from '#kernels/memory/paged-memory.js';
+  import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, panelMemory } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
   const folder = process.argv[1];
   limitMemory({ panelBytes: 1, folder, keepsNames: true });
@@ -139,7 +139,7 @@ const AMONG_OTHERS = `
   writeFileSync(folder + '/other', Buffer.alloc(ALONE_BYTES));
   const file = { path: folder + '/other', before: 4096 - 16, bytes: 2 ** 20 };
   const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, ALONE_BYTES));
-  console.log(JSON.stringify([pagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
+  console.log(JSON.stringify([findPagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
 
 test('no other process has the file of memory that lies among other memory', ({ skip }) => {
   unlessPaged(skip);
@@ -160,7 +160,7 @@ test('bytes that are written into memory are there, at its edges, across them an
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const paged = panelMemory(ALONE_BYTES);
   const plain = new SharedArrayBuffer(ALONE_BYTES);
-  const { before, bytes } = pagedFile(paged)!;
+  const { before, bytes } = findPagedFile(paged)!;
   expect([isWritten(paged), isWritten(plain)]).toEqual([true, false]);
   const end = before + bytes;
   const places = [
@@ -201,19 +201,19 @@ test('values of a file that are read in passing count as memory of nobody', ({ s
   const room = new Float64Array(8192);
   const values = new Float64Array(result);
   for (const from of [0, 1, 4095, 1_000_003, values.length - room.length]) {
-    const copy = passingValues(values.subarray(from, from + room.length), room);
+    const copy = passValues(values.subarray(from, from + room.length), room);
     expect(copy.buffer).toBe(room.buffer);
     expect(copy).toEqual(bytes.subarray(from, from + room.length));
   }
   expect(touchedBytes()).toBe(before);
-  expect(passingValues(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
+  expect(passValues(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
 });
 
 test('values that are in no file are read where they are', () => {
   const room = new Float64Array(1000);
   for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(ALONE_BYTES)]) {
     const values = new Float64Array(memory, 0, 1000);
-    expect(passingValues(values, room)).toBe(values);
+    expect(passValues(values, room)).toBe(values);
   }
-  expect(passingValues(new Float64Array(0), room)).toHaveLength(0);
+  expect(passValues(new Float64Array(0), room)).toHaveLength(0);
 });

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { systemCalls } from '#kernels/memory/system-calls.js';
-import { systemSha256 } from '#kernels/memory/system-sha256.js';
+import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 
 const BYTES = Uint8Array.from({ length: 100_003 }, (_, i) => (i * 31 + (i >> 8)) & 255);
 
@@ -11,16 +11,16 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 test('threads of the system make the hash that Node makes, of parts of any length', async ({ skip }) => {
   if (systemCalls() === null) skip('hashes are made by others with the optional package koffi');
   for (const part of [1000, 65_536, 200_000]) {
-    const hash = systemSha256()!;
+    const hash = loadSystemSha256()!;
     for (let at = 0; at < BYTES.length; at += part) await hash.add(BYTES.subarray(at, at + part));
     expect(await hash.hex()).toBe(sha256(BYTES));
   }
-  expect(await systemSha256()!.hex()).toBe(sha256(new Uint8Array(0)));
+  expect(await loadSystemSha256()!.hex()).toBe(sha256(new Uint8Array(0)));
 });
 
 test('bytes are those that were given, whatever becomes of their memory', async ({ skip }) => {
   if (systemCalls() === null) skip('as above');
-  const [hash, bytes] = [systemSha256()!, BYTES.slice()];
+  const [hash, bytes] = [loadSystemSha256()!, BYTES.slice()];
   await hash.add(bytes);
   bytes.fill(0);
   await hash.add(bytes.subarray(0, 10));
@@ -29,7 +29,7 @@ test('bytes are those that were given, whatever becomes of their memory', async 
 
 test('hashes that are computed side by side are independent', async ({ skip }) => {
   if (systemCalls() === null) skip('as above');
-  const hashes = Array.from({ length: 8 }, () => systemSha256()!);
+  const hashes = Array.from({ length: 8 }, () => loadSystemSha256()!);
   for (let part = 0; part < 5; part++)
     await Promise.all(hashes.map((hash, i) => hash.add(BYTES.subarray(i + 7000 * part, i + 7000 * (part + 1)))));
   expect(await Promise.all(hashes.map((hash) => hash.hex()))).toEqual(

@@ -7,7 +7,7 @@ import {
   limitMemory,
   memoryLimit,
   panelMemory,
-  pagedFile,
+  findPagedFile,
 } from '#kernels/memory/paged-memory.js';
 import { openUncachedWrites, SPARE_BYTES } from '#kernels/memory/uncached-writes.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -24,7 +24,7 @@ afterEach(() => void limitMemory(usual));
 function writtenMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
   const memory = panelMemory(ALONE_BYTES + 100);
-  if (pagedFile(memory) === undefined) skip('memory of this size is not asked of the system alone here');
+  if (findPagedFile(memory) === undefined) skip('memory of this size is not asked of the system alone here');
   return memory;
 }
 

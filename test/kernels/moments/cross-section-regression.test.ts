@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { crossSectionRegression } from '#kernels/moments/cross-section-regression.js';
+import { regressCrossSection } from '#kernels/moments/cross-section-regression.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
 const [n, p] = [20, 4];
@@ -10,7 +10,7 @@ const values = randomPanel(n, 1, 3);
 function fitted(columns: Float64Array, width: number) {
   const residuals = values.slice();
   const coefficients = new Float64Array(width);
-  const fit = crossSectionRegression(columns, weights).fit(residuals, coefficients);
+  const fit = regressCrossSection(columns, weights).fit(residuals, coefficients);
   return { ...fit, residuals, coefficients };
 }
 

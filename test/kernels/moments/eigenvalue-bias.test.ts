@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { adjustEigenvalues, effectiveObservations, eigenvalueBias } from '#kernels/moments/eigenvalue-bias.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import {
+  adjustEigenvalues,
+  countEffectiveObservations,
+  estimateEigenvalueBias,
+} from '#kernels/moments/eigenvalue-bias.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
 interface Golden {
@@ -17,26 +21,29 @@ const values = Float64Array.from(golden.values);
 
 describe('the bias of eigenvalues', () => {
   test('is that of samples that numpy draws', () => {
-    const biases = eigenvalueBias(wasmEngine(), values, { observations: golden.observations, simulations: 1000 });
+    const biases = estimateEigenvalueBias(openWasmEngine(), values, {
+      observations: golden.observations,
+      simulations: 1000,
+    });
     // 1,000 samples leave an error of about half a percent.
     golden.biases.forEach((bias, k) => expect(Math.abs(biases[k]! / bias - 1), String(k)).toBeLessThan(0.02));
   });
 
   test('does not depend on the unit, and is 1 of an eigenvalue of 0', () => {
     const request = { observations: 20, simulations: 20 };
-    const plain = eigenvalueBias(referenceEngine, values, request);
-    eigenvalueBias(
+    const plain = estimateEigenvalueBias(referenceEngine, values, request);
+    estimateEigenvalueBias(
       referenceEngine,
       values.map((value) => 4 * value),
       request,
     ).forEach((bias, k) => expect(bias).toBeCloseTo(plain[k]!, 10));
-    const singular = eigenvalueBias(referenceEngine, Float64Array.of(0, 1, 2), request);
+    const singular = estimateEigenvalueBias(referenceEngine, Float64Array.of(0, 1, 2), request);
     expect(singular[0]).toBe(1);
     expect(singular[1]).toBeGreaterThan(1);
   });
 
   test('goes away with observations', () => {
-    const biases = eigenvalueBias(wasmEngine(), values, { observations: 2_000, simulations: 20 });
+    const biases = estimateEigenvalueBias(openWasmEngine(), values, { observations: 2_000, simulations: 20 });
     for (const bias of biases) expect(Math.abs(bias - 1)).toBeLessThan(0.02);
   });
 });
@@ -45,11 +52,11 @@ test('an adjusted covariance keeps its eigenvectors, and its least eigenvalue ri
   const n = 5;
   const panel = randomPanel(30, n, 3);
   const matrix = new Float64Array(n * n);
-  wasmEngine().symmetricRankK(panel, n, matrix);
+  openWasmEngine().symmetricRankK(panel, n, matrix);
   const before = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
   referenceEngine.symmetricEigen(matrix, n, before.values, before.vectors);
   const request = { observations: 30, simulations: 50 };
-  const biases = eigenvalueBias(referenceEngine, before.values, request);
+  const biases = estimateEigenvalueBias(referenceEngine, before.values, request);
   adjustEigenvalues(referenceEngine, matrix, n, request);
   const after = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
   referenceEngine.symmetricEigen(matrix, n, after.values, after.vectors);
@@ -61,8 +68,8 @@ test('an adjusted covariance keeps its eigenvectors, and its least eigenvalue ri
 });
 
 test('equal weights are as many observations as there are, halving ones fewer', () => {
-  expect(effectiveObservations(new Float64Array(50).fill(1 / 50))).toBe(50);
+  expect(countEffectiveObservations(new Float64Array(50).fill(1 / 50))).toBe(50);
   // Weights 1/2, 1/4, 1/8, ...: squares sum to 1/3.
   const halving = Float64Array.from({ length: 40 }, (_, t) => 0.5 ** (t + 1));
-  expect(effectiveObservations(halving)).toBe(3);
+  expect(countEffectiveObservations(halving)).toBe(3);
 });

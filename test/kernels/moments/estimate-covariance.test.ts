@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance, type CovarianceRequest } from '#kernels/moments/estimate-covariance.js';
 import { expectCovariance } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
@@ -43,7 +43,7 @@ function producing(engine: Engine, product: Float64Array): Engine {
 
 describe.each([
   ['definitions', referenceEngine],
-  ['WebAssembly', wasmEngine()],
+  ['WebAssembly', openWasmEngine()],
 ] as const)('estimateCovariance by %s', (_, engine) => {
   test.each(golden<CovarianceCase[]>('covariance'))(
     "with intensity 0 is numpy's covariance and its eigenvalues: $name",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { factorEigenvalues } from '#kernels/moments/factor-eigenvalues.js';
-import { factorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { boundFactorEigenvalues } from '#kernels/moments/factor-eigenvalues.js';
+import { createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../seeded.js';
 
 describe('the ends of the eigenvalues of loadings and specific variances', () => {
@@ -22,9 +22,9 @@ describe('the ends of the eigenvalues of loadings and specific variances', () =>
       new Float64Array(n).fill(0.02),
       Float64Array.from({ length: n }, (_, i) => (i % 3 === 0 ? 0 : 0.05)),
     ]) {
-      referenceEngine.symmetricEigenvalues(metricMatrix(factorMetric(loadings, specific)), n, values);
-      for (const engine of [referenceEngine, wasmEngine()]) {
-        const { smallest, largest } = factorEigenvalues(engine, loadings, specific);
+      referenceEngine.symmetricEigenvalues(metricMatrix(createFactorMetric(loadings, specific)), n, values);
+      for (const engine of [referenceEngine, openWasmEngine()]) {
+        const { smallest, largest } = boundFactorEigenvalues(engine, loadings, specific);
         expect(Math.abs(largest / values[n - 1]! - 1)).toBeLessThan(1e-12);
         expect(Math.abs(smallest - values[0]!)).toBeLessThan(1e-13 * values[n - 1]!);
       }
@@ -32,14 +32,18 @@ describe('the ends of the eigenvalues of loadings and specific variances', () =>
   });
 
   test('without factors are specific variances', () => {
-    expect(factorEigenvalues(referenceEngine, new Float64Array(0), Float64Array.of(0.3, 0.1, 0.2))).toEqual({
+    expect(boundFactorEigenvalues(referenceEngine, new Float64Array(0), Float64Array.of(0.3, 0.1, 0.2))).toEqual({
       smallest: 0.1,
       largest: 0.3,
     });
   });
 
   test('need loadings of every name', () => {
-    expect(() => factorEigenvalues(referenceEngine, new Float64Array(3), new Float64Array(2))).toThrow(KernelFault);
-    expect(() => factorEigenvalues(referenceEngine, new Float64Array(0), new Float64Array(0))).toThrow(KernelFault);
+    expect(() => boundFactorEigenvalues(referenceEngine, new Float64Array(3), new Float64Array(2))).toThrow(
+      KernelFault,
+    );
+    expect(() => boundFactorEigenvalues(referenceEngine, new Float64Array(0), new Float64Array(0))).toThrow(
+      KernelFault,
+    );
   });
 });

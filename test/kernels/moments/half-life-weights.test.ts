@@ -1,11 +1,11 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 
 const weightsOf = (halfLife: number, observations: number) => {
   const out = new Float64Array(observations);
-  halfLifeWeights(halfLife, out);
+  fillHalfLifeWeights(halfLife, out);
   return out;
 };
 

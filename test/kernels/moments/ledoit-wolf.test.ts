@@ -1,9 +1,9 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { ledoitWolfIntensity, targetDistances } from '#kernels/moments/ledoit-wolf.js';
+import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/ledoit-wolf.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { averageCorrelation, shrinkageTarget, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { averageCorrelation, createShrinkageTarget, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { matrices } from '../arbitraries.js';
 import { golden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
@@ -16,9 +16,9 @@ function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarge
   const rescale = (observations - 1) / (observations - ddof);
   for (let k = 0; k < covariance.length; k++) covariance[k]! *= rescale;
   for (let k = 0; k < panel.length; k++) panel[k]! *= Math.sqrt(rescale);
-  const target = shrinkageTarget(kind, covariance, assets, averageCorrelation(covariance, assets));
+  const target = createShrinkageTarget(kind, covariance, assets, averageCorrelation(covariance, assets));
   const dispersion = 1 / (observations - ddof);
-  return ledoitWolfIntensity(panel, target, targetDistances(covariance, target), {
+  return computeLedoitWolfIntensity(panel, target, measureTargetDistances(covariance, target), {
     rowFactors: new Float64Array(observations).fill(dispersion),
     dispersion,
   });
@@ -79,7 +79,7 @@ const panels = matrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 
   );
 });
 
-describe('ledoitWolfIntensity', () => {
+describe('computeLedoitWolfIntensity', () => {
   test.each(['constant_correlation', 'scaled_identity'] as const)(
     'agrees with the published formulas for %s',
     (kind) => {
@@ -128,11 +128,11 @@ describe('ledoitWolfIntensity', () => {
   });
 
   test('refuses a panel of another shape', () => {
-    const target = shrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
+    const target = createShrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
     const weights = { rowFactors: new Float64Array(3), dispersion: 1 };
-    expect(() => ledoitWolfIntensity(new Float64Array(2), target, { frobenius2: 1, gamma: 1 }, weights)).toThrow(
+    expect(() => computeLedoitWolfIntensity(new Float64Array(2), target, { frobenius2: 1, gamma: 1 }, weights)).toThrow(
       KernelFault,
     );
-    expect(() => targetDistances(new Float64Array(2), target)).toThrow(KernelFault);
+    expect(() => measureTargetDistances(new Float64Array(2), target)).toThrow(KernelFault);
   });
 });

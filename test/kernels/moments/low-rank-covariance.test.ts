@@ -2,17 +2,17 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { ledoitWolfIntensity, targetDistances } from '#kernels/moments/ledoit-wolf.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/ledoit-wolf.js';
 import {
-  denseCovariance,
-  lowRankCovariance,
+  expandCovariance,
+  estimateLowRankCovariance,
   multiplyLowRank,
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { averageCorrelation, shrink, shrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { averageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { matrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
@@ -27,13 +27,13 @@ function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Sh
     covariance,
     shrinkage.weights === undefined ? {} : { weights: shrinkage.weights },
   );
-  const target = shrinkageTarget(shrinkage.target, covariance, assets, averageCorrelation(covariance, assets));
+  const target = createShrinkageTarget(shrinkage.target, covariance, assets, averageCorrelation(covariance, assets));
   const observations = returns.length / assets;
   const intensity =
     shrinkage.intensity ??
     (shrinkage.method === 'shape'
       ? assets / (assets + observations)
-      : ledoitWolfIntensity(panel, target, targetDistances(covariance, target), demeaned));
+      : computeLedoitWolfIntensity(panel, target, measureTargetDistances(covariance, target), demeaned));
   shrink(covariance, target, intensity, shrinkage.scale);
   return { covariance, intensity };
 }
@@ -45,7 +45,7 @@ const shrinkages = fc.record({
   scale: fc.constant(252),
 });
 
-describe('lowRankCovariance', () => {
+describe('estimateLowRankCovariance', () => {
   test('is the shrunk covariance of matrices, for more and for fewer observations than names', () => {
     fc.assert(
       fc.property(
@@ -53,9 +53,9 @@ describe('lowRankCovariance', () => {
         shrinkages,
         ({ columns, data }, shrinkage) => {
           const expected = estimateByMatrices(data, columns, shrinkage);
-          const actual = lowRankCovariance(referenceEngine, data.slice(), columns, shrinkage);
+          const actual = estimateLowRankCovariance(referenceEngine, data.slice(), columns, shrinkage);
           const out = new Float64Array(columns * columns);
-          denseCovariance(referenceEngine, actual, out);
+          expandCovariance(referenceEngine, actual, out);
           // A sample that is its own target has no intensity to agree on, but the matrix is the same whatever it is.
           expectCovariance(out, expected.covariance, columns, 1e-12);
           for (let i = 0; i < columns; i++)
@@ -74,7 +74,10 @@ describe('lowRankCovariance', () => {
     for (const target of ['constant_correlation', 'scaled_identity'] as const) {
       const shrinkage: Shrinkage = { target, intensity: null, method: 'ledoit_wolf', scale: 1 };
       const expected = estimateByMatrices(returns, assets, shrinkage).intensity;
-      expect(lowRankCovariance(wasmEngine(), returns.slice(), assets, shrinkage).intensity).toBeCloseTo(expected, 12);
+      expect(estimateLowRankCovariance(openWasmEngine(), returns.slice(), assets, shrinkage).intensity).toBeCloseTo(
+        expected,
+        12,
+      );
     }
   });
 
@@ -85,7 +88,7 @@ describe('lowRankCovariance', () => {
         at % 2 === 0 ? shared[at / 2]! + own[at / 2]! : shared[(at - 1) / 2]!,
       );
       expect(
-        lowRankCovariance(referenceEngine, returns, 2, {
+        estimateLowRankCovariance(referenceEngine, returns, 2, {
           target: 'constant_correlation',
           intensity: null,
           method: 'ledoit_wolf',
@@ -99,7 +102,7 @@ describe('lowRankCovariance', () => {
     const one = randomPanel(25, 1, 16);
     const returns = Float64Array.from({ length: 25 * 30 }, (_, at) => one[Math.floor(at / 30)]!);
     expect(
-      lowRankCovariance(wasmEngine(), returns, 30, {
+      estimateLowRankCovariance(openWasmEngine(), returns, 30, {
         target: 'constant_correlation',
         intensity: null,
         method: 'ledoit_wolf',
@@ -123,7 +126,7 @@ describe('lowRankCovariance', () => {
       // The distance itself is a difference of entries that agree to many digits: its relative accuracy is 1e-16 over
       // its relative size.
       expect(
-        Math.abs(lowRankCovariance(wasmEngine(), panel.slice(), assets, shrinkage).intensity - expected),
+        Math.abs(estimateLowRankCovariance(openWasmEngine(), panel.slice(), assets, shrinkage).intensity - expected),
       ).toBeLessThan(Math.max(1e-12, 1e-14 / own));
     },
   );
@@ -131,7 +134,7 @@ describe('lowRankCovariance', () => {
   test('has no Ledoit-Wolf intensity where powers of the returns are no numbers any more', () => {
     const returns = randomPanel(30, 3, 19).map((value) => value * 1e200);
     expect(
-      lowRankCovariance(wasmEngine(), returns, 3, {
+      estimateLowRankCovariance(openWasmEngine(), returns, 3, {
         target: 'constant_correlation',
         intensity: null,
         method: 'ledoit_wolf',
@@ -141,14 +144,14 @@ describe('lowRankCovariance', () => {
   });
 
   test('multiplies as its matrix does, weighted too', () => {
-    const engine = wasmEngine();
+    const engine = openWasmEngine();
     for (const [observations, assets] of [
       [50, 9],
       [9, 50],
     ] as const) {
       const weights = new Float64Array(observations);
-      halfLifeWeights(12, weights);
-      const model = lowRankCovariance(engine, randomPanel(observations, assets, 13), assets, {
+      fillHalfLifeWeights(12, weights);
+      const model = estimateLowRankCovariance(engine, randomPanel(observations, assets, 13), assets, {
         target: 'constant_correlation',
         intensity: 0.3,
         method: 'shape',
@@ -156,7 +159,7 @@ describe('lowRankCovariance', () => {
         scale: 252,
       });
       const matrix = new Float64Array(assets * assets);
-      denseCovariance(engine, model, matrix);
+      expandCovariance(engine, model, matrix);
       const v = randomPanel(assets, 1, 14);
       const expected = new Float64Array(assets);
       engine.symv(matrix, v, expected);
@@ -172,9 +175,9 @@ describe('lowRankCovariance', () => {
     sampleCovariance(returns.slice(), 6, sample);
     const at = (intensity: number) => {
       const out = new Float64Array(36);
-      denseCovariance(
+      expandCovariance(
         referenceEngine,
-        lowRankCovariance(referenceEngine, returns.slice(), 6, {
+        estimateLowRankCovariance(referenceEngine, returns.slice(), 6, {
           target: 'scaled_identity',
           intensity,
           method: 'shape',
@@ -195,9 +198,9 @@ describe('lowRankCovariance', () => {
 
   test('refuses an intensity outside its range and one observation', () => {
     const shrinkage: Shrinkage = { target: 'scaled_identity', intensity: 2, method: 'shape', scale: 1 };
-    expect(() => lowRankCovariance(referenceEngine, new Float64Array(6), 2, shrinkage)).toThrow(KernelFault);
-    expect(() => lowRankCovariance(referenceEngine, new Float64Array(2), 2, { ...shrinkage, intensity: 0 })).toThrow(
-      KernelFault,
-    );
+    expect(() => estimateLowRankCovariance(referenceEngine, new Float64Array(6), 2, shrinkage)).toThrow(KernelFault);
+    expect(() =>
+      estimateLowRankCovariance(referenceEngine, new Float64Array(2), 2, { ...shrinkage, intensity: 0 }),
+    ).toThrow(KernelFault);
   });
 });

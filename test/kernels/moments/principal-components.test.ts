@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { principalComponents } from '#kernels/moments/principal-components.js';
 import { expectClose } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
@@ -15,7 +15,7 @@ describe('principalComponents', () => {
     const panel = randomPanel(rows, columns, 21);
     const products = new Float64Array(columns * columns);
     plain.symmetricRankK(panel, columns, products);
-    for (const engine of [plain, wasmEngine()]) {
+    for (const engine of [plain, openWasmEngine()]) {
       const { values, vectors } = principalComponents(engine, panel, columns, 4);
       for (let k = 0; k < 4; k++) {
         const v = vectors.subarray(k * columns, (k + 1) * columns);

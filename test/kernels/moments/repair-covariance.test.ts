@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { repairCovariance } from '#kernels/moments/repair-covariance.js';
 import { expectClose } from '../closeness.js';
 import { randomDefinite } from '../engines/random-matrices.js';
@@ -15,7 +15,7 @@ interface RepairCase {
 
 describe('repairCovariance', () => {
   test('agrees with numpy: clip, rebuild, rescale', () => {
-    for (const engine of [referenceEngine, wasmEngine()]) {
+    for (const engine of [referenceEngine, openWasmEngine()]) {
       for (const { order, broken, repaired } of golden<RepairCase[]>('repair')) {
         const out = Float64Array.from(broken);
         repairCovariance(engine, out, order);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { denseCovariance, lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { expandCovariance, estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import { createRollingGram } from '#kernels/moments/rolling-gram.js';
-import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
+import { shrinkGram } from '#kernels/moments/shrunk-from-gram.js';
 import { seeded } from '../../seeded.js';
 
 const random = seeded(3);
@@ -97,17 +97,17 @@ describe('createRollingGram', () => {
   });
 });
 
-describe('shrunkFromGram', () => {
+describe('shrinkGram', () => {
   test('is the shrunk covariance of the panel', () => {
     const rows = rowsFrom(10, 60);
     const panel = new Float64Array(60 * NAMES);
     read(rows, panel);
     const out = new Float64Array(NAMES * NAMES);
-    shrunkFromGram(createRollingGram(referenceEngine).over(names, rows, read), 60, 252, out);
+    shrinkGram(createRollingGram(referenceEngine).over(names, rows, read), 60, 252, out);
     const expected = new Float64Array(NAMES * NAMES);
-    denseCovariance(
+    expandCovariance(
       referenceEngine,
-      lowRankCovariance(referenceEngine, panel, NAMES, {
+      estimateLowRankCovariance(referenceEngine, panel, NAMES, {
         target: 'constant_correlation',
         intensity: null,
         method: 'shape',

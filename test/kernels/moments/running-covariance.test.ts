@@ -2,10 +2,10 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { demean } from '#kernels/moments/demean.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { exponentialCovariance, rollingCovariance } from '#kernels/moments/running-covariance.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { matrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
@@ -21,7 +21,7 @@ function momentsOf(rows: Float64Array, columns: number, weights?: Float64Array) 
 
 describe.each([
   ['definitions', referenceEngine],
-  ['WebAssembly', wasmEngine()],
+  ['WebAssembly', openWasmEngine()],
 ] as const)('running covariances by %s', (_, engine) => {
   test('of a moving window are those of the window', () => {
     fc.assert(
@@ -30,7 +30,7 @@ describe.each([
         fc.integer({ min: 2, max: 9 }),
         ({ rows, columns, data }, window) => {
           let visits = 0;
-          rollingCovariance(engine, data, columns, window, (last, means, covariance) => {
+          visitRollingCovariances(engine, data, columns, window, (last, means, covariance) => {
             const expected = momentsOf(data.slice((last - window + 1) * columns, (last + 1) * columns), columns);
             expectClose(means, expected.means, 1e-12, 10);
             expectClose(covariance, expected.covariance, 1e-12, 100);
@@ -45,14 +45,14 @@ describe.each([
   test('do not lose digits over ten thousand steps', () => {
     const panel = randomPanel(10_000, 3).map((value) => 1e3 + value);
     let last = new Float64Array(9);
-    rollingCovariance(engine, panel, 3, 250, (__, ___, covariance) => (last = covariance.slice()));
+    visitRollingCovariances(engine, panel, 3, 250, (__, ___, covariance) => (last = covariance.slice()));
     expectCovariance(last, momentsOf(panel.slice(9750 * 3), 3).covariance, 3, 1e-9);
   });
 
   test('do not lose digits where the level moves far from where it began', () => {
     const panel = randomPanel(1_000, 2, 4).map((value, at) => value + (at < 800 ? 0 : 1e7));
     let last = new Float64Array(4);
-    rollingCovariance(engine, panel, 2, 100, (__, ___, covariance) => (last = covariance.slice()));
+    visitRollingCovariances(engine, panel, 2, 100, (__, ___, covariance) => (last = covariance.slice()));
     const moved = panel.slice(900 * 2);
     expectCovariance(
       last,
@@ -67,9 +67,9 @@ describe.each([
 
   test('with decaying weights are those of half-life weights', () => {
     const panel = randomPanel(60, 4, 3);
-    exponentialCovariance(engine, panel, 4, 12, (last, means, covariance) => {
+    visitExponentialCovariances(engine, panel, 4, 12, (last, means, covariance) => {
       const weights = new Float64Array(last + 1);
-      halfLifeWeights(12, weights);
+      fillHalfLifeWeights(12, weights);
       const expected = momentsOf(panel.slice(0, (last + 1) * 4), 4, weights);
       expectClose(means, expected.means, 1e-12);
       expectCovariance(covariance, expected.covariance, 4, 1e-11);
@@ -77,13 +77,13 @@ describe.each([
   });
 
   test('of a constant are 0', () => {
-    rollingCovariance(engine, new Float64Array(20).fill(0.1), 1, 5, (__, means, covariance) =>
+    visitRollingCovariances(engine, new Float64Array(20).fill(0.1), 1, 5, (__, means, covariance) =>
       expect([means[0], covariance[0]]).toEqual([expect.closeTo(0.1, 15), expect.closeTo(0, 30)]),
     );
   });
 
   test('refuse a window of one and a half-life of nothing', () => {
-    expect(() => rollingCovariance(engine, new Float64Array(4), 1, 1, () => {})).toThrow(KernelFault);
-    expect(() => exponentialCovariance(engine, new Float64Array(4), 1, 0, () => {})).toThrow(KernelFault);
+    expect(() => visitRollingCovariances(engine, new Float64Array(4), 1, 1, () => {})).toThrow(KernelFault);
+    expect(() => visitExponentialCovariances(engine, new Float64Array(4), 1, 0, () => {})).toThrow(KernelFault);
   });
 });

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { matrices } from '../arbitraries.js';
 import { expectCovariance } from '../closeness.js';
@@ -28,7 +28,7 @@ describe('sampleCovariance', () => {
 
   test.each(golden<CovarianceCase[]>('covariance'))('agrees with numpy under half-life weights: $name', (example) => {
     const weights = new Float64Array(example.observations);
-    halfLifeWeights(example.half_life, weights);
+    fillHalfLifeWeights(example.half_life, weights);
     const out = new Float64Array(example.assets ** 2);
     sampleCovariance(Float64Array.from(example.returns), example.assets, out, { weights });
     expectCovariance(out, example.weighted_covariance, example.assets, 1e-12);

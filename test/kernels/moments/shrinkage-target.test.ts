@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { averageCorrelation, shrink, shrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { averageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
@@ -34,7 +34,7 @@ describe('shrinkage', () => {
         fc.constantFrom('constant_correlation' as const, 'scaled_identity' as const),
         fc.double({ min: 0, max: 1, noNaN: true }),
         ({ order, a }, kind, intensity) => {
-          const target = shrinkageTarget(kind, a, order, averageCorrelation(a, order));
+          const target = createShrinkageTarget(kind, a, order, averageCorrelation(a, order));
           const expected = targetByDefinition(kind, a, order);
           const at = (delta: number) => {
             const out = a.slice();
@@ -63,7 +63,7 @@ describe('shrinkage', () => {
   });
 
   test('refuses an intensity outside its range', () => {
-    const target = shrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
+    const target = createShrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
     expect(() => shrink(Float64Array.of(1), target, 1.5, 1)).toThrow(KernelFault);
   });
 });

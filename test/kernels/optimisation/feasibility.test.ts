@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { FEASIBILITY_TOLERANCE, leastViolation } from '#kernels/optimisation/feasibility.js';
-import { infeasibilityGap } from '#kernels/optimisation/program/certificate.js';
+import { FEASIBILITY_TOLERANCE, findLeastViolation } from '#kernels/optimisation/feasibility.js';
+import { measureInfeasibility } from '#kernels/optimisation/program/certificate.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { IS_SOAK } from '../../soak.js';
 import { farkasMargin } from './duality-gap.js';
@@ -13,20 +13,20 @@ const solver = createSolver(plainAlgebra);
 /** Random programmes to each that `npm run soak` draws three of. */
 const SHARE = IS_SOAK ? 3 : 1;
 
-describe('leastViolation', () => {
+describe('findLeastViolation', () => {
   test('the reference conflict has the least total relaxation and a certificate of ones', () => {
     const problem = trackingCases.find(({ id }) => id === 'o06_infeasible_group')!;
     const { program, rowIds } = programOf(problem);
-    const { violation, certificate } = leastViolation(solver, program);
+    const { violation, certificate } = findLeastViolation(solver, program);
     expect(violation).toBeCloseTo(problem.expected.elastic.minimum_total_relaxation, 12);
     const named = Object.fromEntries(rowIds.map((id, r) => [id, Math.round(certificate!.rows[r]! * 1e9) / 1e9]));
     expect(named).toMatchObject({ budget: 1, g_a: -1, g_b: -1 });
-    expect(infeasibilityGap(program, certificate!)).toBeCloseTo(0.1, 12);
+    expect(measureInfeasibility(program, certificate!)).toBeCloseTo(0.1, 12);
   });
 
   test('every reference problem with an answer violates nothing', () => {
     for (const problem of trackingCases.filter(({ expected }) => expected.status === 'optimal')) {
-      expect(leastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(
+      expect(findLeastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(
         FEASIBILITY_TOLERANCE,
       );
     }
@@ -36,7 +36,7 @@ describe('leastViolation', () => {
     let proofs = 0;
     for (let seed = 2001; seed <= 2000 + 130 * SHARE; seed++) {
       const program = randomProgram(seed, { withKinks: false, withNorms: false });
-      const { certificate, violation, x, isReliable } = leastViolation(solver, program);
+      const { certificate, violation, x, isReliable } = findLeastViolation(solver, program);
       expect(isReliable, `seed ${seed}`).toBe(true);
       if (certificate === null) {
         expect(violation, `seed ${seed}`).toBeLessThanOrEqual(1e-9);
@@ -61,12 +61,12 @@ test('proofs with limits on trades and norms are proofs by the definition too, w
   const met = { rows: 0, kinks: 0, norms: 0 };
   for (let seed = 5001; seed <= 5000 + 200 * SHARE; seed++) {
     const program = randomProgram(seed);
-    const { certificate } = leastViolation(solver, program);
+    const { certificate } = findLeastViolation(solver, program);
     if (certificate === null) continue;
     const margin = farkasMargin(program, certificate);
     const size = Math.max(...[...certificate.rows, ...certificate.kinks, ...certificate.norms].map(Math.abs));
     expect(margin, `seed ${seed}`).toBeGreaterThan(0);
-    expect(Math.abs(margin - infeasibilityGap(program, certificate)), `seed ${seed}`).toBeLessThan(
+    expect(Math.abs(margin - measureInfeasibility(program, certificate)), `seed ${seed}`).toBeLessThan(
       1e-9 * Math.max(size, 1),
     );
     expect(Math.min(...certificate.kinks, ...certificate.norms, 0), `seed ${seed}`).toBeGreaterThanOrEqual(0);
@@ -78,7 +78,7 @@ test('proofs with limits on trades and norms are proofs by the definition too, w
   expect(Math.min(met.kinks, met.norms)).toBeGreaterThan(6 * SHARE);
 });
 
-describe('infeasibilityGap', () => {
+describe('measureInfeasibility', () => {
   test('two names capped at a quarter cannot sum to one: half of it is missing', () => {
     const program = {
       ...randomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }),
@@ -93,7 +93,7 @@ describe('infeasibilityGap', () => {
     };
     const none = new Float64Array(0);
     const gap = (y: number) =>
-      infeasibilityGap(
+      measureInfeasibility(
         { ...program, rows },
         { rows: Float64Array.of(y), kinks: none, norms: none, around: new Float64Array(2) },
       );

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { coldState, newIterate } from '#kernels/optimisation/active-set/active-state.js';
+import { createColdState, newIterate } from '#kernels/optimisation/active-set/active-state.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
-import { foldedRows } from '#kernels/optimisation/interior-point/folded-rows.js';
+import { foldRows } from '#kernels/optimisation/interior-point/folded-rows.js';
 import { runInteriorPoint } from '#kernels/optimisation/interior-point/interior-point.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
@@ -39,9 +39,9 @@ test('rows of one side that outnumber the names are eliminated, and leave the op
     const program = besidePlanes(seed);
     const rowScale = new Float64Array(1 + PLANES).fill(1);
     const free = Int32Array.from({ length: NAMES }, (_, i) => i);
-    expect(foldedRows(program, free, { rowScale, withHard: true })?.others).toEqual(Int32Array.of(0));
+    expect(foldRows(program, free, { rowScale, withHard: true })?.others).toEqual(Int32Array.of(0));
     const iterate = newIterate(program);
-    const { status } = runInteriorPoint(program, createCurvature(plainAlgebra), coldState(program), iterate);
+    const { status } = runInteriorPoint(program, createCurvature(plainAlgebra), createColdState(program), iterate);
     expect(status, `seed ${seed}`).toBe('optimal');
     const { point, state } = solved(program);
     expect(state.rows.slice(1).filter((side) => side !== 0).length, `seed ${seed}`).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { certify } from '#kernels/optimisation/certified/certify.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { IS_SOAK } from '../../soak.js';
 import { isThere, problemNames, publishedOptima, readProblem } from './maros-problem.js';
@@ -40,7 +40,7 @@ const QUICK = [
 const optima = publishedOptima();
 
 describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
-  const engine = isThere ? wasmEngine() : (undefined as never); // The module is there wherever tests run.
+  const engine = isThere ? openWasmEngine() : (undefined as never); // The module is there wherever tests run.
   const solver = createSolver(engine);
 
   test.each(problemNames().filter((name) => IS_SOAK || QUICK.includes(name)))(
@@ -52,7 +52,8 @@ describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
       const { point, isCertified } = certify(program, answer, engine);
       const { x } = point;
       const objective =
-        metricSquare(program.metric!, x) / 2 + program.linear.reduce((sum, value, i) => sum + value * x[i]!, constant);
+        computeMetricSquare(program.metric!, x) / 2 +
+        program.linear.reduce((sum, value, i) => sum + value * x[i]!, constant);
       const optimum = optima.get(name);
       if (optimum !== undefined)
         expect(Math.abs(objective - optimum) / Math.max(1, Math.abs(optimum))).toBeLessThan(TOLERANCE);

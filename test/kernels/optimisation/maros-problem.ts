@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { readMatFile } from './mat-file.js';
 
@@ -72,7 +72,7 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
     isDense: n <= DENSE_MAX && n + sides <= DENSE_MAX,
     program: {
       n,
-      metric: denseMetric(matrix, n),
+      metric: createDenseMetric(matrix, n),
       curvature: 1,
       ridge: 0,
       centre: new Float64Array(n),

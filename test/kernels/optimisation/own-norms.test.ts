@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { leastViolation } from '#kernels/optimisation/feasibility.js';
+import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
 import {
-  denseMetric,
-  factorMetric,
+  createDenseMetric,
+  createFactorMetric,
   metricDiagonal,
   metricMatrix,
-  metricPlusDiagonal,
+  addDiagonal,
   sumOfMetrics,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
-import { normLength } from '#kernels/optimisation/program/norms.js';
+import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
@@ -27,7 +27,7 @@ function onCorrelations(program: Program): Program {
   const deviations = metricDiagonal(metric!).map(Math.sqrt);
   return {
     ...program,
-    metric: denseMetric(
+    metric: createDenseMetric(
       matrix.map((value, e) => value / (deviations[Math.floor(e / n)]! * deviations[e % n]!)),
       n,
     ),
@@ -43,7 +43,7 @@ describe('a norm with a separate metric', () => {
       if (!program.norms.some(({ metric }) => metric === 'metric')) continue;
       const norms = program.norms.map((norm) =>
         norm.metric === 'metric'
-          ? { ...norm, metric: denseMetric(metricMatrix(program.metric!).slice(), program.n) }
+          ? { ...norm, metric: createDenseMetric(metricMatrix(program.metric!).slice(), program.n) }
           : norm,
       );
       const [shared, own] = [solver.solve(program), solver.solve({ ...program, norms })];
@@ -64,7 +64,7 @@ describe('a norm with a separate metric', () => {
       const q = program.norms.findIndex(({ metric }) => typeof metric !== 'string');
       const free = solver.solve({ ...program, norms: [] });
       if (q < 0 || free.status !== 'solved') continue;
-      const length = normLength(program, program.norms[q]!, free.point.x);
+      const length = computeNormLength(program, program.norms[q]!, free.point.x);
       for (const share of [0.98, 0.2]) {
         const tight = {
           ...program,
@@ -78,7 +78,7 @@ describe('a norm with a separate metric', () => {
           bound++;
           continue;
         }
-        const { certificate } = leastViolation(solver, tight);
+        const { certificate } = findLeastViolation(solver, tight);
         expect(certificate, `seed ${seed}`).not.toBeNull();
         expect(farkasMargin(tight, certificate!), `seed ${seed}`).toBeGreaterThan(0);
         contradicted++;
@@ -96,7 +96,7 @@ test('a norm in the objective at its own multiplier has the optimum of the norm'
     const q = loose.norms.findIndex(({ metric }) => typeof metric !== 'string');
     const free = solver.solve({ ...loose, norms: [] });
     if (q < 0 || free.status !== 'solved') continue;
-    const norm = { ...loose.norms[q]!, radius: 0.98 * normLength(loose, loose.norms[q]!, free.point.x) };
+    const norm = { ...loose.norms[q]!, radius: 0.98 * computeNormLength(loose, loose.norms[q]!, free.point.x) };
     const program = { ...loose, norms: [norm] };
     const { status, point } = solver.solve(program);
     if (status !== 'solved') continue;
@@ -113,10 +113,10 @@ describe('a sum of metrics', () => {
   const numbers = (length: number) => Float64Array.from({ length }, () => random());
   const n = 6;
   const loadings = numbers(n * 2);
-  const factors = factorMetric(loadings, numbers(n));
-  const shared = factorMetric(loadings, numbers(n));
-  const other = factorMetric(numbers(n * 3), numbers(n));
-  const dense = denseMetric(metricMatrix(other), n);
+  const factors = createFactorMetric(loadings, numbers(n));
+  const shared = createFactorMetric(loadings, numbers(n));
+  const other = createFactorMetric(numbers(n * 3), numbers(n));
+  const dense = createDenseMetric(metricMatrix(other), n);
 
   test.each<[string, Metric, Metric]>([
     ['loadings', factors, other],
@@ -140,7 +140,7 @@ describe('a sum of metrics', () => {
   ])('and of a diagonal, for %s', (_, metric) => {
     const added = numbers(n);
     const before = metricMatrix(metric).slice();
-    metricMatrix(metricPlusDiagonal(metric, added)).forEach((value, e) =>
+    metricMatrix(addDiagonal(metric, added)).forEach((value, e) =>
       expect(Math.abs(value - before[e]! - (e % (n + 1) === 0 ? added[e / (n + 1)]! : 0))).toBeLessThan(1e-14),
     );
   });

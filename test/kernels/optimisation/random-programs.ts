@@ -1,4 +1,4 @@
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 
@@ -87,7 +87,7 @@ function randomMetric(random: () => number, n: number) {
       matrix[i * n + j] = matrix[j * n + i] = total;
     }
   }
-  return denseMetric(matrix, n);
+  return createDenseMetric(matrix, n);
 }
 
 /** Weights that sum to one; some of them zero. */

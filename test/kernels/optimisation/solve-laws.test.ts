@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { coldState } from '#kernels/optimisation/active-set/active-state.js';
-import { denseMetric, factorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
-import { type Kink, type Program, kinkSum } from '#kernels/optimisation/program/program.js';
+import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
+import { createDenseMetric, createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { randomProgram } from './random-programs.js';
 import { solver, solved, largestDifference, regular, base } from './solved.js';
@@ -17,7 +17,7 @@ describe('laws', () => {
       const matrix = metricMatrix(program.metric);
       const permuted: Program = {
         ...program,
-        metric: denseMetric(
+        metric: createDenseMetric(
           Float64Array.from({ length: n * n }, (_, e) => matrix[order[Math.floor(e / n)]! * n + order[e % n]!]!),
           n,
         ),
@@ -47,7 +47,7 @@ describe('laws', () => {
       const scaled = {
         ...program,
         ridge: program.ridge * 1e4,
-        metric: denseMetric(
+        metric: createDenseMetric(
           metricMatrix(program.metric).map((value) => value * 1e4),
           program.n,
         ),
@@ -85,7 +85,7 @@ describe('laws', () => {
         penalty: Infinity,
       };
       const { x } = solved(free).point;
-      const limited = { ...free, kinks: [{ ...kink, limit: kinkSum(kink, x) }] };
+      const limited = { ...free, kinks: [{ ...kink, limit: sumKinks(kink, x) }] };
       expect(largestDifference(solved(limited).point.x, x)).toBeLessThan(1e-8);
     }
   });
@@ -100,7 +100,7 @@ describe('laws', () => {
       const split: Program = {
         ...program,
         n: n + 1,
-        metric: denseMetric(
+        metric: createDenseMetric(
           Float64Array.from(
             { length: (n + 1) ** 2 },
             (_, e) => matrix[from(Math.floor(e / (n + 1))) * n + from(e % (n + 1))]!,
@@ -138,7 +138,7 @@ describe('laws', () => {
 
   test('any state leads to the answer, a wrong one as well', () => {
     for (const program of regular) {
-      const wrong = coldState(program);
+      const wrong = createColdState(program);
       wrong.names.fill(1);
       wrong.rows.fill(-1);
       expect(largestDifference(solver.solve(program, { warm: wrong }).point.x, solved(program).point.x)).toBeLessThan(
@@ -150,12 +150,12 @@ describe('laws', () => {
   test('loadings give what their matrix gives', () => {
     const random = seeded(5);
     const n = 40;
-    const metric = factorMetric(
+    const metric = createFactorMetric(
       Float64Array.from({ length: n * 6 }, () => 0.2 * (random() - 0.5)),
       Float64Array.from({ length: n }, () => 0.01 + 0.05 * random()),
     );
     const program = { ...randomProgram(3, { namesMax: 2 }), ...base(n, random), metric };
-    const whole = { ...program, metric: denseMetric(metricMatrix(metric), n) };
+    const whole = { ...program, metric: createDenseMetric(metricMatrix(metric), n) };
     expect(largestDifference(solved(program).point.x, solved(whole).point.x)).toBeLessThan(1e-12);
   });
 

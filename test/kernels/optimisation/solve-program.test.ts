@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { leastViolation } from '#kernels/optimisation/feasibility.js';
+import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { denseMetric, metricMatrix, metricSquare } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, metricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
@@ -18,7 +18,7 @@ describe('the reference cases', () => {
     const { program, rowIds } = programOf(problem);
     const { point } = solved(program);
     const active = point.x.map((value, i) => value - program.centre[i]!);
-    const variance = metricSquare(program.metric!, active);
+    const variance = computeMetricSquare(program.metric!, active);
     expect(Math.abs(variance / problem.expected.tracking_variance - 1)).toBeLessThan(1e-9);
     if (problem.expected.score !== undefined) {
       const score = point.x.reduce((sum, weight, i) => sum + weight * problem.objective.score![i]!, 0);
@@ -150,7 +150,7 @@ describe('small programmes', () => {
       const program = {
         ...rest,
         n,
-        metric: denseMetric(matrix, n),
+        metric: createDenseMetric(matrix, n),
         upper: upper.map((bound) => (bound === 0 ? 0 : Infinity)),
       };
       const expected = byEnumeration(program);
@@ -179,7 +179,7 @@ describe('random programmes', () => {
         expectCertified(program, answer.point, `seed ${seed}`);
         counts.solved++;
       } else {
-        expect(leastViolation(solver, program).certificate, `seed ${seed}`).not.toBeNull();
+        expect(findLeastViolation(solver, program).certificate, `seed ${seed}`).not.toBeNull();
         counts.infeasible++;
       }
     }
@@ -192,7 +192,7 @@ describe('random programmes', () => {
     const program = randomProgram(seed);
     const answer = solver.solve(program);
     if (answer.status === 'solved') expectCertified(program, answer.point, `seed ${seed}`);
-    else expect(leastViolation(solver, program).certificate).not.toBeNull();
+    else expect(findLeastViolation(solver, program).certificate).not.toBeNull();
   });
 
   test('names that covary with no other are solved with the rest', () => {
@@ -207,7 +207,7 @@ describe('random programmes', () => {
             : value,
       );
       for (let i = 0; i < n; i++) matrix[i * n + i]! += 0.01;
-      const apart = { ...program, metric: denseMetric(matrix, n) };
+      const apart = { ...program, metric: createDenseMetric(matrix, n) };
       const answer = solver.solve(apart);
       expect(answer.status).toBe(solver.solve(program).status);
       if (answer.status === 'solved') expectCertified(apart, answer.point, `seed ${seed}`);

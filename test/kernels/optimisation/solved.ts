@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { denseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { certify } from './duality-gap.js';
@@ -35,7 +35,7 @@ const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { wit
 export const regular = samples.map((program) => {
   const matrix = metricMatrix(program.metric!).slice();
   for (let i = 0; i < program.n; i++) matrix[i * program.n + i]! += 0.01;
-  return { ...program, metric: denseMetric(matrix, program.n) };
+  return { ...program, metric: createDenseMetric(matrix, program.n) };
 });
 
 /** The base with its budget as the first of many rows; the coefficients of the others are drawn. */
@@ -56,7 +56,7 @@ export function base(
   const total = raw.reduce((sum, value) => sum + value, 0);
   return {
     n,
-    metric: denseMetric(
+    metric: createDenseMetric(
       Float64Array.from({ length: n * n }, (_, e) => (Math.floor(e / n) === e % n ? 0.04 + 0.001 * (e % n) : 0.01)),
       n,
     ),

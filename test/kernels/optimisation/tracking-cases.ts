@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 
 /** One file of test/golden/tracking: see the README there. */
@@ -50,12 +50,12 @@ export function doubles(base64: string): Float64Array {
 }
 
 export function covarianceOf({ N, covariance }: TrackingCase): Metric {
-  if (covariance.form.startsWith('factor')) return factorMetric(doubles(covariance.B!), doubles(covariance.d!));
+  if (covariance.form.startsWith('factor')) return createFactorMetric(doubles(covariance.B!), doubles(covariance.d!));
   const packed = doubles(covariance.data!);
   const matrix = new Float64Array(N * N);
   for (let i = 0, at = 0; i < N; i++)
     for (let j = 0; j <= i; j++, at++) matrix[i * N + j] = matrix[j * N + i] = packed[at]!;
-  return denseMetric(matrix, N);
+  return createDenseMetric(matrix, N);
 }
 
 /** Returns the case as a programme with the objective (w - b)' S (w - b), and its row ids. */

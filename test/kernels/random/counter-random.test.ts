@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { counterRandom, philox } from '#kernels/random/counter-random.js';
+import { createCounterRandom, philox } from '#kernels/random/counter-random.js';
 
 /** Known answers of Philox 4x32-10 from the authors' Random123 distribution, kat_vectors. */
 const KNOWN = [
@@ -25,15 +25,15 @@ describe('philox', () => {
   });
 });
 
-describe('counterRandom', () => {
+describe('createCounterRandom', () => {
   test('depends on the key alone and differs between streams and seeds', () => {
-    const first = (seed: number, stream: number) => counterRandom({ seed, stream }).uniform();
+    const first = (seed: number, stream: number) => createCounterRandom({ seed, stream }).uniform();
     expect(first(7, 3)).toBe(first(7, 3));
     expect(new Set([first(7, 3), first(7, 4), first(8, 3), first(7, 3 + 2 ** 32), first(7 + 2 ** 32, 3)]).size).toBe(5);
   });
 
   test('is uniform: mean 1/2 and variance 1/12 within five standard errors', () => {
-    const random = counterRandom({ seed: 1, stream: 0 });
+    const random = createCounterRandom({ seed: 1, stream: 0 });
     const n = 200_000;
     let total = 0;
     let squares = 0;
@@ -51,7 +51,7 @@ describe('counterRandom', () => {
   });
 
   test('is standard normal in its first four moments', () => {
-    const random = counterRandom({ seed: 2, stream: 5 });
+    const random = createCounterRandom({ seed: 2, stream: 5 });
     const n = 200_000;
     const moments = [0, 0, 0, 0];
     for (let k = 0; k < n; k++) {
@@ -65,7 +65,7 @@ describe('counterRandom', () => {
   });
 
   test('draws every integer below the bound alike', () => {
-    const random = counterRandom({ seed: 3, stream: 0 });
+    const random = createCounterRandom({ seed: 3, stream: 0 });
     const counts = new Float64Array(7);
     for (let k = 0; k < 70_000; k++) counts[random.integer(7)]!++;
     const chi2 = counts.reduce((total, count) => total + (count - 10_000) ** 2 / 10_000, 0);
@@ -73,8 +73,8 @@ describe('counterRandom', () => {
   });
 
   test('refuses keys and bounds that are no such integers', () => {
-    expect(() => counterRandom({ seed: -1, stream: 0 })).toThrow(KernelFault);
-    expect(() => counterRandom({ seed: 0, stream: 0.5 })).toThrow(KernelFault);
-    expect(() => counterRandom({ seed: 0, stream: 0 }).integer(0)).toThrow(KernelFault);
+    expect(() => createCounterRandom({ seed: -1, stream: 0 })).toThrow(KernelFault);
+    expect(() => createCounterRandom({ seed: 0, stream: 0.5 })).toThrow(KernelFault);
+    expect(() => createCounterRandom({ seed: 0, stream: 0 }).integer(0)).toThrow(KernelFault);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { binQuantile, levelBins } from '#kernels/simulation/level-bins.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { findBinQuantile, createLevelBins } from '#kernels/simulation/level-bins.js';
 
 const MEAN = 0.0004;
 const DEVIATION = 0.012;
@@ -10,7 +10,7 @@ describe('bins of levels', () => {
   test('give the quantiles of the sorted levels to a bin and the gap between two paths', () => {
     const horizon = 60;
     const paths = 20_000;
-    const bins = levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: 2048 });
+    const bins = createLevelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: 2048 });
     const tallies = {
       counts: new Uint32Array(horizon * 2048),
       finals: new Float64Array(paths),
@@ -18,7 +18,7 @@ describe('bins of levels', () => {
       drawdowns: new Float64Array(paths),
       underwater: new Int32Array(paths),
     };
-    wasmEngine().simulatePaths(
+    openWasmEngine().simulatePaths(
       { model: { kind: 'gaussian', mean: MEAN, deviation: DEVIATION }, horizon, seed: 1, first: 0, bins },
       tallies,
     );
@@ -26,35 +26,35 @@ describe('bins of levels', () => {
     for (const share of [0.01, 0.05, 0.5, 0.95, 0.99]) {
       const rank = Math.floor(share * paths);
       const spread = sorted[rank + 5]! - sorted[rank - 5]!;
-      expect(Math.abs(binQuantile(bins, tallies.counts, horizon - 1, share) - sorted[rank]!)).toBeLessThanOrEqual(
+      expect(Math.abs(findBinQuantile(bins, tallies.counts, horizon - 1, share) - sorted[rank]!)).toBeLessThanOrEqual(
         1 / bins.scale[horizon - 1]! + spread,
       );
     }
   });
 
   test('are 0.6 % of a standard deviation wide', () => {
-    const bins = levelBins({ mean: 0, deviation: 0.01, horizon: 1, count: 2048 });
+    const bins = createLevelBins({ mean: 0, deviation: 0.01, horizon: 1, count: 2048 });
     expect(1 / bins.scale[0]! / 0.01).toBeLessThan(0.0063);
   });
 
   test('hold a path without any movement', () => {
-    const bins = levelBins({ mean: 0, deviation: 0, horizon: 3, count: 10 });
+    const bins = createLevelBins({ mean: 0, deviation: 0, horizon: 3, count: 10 });
     const counts = new Uint32Array(30);
     counts[25] = 4;
-    expect(binQuantile(bins, counts, 2, 0.5)).toBeCloseTo(1, 8);
+    expect(findBinQuantile(bins, counts, 2, 0.5)).toBeCloseTo(1, 8);
   });
 
   test('skip empty bins and interpolate inside the others', () => {
     const bins = { low: Float64Array.of(0), scale: Float64Array.of(1), count: 4 };
-    expect(binQuantile(bins, Uint32Array.of(1, 0, 0, 1), 0, 0.5)).toBe(1);
-    expect(binQuantile(bins, Uint32Array.of(0, 4, 0, 0), 0, 0.25)).toBe(1.25);
+    expect(findBinQuantile(bins, Uint32Array.of(1, 0, 0, 1), 0, 0.5)).toBe(1);
+    expect(findBinQuantile(bins, Uint32Array.of(0, 4, 0, 0), 0, 0.25)).toBe(1.25);
   });
 
   test('are refused without sense, and have no quantile of nothing', () => {
-    expect(() => levelBins({ mean: 0, deviation: -1, horizon: 3, count: 10 })).toThrow(KernelFault);
-    expect(() => levelBins({ mean: Number.NaN, deviation: 1, horizon: 3, count: 10 })).toThrow(KernelFault);
+    expect(() => createLevelBins({ mean: 0, deviation: -1, horizon: 3, count: 10 })).toThrow(KernelFault);
+    expect(() => createLevelBins({ mean: Number.NaN, deviation: 1, horizon: 3, count: 10 })).toThrow(KernelFault);
     expect(() =>
-      binQuantile(levelBins({ mean: 0, deviation: 1, horizon: 1, count: 2 }), new Uint32Array(2), 0, 0.5),
+      findBinQuantile(createLevelBins({ mean: 0, deviation: 1, horizon: 1, count: 2 }), new Uint32Array(2), 0, 0.5),
     ).toThrow(KernelFault);
   });
 });

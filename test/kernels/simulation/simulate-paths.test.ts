@@ -3,16 +3,16 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
-import { levelBins } from '#kernels/simulation/level-bins.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
+import { createLevelBins } from '#kernels/simulation/level-bins.js';
 import type { PathModel, PathTallies } from '#kernels/simulation/simulate-paths.js';
 
 const BINS = 64;
 const MEAN = 0.0004;
 const DEVIATION = 0.012;
 
-const random = counterRandom({ seed: 9, stream: 0 });
+const random = createCounterRandom({ seed: 9, stream: 0 });
 const growth = Float64Array.from({ length: 90 }, () => 1 + MEAN + DEVIATION * random.normal());
 const models: PathModel[] = [
   { kind: 'block_bootstrap', growth, block: 7 },
@@ -42,7 +42,7 @@ function simulate(
 ): PathTallies {
   const result = tallies(paths, horizon, bins);
   engine.simulatePaths(
-    { model, horizon, seed, first, bins: levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: bins }) },
+    { model, horizon, seed, first, bins: createLevelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: bins }) },
     result,
   );
   return result;
@@ -54,7 +54,7 @@ describe.each(models)('paths by $kind', (model) => {
       [1, 0],
       [2 ** 40 + 5, 2 ** 32 - 3],
     ] as const) {
-      expect(simulate(wasmEngine(), model, { paths: 8, horizon: 40, seed, first })).toEqual(
+      expect(simulate(openWasmEngine(), model, { paths: 8, horizon: 40, seed, first })).toEqual(
         simulate(referenceEngine, model, { paths: 8, horizon: 40, seed, first }),
       );
     }
@@ -82,7 +82,7 @@ describe.each(models)('paths by $kind', (model) => {
   test('grow by the mean of a session, within five standard errors', () => {
     const paths = 20_000;
     const horizon = 20;
-    const { finals } = simulate(wasmEngine(), model, { paths, horizon });
+    const { finals } = simulate(openWasmEngine(), model, { paths, horizon });
     const sessionMean = model.kind === 'gaussian' ? 1 + MEAN : growth.reduce((a, b) => a + b, 0) / growth.length;
     const mean = finals.reduce((a, b) => a + b, 0) / paths;
     // Blocks keep the history's own serial correlation: allow for it by twice the independent deviation.
@@ -156,9 +156,9 @@ describe('a path', () => {
       horizon: 5,
       seed: 1,
       first: 0,
-      bins: levelBins({ mean: 0, deviation: 0.1, horizon: 5, count: BINS }),
+      bins: createLevelBins({ mean: 0, deviation: 0.1, horizon: 5, count: BINS }),
     };
-    for (const engine of [referenceEngine, wasmEngine()]) {
+    for (const engine of [referenceEngine, openWasmEngine()]) {
       expect(() =>
         engine.simulatePaths(
           { ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(0), block: 1 } },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
-import { halvesOf, halvingChoices, type BlockSums } from '#kernels/sums/halving-choices.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { countHalves, halvingChoices, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { expectEqual } from '../../equal.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
@@ -56,28 +56,28 @@ const inOrder = (figures: readonly (readonly number[])[]) => figures.toSorted((a
 
 describe.each([
   ['the definition', halvingChoices],
-  ['WebAssembly', wasmEngine().halvingChoices],
+  ['WebAssembly', openWasmEngine().halvingChoices],
 ] as const)('%s', (_, choicesOf) => {
   test.each(SHAPES)('chooses one of %i variants on each half of %i blocks', (variants, blocks) => {
     const sums = sumsOf(variants, blocks);
-    const out = new Float64Array(2 * halvesOf(blocks));
+    const out = new Float64Array(2 * countHalves(blocks));
     choicesOf(sums, out);
-    const figures = Array.from({ length: halvesOf(blocks) }, (_, i) => [out[2 * i]!, out[2 * i + 1]!]);
+    const figures = Array.from({ length: countHalves(blocks) }, (_, i) => [out[2 * i]!, out[2 * i + 1]!]);
     expect(inOrder(figures)).toEqual(inOrder(oneByOne(sums)));
   });
 
   test('refuses an odd number of blocks, too many, and room for other figures', () => {
     const [three, eighteen, two] = [sumsOf(2, 3), sumsOf(2, 18), sumsOf(2, 2)];
     expect(() => choicesOf(three, new Float64Array(6))).toThrow(KernelFault);
-    expect(() => choicesOf(eighteen, new Float64Array(2 * halvesOf(18)))).toThrow(KernelFault);
+    expect(() => choicesOf(eighteen, new Float64Array(2 * countHalves(18)))).toThrow(KernelFault);
     expect(() => choicesOf(two, new Float64Array(3))).toThrow(KernelFault);
   });
 });
 
 test.each(SHAPES)('of %i variants and %i blocks, both in the same order and to the same bits', (variants, blocks) => {
   const sums = sumsOf(variants, blocks);
-  const [plain, fast] = [new Float64Array(2 * halvesOf(blocks)), new Float64Array(2 * halvesOf(blocks))];
+  const [plain, fast] = [new Float64Array(2 * countHalves(blocks)), new Float64Array(2 * countHalves(blocks))];
   halvingChoices(sums, plain);
-  wasmEngine().halvingChoices(sums, fast);
+  openWasmEngine().halvingChoices(sums, fast);
   expectEqual(fast, plain);
 });

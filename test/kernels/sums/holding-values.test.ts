@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createValuePanel, PANEL_BYTES_MIN, SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
-import { holdingValue } from '#kernels/sums/holding-values.js';
+import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 
 const NAMES = 67;
 const CELLS = NAMES * Math.ceil(PANEL_BYTES_MIN / 8 / NAMES);
@@ -38,14 +38,14 @@ test('a holding is worth the same, bit for bit, by the kernel over the panel and
       kernel.load(holding, { isRun, owner, version });
       for (let sessions = 1; sessions <= SESSIONS_AT_ONCE; sessions++) {
         kernel.values(3 * NAMES, sessions, values);
-        const expected = Array.from({ length: sessions }, (_, s) => holdingValue(panel, (3 + s) * NAMES, holding));
+        const expected = Array.from({ length: sessions }, (_, s) => sumHoldingValue(panel, (3 + s) * NAMES, holding));
         expect([...values.subarray(0, sessions)]).toEqual(expected);
       }
       if (count === 0) continue;
       holding.units[count - 1] = 7;
       kernel.setUnits(count - 1, 7);
       kernel.values(0, 1, values);
-      expect(values[0]).toBe(holdingValue(panel, 0, holding));
+      expect(values[0]).toBe(sumHoldingValue(panel, 0, holding));
     }
   }
 });
@@ -53,7 +53,7 @@ test('a holding is worth the same, bit for bit, by the kernel over the panel and
 test('a value is money and the value of the units', () => {
   const panel = Float64Array.of(0, 0, 0, 2, 3, 5);
   const holding = { columns: Int32Array.of(0, 2), units: Float64Array.of(10, 100), count: 2, money: 1 };
-  expect(holdingValue(panel, 3, holding)).toBe(521);
+  expect(sumHoldingValue(panel, 3, holding)).toBe(521);
 });
 
 test('a panel knows which holding it has, and one of another size has no kernel', () => {

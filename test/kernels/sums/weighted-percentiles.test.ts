@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { weightedPercentiles } from '#kernels/sums/weighted-percentiles.js';
 
 const SHARES = Float64Array.of(0.1, 0.5, 0.9);
@@ -15,7 +15,7 @@ function byDefinition(values: readonly number[], weights: readonly number[], sha
 
 const MADE_BY = [
   ['the definition', weightedPercentiles],
-  ['WebAssembly', wasmEngine().weightedPercentiles],
+  ['WebAssembly', openWasmEngine().weightedPercentiles],
 ] as const;
 
 describe.each(MADE_BY)('%s', (_, percentilesOf) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
-  hierarchicalRiskParityWeights,
+  solveHierarchicalRiskParity,
   leafOrder,
   LINKAGES,
   linkClusters,
@@ -12,7 +12,7 @@ import { plainOrder, plainWeights, pointsOf, sumOf, type Matrix } from './plain-
 
 function weightsOf(covariance: Matrix, terms: HierarchyTerms): number[] {
   const out = new Float64Array(covariance.length);
-  hierarchicalRiskParityWeights(Float64Array.from(covariance.flat()), terms, out);
+  solveHierarchicalRiskParity(Float64Array.from(covariance.flat()), terms, out);
   return [...out];
 }
 

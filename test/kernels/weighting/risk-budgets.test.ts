@@ -2,19 +2,19 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import {
-  denseMetric,
-  factorMetric,
+  createDenseMetric,
+  createFactorMetric,
   metricMatrix,
-  metricTimes,
+  multiplyMetric,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
 import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
-import { riskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
+import { solveRiskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
 import { seeded } from '../../seeded.js';
 
 function randomFactors(seed: number, n: number, k: number): Metric {
   const random = seeded(seed);
-  return factorMetric(
+  return createFactorMetric(
     Float64Array.from({ length: n * k }, () => 0.3 * (random() - 0.4)),
     Float64Array.from({ length: n }, () => 0.005 + 0.1 * random()),
   );
@@ -22,13 +22,13 @@ function randomFactors(seed: number, n: number, k: number): Metric {
 
 function weightsOf(metric: Metric, budgets: Float64Array): Float64Array {
   const out = new Float64Array(metric.n);
-  expect(riskBudgetWeights(plainAlgebra, metric, budgets, out)).toBe(true);
+  expect(solveRiskBudgetWeights(plainAlgebra, metric, budgets, out)).toBe(true);
   return out;
 }
 
 function sharesOf(metric: Metric, weights: Float64Array): Float64Array {
   const product = new Float64Array(metric.n);
-  metricTimes(metric, weights, product);
+  multiplyMetric(metric, weights, product);
   const variance = weights.reduce((sum, weight, i) => sum + weight * product[i]!, 0);
   return weights.map((weight, i) => (weight * product[i]!) / variance);
 }
@@ -46,7 +46,7 @@ describe('contributions to the variance are the budgets', () => {
     const total = raw.reduce((sum, value) => sum + value, 0);
     const budgets = raw.map((value) => value / total);
     const factors = randomFactors(n + k, n, k);
-    for (const metric of [factors, denseMetric(metricMatrix(factors), n)]) {
+    for (const metric of [factors, createDenseMetric(metricMatrix(factors), n)]) {
       const weights = weightsOf(metric, budgets);
       expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 13);
       sharesOf(metric, weights).forEach((share, i) => expect(Math.abs(share / budgets[i]! - 1)).toBeLessThan(1e-10));
@@ -60,7 +60,7 @@ describe('contributions to the variance are the budgets', () => {
       const [i, j] = [Math.floor(e / n), e % n];
       return (i === j ? 1 : 0.99) * deviations[i]! * deviations[j]!;
     });
-    const metric = denseMetric(matrix, n);
+    const metric = createDenseMetric(matrix, n);
     const budgets = new Float64Array(n).fill(1 / n);
     for (const share of sharesOf(metric, weightsOf(metric, budgets)))
       expect(Math.abs(share * n - 1)).toBeLessThan(1e-10);
@@ -72,25 +72,25 @@ test('without correlations weights go with the roots of budget over variance', (
   const budgets = Float64Array.of(0.5, 0.3, 0.2);
   const raw = variances.map((variance, i) => Math.sqrt(budgets[i]! / variance));
   const total = raw.reduce((sum, value) => sum + value, 0);
-  weightsOf(factorMetric(new Float64Array(0), variances), budgets).forEach((weight, i) =>
+  weightsOf(createFactorMetric(new Float64Array(0), variances), budgets).forEach((weight, i) =>
     expect(weight).toBeCloseTo(raw[i]! / total, 13),
   );
 });
 
 test('equal budgets are equal risk', () => {
   const n = 25;
-  const metric = denseMetric(metricMatrix(randomFactors(8, n, 5)), n);
+  const metric = createDenseMetric(metricMatrix(randomFactors(8, n, 5)), n);
   const equal = new Float64Array(n);
   equalRiskWeights(metricMatrix(metric), equal);
   weightsOf(metric, new Float64Array(n).fill(1 / n)).forEach((weight, i) => expect(weight).toBeCloseTo(equal[i]!, 11));
 });
 
 test('a budget or a variance of zero is a fault', () => {
-  const metric = factorMetric(new Float64Array(0), Float64Array.of(0.1, 0.1));
+  const metric = createFactorMetric(new Float64Array(0), Float64Array.of(0.1, 0.1));
   const run = (own: Metric, budgets: Float64Array) => () =>
-    riskBudgetWeights(plainAlgebra, own, budgets, new Float64Array(2));
+    solveRiskBudgetWeights(plainAlgebra, own, budgets, new Float64Array(2));
   expect(run(metric, Float64Array.of(1, 0))).toThrow(KernelFault);
-  expect(run(factorMetric(new Float64Array(0), Float64Array.of(0.1, 0)), Float64Array.of(0.5, 0.5))).toThrow(
+  expect(run(createFactorMetric(new Float64Array(0), Float64Array.of(0.1, 0)), Float64Array.of(0.5, 0.5))).toThrow(
     KernelFault,
   );
   expect(run(metric, Float64Array.of(1))).toThrow(KernelFault);

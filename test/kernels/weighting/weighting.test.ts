@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
-import { minimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
+import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
 import { IS_SOAK } from '../../soak.js';
 
@@ -86,14 +86,14 @@ describe('equal risk weights', () => {
 describe('minimum variance weights', () => {
   test('two uncorrelated names are weighted by the inverse of their variances', () => {
     const w = new Float64Array(2);
-    minimumVarianceWeights(Float64Array.of(0.04, 0, 0, 0.01), 1, w);
+    solveMinimumVarianceWeights(Float64Array.of(0.04, 0, 0, 0.01), 1, w);
     expect(Array.from(w)).toEqual([expect.closeTo(0.2, 14), expect.closeTo(0.8, 14)]);
   });
 
   test('a name that only adds risk is left out', () => {
     // Perfectly diversified by hand: the second name has a higher covariance with the first than its variance.
     const w = new Float64Array(2);
-    minimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
+    solveMinimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
     expect(Array.from(w)).toEqual([1, 0]);
   });
 
@@ -106,7 +106,7 @@ describe('minimum variance weights', () => {
         (n, seed, upper) => {
           const covariance = randomCovariance(n, 2 * n + 4, seed);
           const w = new Float64Array(n);
-          expect(minimumVarianceWeights(covariance, upper, w).status).toBe('solved');
+          expect(solveMinimumVarianceWeights(covariance, upper, w).status).toBe('solved');
           const bound = Math.max(upper, 1 / n);
           expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
           const gradient = times(covariance, w);
@@ -131,21 +131,21 @@ describe('minimum variance weights', () => {
     const n = 8;
     const covariance = randomCovariance(n, 40, 3);
     const w = new Float64Array(n);
-    minimumVarianceWeights(covariance, 0.3, w);
+    solveMinimumVarianceWeights(covariance, 0.3, w);
     const slow = projectedGradient(covariance, n, 0.3);
     slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
   });
 
   test('a singular matrix gives the evenest of the equal answers', () => {
     const w = new Float64Array(3);
-    const outcome = minimumVarianceWeights(new Float64Array(9).fill(0.01), 1, w);
+    const outcome = solveMinimumVarianceWeights(new Float64Array(9).fill(0.01), 1, w);
     expect(outcome).toMatchObject({ status: 'solved', ridged: true });
     for (const weight of w) expect(weight).toBeCloseTo(1 / 3, 6);
   });
 
   test('an upper bound too low for full investment gives equal weights', () => {
     const w = new Float64Array(4);
-    minimumVarianceWeights(randomCovariance(4, 20, 1), 0.1, w);
+    solveMinimumVarianceWeights(randomCovariance(4, 20, 1), 0.1, w);
     for (const weight of w) expect(weight).toBeCloseTo(0.25, 12);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import { emptyPanel } from '#market/panels/panels.js';
@@ -10,7 +10,7 @@ const FIRST = 19_000;
 
 /** One quiet security that pays a tenth of its price without an effect on its price. */
 function doubtsOf(adjustment: Adjustment): string[] {
-  const random = counterRandom({ seed: 5, stream: 0 });
+  const random = createCounterRandom({ seed: 5, stream: 0 });
   const close = emptyPanel(SESSIONS);
   let price = 100;
   close.forEach((_, t) => (close[t] = price *= 1 + 0.01 * (random.uniform() - 0.5)));

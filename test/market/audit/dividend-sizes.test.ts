@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import { emptyPanel } from '#market/panels/panels.js';
@@ -34,7 +34,7 @@ const action = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): Corpora
 
 /** Warnings about dividends of one security whose price falls by the paid amount, with the proposed repairs. */
 function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
-  const random = counterRandom({ seed: 11, stream: 3 });
+  const random = createCounterRandom({ seed: 11, stream: 3 });
   const sessions = (stated.length + 1) * every;
   const half = every * Math.floor(stated.length / 2) + Math.floor(every / 2);
   const close = emptyPanel(sessions);

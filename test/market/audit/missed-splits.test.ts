@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
@@ -27,7 +27,7 @@ interface Story {
 
 /** Names that move by up to 1.5 % a day and trade about as many shares; A has the story. */
 function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story): MarketContent {
-  const random = counterRandom({ seed: 3, stream: 0 });
+  const random = createCounterRandom({ seed: 3, stream: 0 });
   const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));
   const [close, shares] = [emptyPanel(SESSIONS * names), emptyPanel(SESSIONS * names)];
   const price = identifiers.map(() => 100);

@@ -1,4 +1,4 @@
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
 import { auditMarket } from '#market/audit/audit-market.js';
@@ -109,7 +109,7 @@ function largeMoves(content: MarketContent): number {
 const isLarge = (growth: number) => Math.max(growth, 1 / growth) > LARGE_MOVE;
 
 function withSplits(content: MarketContent, seed: number, truth: Planted[]): MarketContent {
-  const random = counterRandom({ seed, stream: 0 });
+  const random = createCounterRandom({ seed, stream: 0 });
   const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];
   const width = content.identifiers.length;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '#market/content/action-rows.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
@@ -39,7 +39,7 @@ interface Corruption {
 
 /** Copies a market and spoils it in ways whose places are known. */
 function spoilt(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
-  const random = counterRandom({ seed, stream: 0 });
+  const random = createCounterRandom({ seed, stream: 0 });
   const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
   const close = fields.get('CLOSE')!;
   const names = CLEAN.identifiers.length;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { emptyPanel } from '#market/panels/panels.js';
 import { importTemplate } from '#market/import/import-template.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -17,7 +17,7 @@ const folderFor = temporaryFolders();
 /** A market large enough that damage falls into pages, dictionaries and footer alike. */
 async function marketFile(): Promise<Buffer> {
   const folder = join(await folderFor(), 'store');
-  const random = counterRandom({ seed: 1, stream: 0 });
+  const random = createCounterRandom({ seed: 1, stream: 0 });
   const identifiers = Array.from({ length: 20 }, (_, n) => `N${String(n).padStart(2, '0')}`);
   const dates = Int32Array.from({ length: 100 }, (_, t) => 19_000 + t);
   const close = emptyPanel(2000);
@@ -45,7 +45,7 @@ const DAMAGES = CUTS.length + TURNED + 2 * BLANKS.length;
 
 /** Damage of every kind: cut short at many lengths, bytes turned over, stretches of nothing and of everything. */
 function* damages(bytes: Buffer): Generator<readonly [string, Buffer]> {
-  const random = counterRandom({ seed: 2, stream: bytes.length });
+  const random = createCounterRandom({ seed: 2, stream: bytes.length });
   for (const i of CUTS) yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];
   for (let i = 0; i < TURNED; i++) {
     const turned = Buffer.from(bytes);

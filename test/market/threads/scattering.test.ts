@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { once } from '#base/once.js';
-import { limitMemory, memoryLimit, pagedFile } from '#kernels/memory/paged-memory.js';
+import { limitMemory, memoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
 import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';
 import { columnsOf, marketColumns, scanOf } from '#market/sources/parquet/parquet.js';
@@ -158,7 +158,7 @@ test.runIf(areThere).each([
       expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
     const digestOf = blockDigests(together.read!.panels);
     for (const [block, digest] of apart.digests) expect(digest).toBe(Buffer.from(digestOf(block)).toString('hex'));
-    const areAlone = [...panels.fields.values()].every(({ buffer }) => pagedFile(buffer) !== undefined);
+    const areAlone = [...panels.fields.values()].every(({ buffer }) => findPagedFile(buffer) !== undefined);
     if (order === 't, n' && areAlone) expect(apart.digests.size).toBeGreaterThan(LONG.days / BLOCK_DAYS / 2);
   },
 );

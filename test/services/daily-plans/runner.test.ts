@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { fileNameOf } from '#domain/calendars/calendars.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { LEASE_MS, readDay } from '#services/daily-plans/stored-days.js';
-import { formatTimestamp } from '#store/timestamp.js';
+import { LEASE_MS } from '#services/daily-plans/stored-days.js';
 import { Blocked, runnerWorld, type RunnerWorld } from './runner-world.js';
 
 let world: RunnerWorld;
@@ -115,58 +113,6 @@ test('a blocked index holds back the overlay on it on this day and on the next, 
   expect((await world.day(TUESDAY))!.state).toBe('done');
 });
 
-/** Adds a waiver to a day as it is stored, as a person does. */
-function waive(date: string): Promise<void> {
-  const given = { check: 'moves' as const, index_id: 'CORE', identifier: null, reason: 'Confirmed by the exchange.' };
-  return world.documents.transaction(async (tx) => {
-    const stored = (await readDay(tx, 'close', date))!;
-    const at = formatTimestamp(world.now);
-    const waiver = { ...given, author: 'desk', key_id: null, at };
-    await world.days.changeIn(tx, { ...stored, waivers: [...stored.waivers, waiver], next_attempt_at: at });
-  });
-}
-
-test('a waiver that is given during a round outlives it, and the day is due at once', async () => {
-  await world.put();
-  minutes(1);
-  let rounds = 0;
-  const runner = world.runner(async (step, id) => {
-    if (step !== 'run' || id !== 'CORE' || ++rounds > 1) return;
-    await waive(MONDAY);
-    throw new Blocked('an unexplained move');
-  });
-  await runner.tick();
-  const due = formatTimestamp(world.now);
-  expect(await world.day(MONDAY)).toMatchObject({
-    state: 'blocked',
-    waivers: [{ author: 'desk' }],
-    next_attempt_at: due,
-  });
-  await runner.tick();
-  expect(await world.day(MONDAY)).toMatchObject({ state: 'done', rounds: 2, waivers: [{ author: 'desk' }] });
-});
-
-test('a decision that follows the end of a round is not overwritten by the round', async () => {
-  await world.put();
-  minutes(1);
-  let waived = Promise.resolve();
-  const end = world.documents.subscribe('day-changed', () => {
-    waived = waived.then(async () => {
-      const day = (await world.day(MONDAY))!;
-      if (day.state === 'blocked' && day.waivers.length === 0) await waive(MONDAY);
-    });
-  });
-  await world
-    .runner((step, id) => {
-      if (step === 'run' && id === 'CORE') throw new Blocked('an unexplained move');
-    })
-    .tick();
-  await expect.poll(() => waived.then(() => world.day(MONDAY))).toMatchObject({ waivers: [{ author: 'desk' }] });
-  end();
-  const due = formatTimestamp(world.now);
-  expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', lease: null, next_attempt_at: due });
-});
-
 test('with on_failure stop a blocked index holds back its family, and the days after', async () => {
   await world.put({ on_failure: 'stop' });
   const runner = world.runner((step, id) => {
@@ -232,19 +178,6 @@ test.for(['refresh', 'run', 'publish'] as const)(
     expect(world.done.toSorted()).toEqual(wholeDay(MONDAY).toSorted());
   },
 );
-
-test('a closure that another process recorded ends the day before its notification comes', async () => {
-  await world.put();
-  minutes(1);
-  const changes = [{ date: MONDAY, session: 'closed', reason: 'Storm' }];
-  await world.documents.transaction(async (tx) => void (await tx.put('closures', fileNameOf('XNYS'), { changes })));
-  await world.runner().tick();
-  expect(world.done).toEqual([]);
-  expect(await world.day(MONDAY)).toMatchObject({
-    state: 'skipped',
-    reason: expect.stringContaining('Storm') as string,
-  });
-});
 
 test('a step that fails unexpectedly is tried again later', async () => {
   await world.put();

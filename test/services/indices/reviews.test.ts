@@ -228,6 +228,36 @@ describe('a document is checked', () => {
     );
   });
 
+  test('for amendments with a wrong value, an unknown member, or no effect', async () => {
+    const amended = (changes: object) => check({ amendments: [{ effective_from: '2024-02-01', changes }] });
+    const [wrong] = await amended({ rounding: { level: 99 } });
+    expect(wrong!.at).toBe('error OUT_OF_RANGE amendments[0].changes.rounding.level');
+    expect(wrong!.message).toContain('is 99; at most 15 is accepted');
+    expect((await amended({ treatment: {} }))[0]!.at).toBe('error UNKNOWN_FIELD amendments[0].changes.treatment');
+    expect((await amended({ pipeline: null }))[0]!.at).toBe('error PIPELINE_XOR_DERIVATION amendments[0].changes');
+    expect(await amended({})).toContainEqual({
+      at: 'warning NO_EFFECT amendments[0].changes',
+      message: 'amendments[0].changes changes nothing: the document has these values already.',
+    });
+    const later = {
+      amendments: [{ effective_from: '2024-02-01', changes: { rounding: { level: 2 } } }],
+      reviews: undefined,
+    };
+    expect((await check({ ...later, rebalance: { frequency: 'none' } })).map(({ at }) => at)).toContain(
+      'warning NO_EFFECT amendments[0].effective_from',
+    );
+  });
+
+  test('for more than two reviews of one date: each that has no effect is reported once', async () => {
+    const alike = ['a', 'b', 'c', 'd'].map((id) => ({ ...monthly, id }));
+    const found = (await check({ reviews: alike })).filter(({ message }) => message.includes('runs last'));
+    expect(found.map(({ message }) => message.slice(0, 24))).toEqual([
+      'The reviews a and b both',
+      'The reviews b and c both',
+      'The reviews c and d both',
+    ]);
+  });
+
   test('for share counts that no weight follows', async () => {
     const { weighting: _weighting, ...counts } = { ...monthly, scope: 'shares' };
     const pipeline = { weighting: { type: 'EqualWeight' } };

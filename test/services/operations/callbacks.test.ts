@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
+import { waitUntil } from '../../waiting.js';
 
 /** The key of the secret that the service is given. */
 const KEY = Buffer.from('a key of at least 24 bytes, for tests');
@@ -63,12 +64,11 @@ const generate = async (id: string, path: string) => {
   return body;
 };
 /** The callback of a job once it is in a state. */
-async function reached(jobId: string, state: string) {
-  for (;;) {
+const reached = (jobId: string, state: string) =>
+  waitUntil(async () => {
     const { callbacks } = (await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body;
-    if (callbacks[0]?.state === state) return callbacks[0];
-  }
-}
+    return callbacks[0]?.state === state && callbacks[0];
+  });
 
 test('the notification of a job is signed, repeated until it is accepted, and shown by the job', async () => {
   hooks.state.status = 500;
@@ -99,7 +99,7 @@ test('a message not accepted before a stop is delivered after the start, once th
   expect(await reached(jobId, 'due')).toMatchObject({ url: url('/hook') });
   await service.restart(async () => {
     hooks.state.status = 200;
-  });
+  }, 'handed on');
   expect((await reached(jobId, 'delivered')).attempts).toBeGreaterThan(1);
   expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
 });
@@ -111,7 +111,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   await hooks.count(before + 1);
   await service.restart(async () => {
     Object.assign(hooks.state, { isSilent: false, status: 204 });
-  });
+  }, 'handed on');
   // The attempt that was broken off does not count.
   expect(await reached(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });

@@ -6,7 +6,7 @@ import type { RiskModelView } from '#contract/risk-models.js';
 import type { SimulationView } from '#contract/simulations.js';
 import type { JobStatus } from '#jobs/status.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { IS_SOAK } from '../../soak.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -14,7 +14,7 @@ const NAMES = ['AAA', 'BBB', 'CCC'];
 const DAYS = Array.from({ length: 160 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
-const random = counterRandom({ seed: 6, stream: 0 });
+const random = createCounterRandom({ seed: 6, stream: 0 });
 const closes = NAMES.map(() => {
   let level = 50;
   return DAYS.map(() => (level = Math.round(level * (1 + 0.0005 + 0.012 * random.normal()) * 1e4) / 1e4));

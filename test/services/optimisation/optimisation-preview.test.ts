@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { JobStatus } from '#jobs/status.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../running-service.js';
 
 /** Weekdays of three years, of which the service keeps the sessions. */
@@ -14,7 +14,7 @@ const NAMES = ['A', 'B', 'C', 'D', 'LATE'];
 const LISTED = DAYS.length - 470;
 
 function rows(): unknown[][] {
-  const random = counterRandom({ seed: 3, stream: 1 });
+  const random = createCounterRandom({ seed: 3, stream: 1 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day, t) =>
     NAMES.flatMap((name, i) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RollingRiskView } from '#contract/rolling-risk.js';
 import type { SimulationView } from '#contract/simulations.js';
 import type { JobStatus } from '#jobs/status.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import {
   growthOfLevel,
   momentsOf,
@@ -15,7 +15,7 @@ import {
   tallyBytes,
 } from '#domain/simulation/simulation.js';
 import { summariseSimulation, type Distribution } from '#domain/simulation/summarise.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   service = await runService();
   const folder = join(service.root, 'market');
   await mkdir(folder, { recursive: true });
-  const random = counterRandom({ seed: 6, stream: 0 });
+  const random = createCounterRandom({ seed: 6, stream: 0 });
   const days = Array.from({ length: 300 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i)))
     .filter((date) => date.getUTCDay() % 6 !== 0)
     .map((date) => date.toISOString().slice(0, 10));
@@ -214,7 +214,7 @@ describe('a simulation', () => {
       momentsOf(growth),
     );
     const tallies = talliesIn(new ArrayBuffer(tallyBytes(paths, horizon)), 0, paths, horizon);
-    wasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
+    openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
     const summary = summariseSimulation(asked, { model, horizon, seed, bins, paths, ...plan }, tallies);
     // Levels in index points: their growth differs in the last bit.
     const error = (given: readonly number[], exact: readonly number[]) =>

@@ -5,6 +5,7 @@ import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { runService, type RunningService } from '../running-service.js';
 import { index, marketOf, run, warmUp, WORKERS } from './warming.js';
+import { waitUntil } from '../../waiting.js';
 
 let service: RunningService | undefined;
 afterEach(async () => {
@@ -309,8 +310,10 @@ test('answers have the same bytes from prepared and from unprepared threads', as
       ...(word === 'on' ? RANGES.map((range) => `${EXPOSURES}&${range}`) : []),
       EXPOSURES,
     ]) {
-      let answer = await service.download(path);
-      while (answer.status === 503) answer = await service.download(path); // The market is loading.
+      const answer = await waitUntil(async () => {
+        const tried = await service!.download(path);
+        return tried.status !== 503 && tried; // The market is loading.
+      });
       expect(answer.status).toBe(200);
       const text = await answer.text();
       if (!path.includes('&start')) texts.push(text);

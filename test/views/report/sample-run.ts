@@ -4,7 +4,7 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
 import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { plainDecider } from '../../domain/backtest/test-deciders.js';
@@ -90,7 +90,7 @@ const STAMP = {
 
 /** Names whose prices are random walks, the first the largest. */
 function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOptions, dates: readonly string[]) {
-  const random = counterRandom({ seed: 11, stream: names });
+  const random = createCounterRandom({ seed: 11, stream: names });
   const ids = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const path = (): number[] => {
     let price = 20 + 80 * random.uniform();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ALONE_BYTES, emptyMemory } from '#kernels/memory/paged-memory.js';
+import { ALONE_BYTES, clearMemory } from '#kernels/memory/paged-memory.js';
 import { createRunMemory } from '#workers/output/run-memory.js';
 
 const NONE = { from: 0, to: 0 };
@@ -48,7 +48,7 @@ test('memory is never smaller than asked for, and not kept beyond the limit', ()
 });
 
 test('of memory beyond the limit the place is kept, with nothing in it', ({ skip }) => {
-  if (!emptyMemory(new SharedArrayBuffer(ALONE_BYTES)))
+  if (!clearMemory(new SharedArrayBuffer(ALONE_BYTES)))
     skip('memory is emptied on Linux with the optional package koffi');
   const memory = createRunMemory(1000);
   const first = used(memory, ALONE_BYTES);

@@ -8302,7 +8302,7 @@ class Plugin(t.TypedDict):
     inputs: t.Mapping[str, PluginInputs]
     #: Its parameters in form order.
     parameters: t.Mapping[str, PluginParameters]
-    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.
+    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
     source: str
     #: SHA-256 of the plug-in, which is part of every run that it computes.
     sha256: str
@@ -8375,7 +8375,7 @@ class _PluginUpsert(t.TypedDict):
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
-    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security.
+    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
     source: str
 
 
@@ -11303,7 +11303,7 @@ class ScheduleDay(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended.
+    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int
@@ -11338,7 +11338,7 @@ class ScheduleDaySummary(t.TypedDict):
     started_at: t.Optional[str]
     #: When it was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended.
+    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
     next_attempt_at: t.Optional[str]
     #: Times that its steps were performed.
     rounds: int

@@ -21,6 +21,8 @@ interface KindListProps {
   readonly rows: readonly JsonObject[];
   /** Member of a row that names its kind. */
   readonly member: 'kind' | 'type';
+  /** Returns the name of a kind. Default: the kind with spaces. */
+  readonly nameOf?: (kind: string) => string;
   /** The schema of a row: one of several kinds. */
   readonly schemaOf: (schemas: Schemas) => Schema;
   /** Path of the list in findings. */
@@ -41,7 +43,7 @@ interface KindListProps {
 
 /** Rows of several kinds in their order, each a form of its kind: to be dragged, or moved by their buttons and by Alt with an arrow. */
 export function KindList(props: KindListProps) {
-  const { what, rows, member, schemaOf, fresh, onChange } = props;
+  const { what, rows, member, schemaOf, fresh, onChange, nameOf = spaced } = props;
   const schemas = useSchemas();
   const [dragged, setDragged] = useState<number | null>(null);
   const [opened, setOpened] = useState<number | null>(null);
@@ -81,7 +83,7 @@ export function KindList(props: KindListProps) {
             <AddSelect
               label={`Add a ${what}`}
               prompt={`+ Add a ${what}`}
-              options={[...kinds.keys()].map((kind) => ({ value: kind, text: kind.replaceAll('_', ' ') }))}
+              options={[...kinds.keys()].map((kind) => ({ value: kind, text: nameOf(kind) }))}
               onAdd={(kind) => put([...rows, { [member]: kind, ...fresh(kind) }], rows.length)}
             />
           </>
@@ -90,6 +92,8 @@ export function KindList(props: KindListProps) {
     </Answered>
   );
 }
+
+const spaced = (kind: string): string => kind.replaceAll('_', ' ');
 
 /** Kinds of rows with the schema of each, as the contract has them. */
 function kindsIn(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<string, string> {
@@ -113,6 +117,7 @@ interface KindRowProps extends KindListProps, RowActions {
 function KindRow(props: KindRowProps) {
   const { row, at, schema, schemas, isFolded, onRow } = props;
   const { what, rows, member, path, findings, hidden = () => [], rare = [], changesOf, more } = props;
+  const { nameOf = spaced } = props;
   const all = schema === '' ? [] : fieldsOf(schemas, schema).map((field) => field.name);
   const out = [member, ...hidden(row, all)];
   const names = all.filter((name) => !out.includes(name));
@@ -136,7 +141,7 @@ function KindRow(props: KindRowProps) {
       at={at}
       last={rows.length - 1}
       name={`${what} ${at + 1}`}
-      title={String(row[member]).replaceAll('_', ' ')}
+      title={nameOf(String(row[member]))}
       summary={summaryOf(row, member)}
       errors={isFolded ? errors.length : 0}
     >

@@ -35,7 +35,8 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
   const inner = valueOf(schemas, own);
   const otherwise = own.default ?? inner.default;
   const choices = choicesOf(inner);
-  const help = name === 'name' ? null : (own.description ?? inner.description ?? null);
+  // A form has empty fields, not nulls.
+  const help = name === 'name' ? null : (own.description ?? inner.description ?? null)?.replace('Null: ', 'Default: ');
   return {
     name,
     label: labelOf(name),
@@ -43,7 +44,7 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
     isRequired: isRequired && !('default' in own) && !('default' in inner),
     otherwise,
     ...(choices === undefined ? {} : { choices }),
-    help,
+    help: help ?? null,
     isWide: (choices === undefined || inner.type === 'array') && (help?.length ?? 0) > HELP_MAX,
     unit: name.endsWith('_bps') ? 'bps' : null,
   };

@@ -4,21 +4,21 @@ import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { commentOf, CommentInput } from '../../components/comment-input.js';
+import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { MayNot } from '../../components/may-not.js';
 import { SidePanel } from '../../components/side-panel.js';
-import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
-import { nameAddress } from '../../words/addresses.js';
+import { actionValue } from '../../words/actions.js';
+import { indexAddress, nameAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { figure, percent } from '../../words/numbers.js';
-import { STATE_KINDS } from './action-states.js';
+import { STATE_KINDS, typeWords } from './action-states.js';
 
 interface ActionPanelProps {
   readonly id: string;
@@ -32,7 +32,9 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
   );
   return (
     <SidePanel
-      title={action.data === undefined ? 'Corporate action' : `${action.data.type} of ${action.data.identifier}`}
+      title={
+        action.data === undefined ? 'Corporate action' : `${typeWords(action.data.type)} of ${action.data.identifier}`
+      }
       onClose={onClose}
     >
       <Answered resource={action} what="the corporate action">
@@ -50,7 +52,8 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
 }
 
 function Described({ action }: { readonly action: DeskActionDetail }) {
-  const { identifier, state, value, ex_date: date, announced, pay_date: paid, related, flags } = action;
+  const { identifier, type, state, value, ex_date: date, announced, pay_date: paid, related, flags } = action;
+  const { status, cash, subscription_price: subscription } = action;
   return (
     <>
       {flags.length > 0 && <Banner kind="warning" title={flags.join(' ')} />}
@@ -58,10 +61,13 @@ function Described({ action }: { readonly action: DeskActionDetail }) {
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
           ['Security', <a href={nameAddress(identifier)}>{identifier}</a>],
-          ['Value', figure(value)],
+          ['Terms', actionValue(type, value)],
+          ['Cash per share', cash === null ? null : figure(cash)],
+          ['Subscription price', subscription === null ? null : figure(subscription)],
           ['Ex-date', date],
-          ['Announced', announced],
-          ['Paid', paid],
+          ['Announced', announced ?? 'unknown'],
+          ['Paid', paid ?? 'unknown'],
+          ['Status of the vendor', status ?? 'unknown'],
           ['Related security', related],
         ]}
       />
@@ -107,25 +113,29 @@ function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] })
       {effects.length === 0 ? (
         <p class="quiet">No index with a run holds the security on this date.</p>
       ) : (
-        <Table
-          label="effect on indices"
-          columns={COLUMNS}
-          rows={effects}
-          keyOf={({ index_id: id }) => id}
-          height={Math.min(360, 60 + 32 * effects.length)}
-        />
+        <Entries label="Effect on indices" entries={effects.map(effectEntry)} />
       )}
     </>
   );
 }
 
-const COLUMNS: readonly Column<DeskActionEffect>[] = [
-  { id: 'index', title: 'Index', width: 90, grow: 1, value: (row) => row.index_id },
-  numeric({ id: 'from', title: 'Weight before', width: 96, of: (row) => row.weight_before, write: percent }),
-  numeric({ id: 'to', title: 'after', width: 80, of: (row) => row.weight_after, write: percent }),
-  numeric({ id: 'before', title: 'Shares before', width: 110, of: (row) => row.shares_before, write: figure }),
-  numeric({ id: 'after', title: 'after', width: 100, of: (row) => row.shares_after, write: figure }),
-];
+const moved = (before: number | null, after: number | null, write: (value: number | null) => string): string =>
+  before === after ? write(before) : `${write(before)} → ${write(after)}`;
+
+const effectEntry = (effect: DeskActionEffect): Entry => ({
+  key: effect.index_id,
+  title: <a href={indexAddress(effect.index_id)}>{effect.index_id}</a>,
+  badge: <Badge kind={effect.state === 'coming' ? 'info' : 'plain'}>{effect.state}</Badge>,
+  text: (
+    <Facts
+      facts={[
+        ['Weight', moved(effect.weight_before, effect.weight_after, percent)],
+        ['Index shares', moved(effect.shares_before, effect.shares_after, figure)],
+        ['Divisor', moved(effect.divisor_before, effect.divisor_after, figure)],
+      ]}
+    />
+  ),
+});
 
 function History({ action: { decisions } }: { readonly action: DeskActionDetail }) {
   return (

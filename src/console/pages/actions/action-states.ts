@@ -8,3 +8,7 @@ export const STATE_KINDS: Readonly<Record<DeskAction['state'], Kind>> = {
   confirmed: 'good',
   rejected: 'plain',
 };
+
+/** `Special dividend` for SPECIAL_DIVIDEND. */
+export const typeWords = (type: DeskAction['type']): string =>
+  `${type.charAt(0)}${type.slice(1).toLowerCase().replaceAll('_', ' ')}`;

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalDecisionRequest } from '#clients/typescript/divisor.js';
+import type { Approval, ApprovalDecisionRequest, DocumentChange } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
@@ -6,6 +6,7 @@ import { commentOf, CommentInput } from '../../components/comment-input.js';
 import { Facts } from '../../components/facts.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { MayNot } from '../../components/may-not.js';
+import { ChangeTable } from '../../components/versions/change-table.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
@@ -13,10 +14,10 @@ import { may, principal } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
-import { indexAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { change, decimal } from '../../words/numbers.js';
-import { STATE_KINDS } from './approval-states.js';
+import { labelOf } from '../../words/labels.js';
+import { change, decimal, figure } from '../../words/numbers.js';
+import { ACTION_WORDS, STATE_KINDS, subjectAddress } from './approval-states.js';
 
 interface ApprovalPanelProps {
   readonly id: number;
@@ -34,10 +35,13 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
         {(found) => (
           <>
             <Described approval={found} />
+            <Requested approval={found} />
             <Decision approval={found} />
             <History approval={found} />
-            <h3>Details</h3>
-            <JsonDocument label="Details as JSON" value={found.detail} />
+            <details>
+              <summary>Details</summary>
+              <JsonDocument label="Details as JSON" value={found.detail} />
+            </details>
           </>
         )}
       </Answered>
@@ -47,23 +51,56 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
 
 function Described({ approval }: { readonly approval: Approval }) {
   const { action, subject, state, summary, requested_by: by, requested_at: at, expires_at: until } = approval;
+  const address = subjectAddress(approval);
   return (
     <>
       <p>{summary}</p>
       <Facts
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
-          ['Action', action],
-          ['Concerns', action === 'waive' ? subject : <a href={indexAddress(subject)}>{subject}</a>],
+          ['Change', ACTION_WORDS[action]],
+          ['Concerns', <a href={address}>{subject}</a>],
           ['Requested', `${moment(at)} by ${by}`],
           ['Expires', state === 'pending' || state === 'approved' ? moment(until) : null],
           ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],
-          ...closeFacts(approval.detail),
         ]}
       />
     </>
   );
 }
+
+/** Renders what would change: fields of a definition before and after, or the figures of the request. */
+function Requested({ approval: { action, detail } }: { readonly approval: Approval }) {
+  const changes = action === 'amend' ? (detail['changes'] as readonly DocumentChange[]) : []; // As the service wrote them.
+  const facts = [...closeFacts(detail), ...(action === 'amend' ? [] : figureFacts(detail))];
+  if (changes.length === 0 && facts.length === 0) return null;
+  return (
+    <>
+      <h3>What changes</h3>
+      {changes.length > 0 && <ChangeTable label="Changes of the definition" changes={changes} />}
+      <Facts facts={facts} />
+    </>
+  );
+}
+
+/** Members of a request with a text or a number; members with rows are in the details. */
+function figureFacts(detail: Approval['detail']): readonly (readonly [string, string])[] {
+  const { before, price } = detail;
+  const move =
+    typeof before === 'number' && typeof price === 'number' ? ([['Move', change(price / before - 1)]] as const) : [];
+  const facts = Object.entries(detail).flatMap(([name, value]) => {
+    if (name === 'action_id' || (typeof value !== 'string' && typeof value !== 'number')) return [];
+    return [[WORDS[name] ?? labelOf(name), typeof value === 'number' ? figure(value) : value] as const];
+  });
+  return [...facts, ...move];
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  identifier: 'Security',
+  date: 'Session',
+  before: 'Price now',
+  price: 'Price requested',
+};
 
 type Levels = Partial<Readonly<Record<'price' | 'total' | 'net', number | null>>> & { readonly date?: string };
 

@@ -1,5 +1,7 @@
 import type { Approval } from '#clients/typescript/divisor.js';
 import type { Kind } from '../../components/badge.js';
+import { addressOf } from '../../state/place.js';
+import { indexAddress, scheduleAddress, storeAddress } from '../../words/addresses.js';
 
 /** Kinds of badges by state, in the order of a choice. */
 export const STATE_KINDS: Readonly<Record<Approval['state'], Kind>> = {
@@ -10,3 +12,33 @@ export const STATE_KINDS: Readonly<Record<Approval['state'], Kind>> = {
   withdrawn: 'plain',
   expired: 'plain',
 };
+
+/** Changes that may need approval, in words. */
+export const ACTION_WORDS: Readonly<Record<Approval['action'], string>> = {
+  publish: 'Publish closes',
+  restate: 'Restate closes',
+  amend: 'Change a definition',
+  action: 'Decide a corporate action',
+  override: 'Override a price',
+  waive: 'Accept findings of a check',
+};
+
+/** Returns the page of the subject of an approval. */
+export function subjectAddress({ action, subject, detail }: Pick<Approval, 'action' | 'subject' | 'detail'>): string {
+  switch (action) {
+    case 'waive':
+      return addressOf(scheduleAddress(subject), { day: textOf(detail['date']) });
+    case 'override':
+      return addressOf(storeAddress(subject), {
+        tab: 'overrides',
+        security: textOf(detail['identifier']),
+        date: textOf(detail['date']),
+      });
+    case 'action':
+      return addressOf('/console/actions', { action: textOf(detail['action_id']) });
+    default:
+      return indexAddress(subject);
+  }
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);

@@ -1,9 +1,11 @@
-import type { Approval } from '#clients/typescript/divisor.js';
+import type { Approval, ApprovalCollection } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Select } from '../../components/choice.js';
+import { Choice } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Entries } from '../../components/entries.js';
 import { GuideLink } from '../../components/guide-link.js';
-import { Page } from '../../components/page.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -11,64 +13,119 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
+import { count, NONE } from '../../words/numbers.js';
 import { ApprovalPanel } from './approval-panel.js';
-import { STATE_KINDS } from './approval-states.js';
+import { ACTION_WORDS, STATE_KINDS } from './approval-states.js';
 
 type State = Approval['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
 
+/** Approvals that are counted; the page lists those of the chosen state. */
+const LISTED_MAX = 500;
+
 /** Page of changes that wait for approval. Each opens to its figures and the decision. */
 export function ApprovalsPage() {
   const chosen = parameter('state') ?? 'pending';
-  const state = STATES.find((known) => known === chosen);
   const open = parameter('approval');
-  const listed = useResource(
-    `approvals ${chosen}`,
-    (signal) => service.value.call('listApprovals', { query: { ...(state && { state }), limit: 500 }, signal }),
-    { keeps: true },
+  const listed = useResource('approvals', (signal) =>
+    service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }),
   );
   return (
-    <Page
-      title="Approvals"
-      subtitle={<GuideLink page="approvals">How approvals work</GuideLink>}
-      actions={
-        <Select
-          label="State"
-          isLabelShown
-          options={[{ value: 'all', text: 'all' }, ...STATES.map((value) => ({ value, text: value }))]}
-          value={chosen}
-          onChoose={(value) => setParameters({ state: value === 'pending' ? null : value, approval: null })}
-        />
-      }
-    >
+    <Page title="Approvals" subtitle={<GuideLink page="approvals">How approvals work</GuideLink>}>
       <Answered resource={listed} what="the approvals">
-        {({ approvals, rules }) =>
-          approvals.length === 0 ? (
-            <EmptyState title={chosen === 'pending' ? 'Nothing waits for approval' : 'No approval'}>
-              {rules.length === 0
-                ? 'The service does not require approvals. The setting --approvals says which changes need a second person.'
-                : `Changes that need approval: ${rules.map(({ action, persons }) => `${action} (${persons} persons)`).join(', ')}.`}
-            </EmptyState>
-          ) : (
-            <Table
-              label="approvals"
-              name="approvals"
-              columns={COLUMNS}
-              rows={approvals}
-              keyOf={({ approval_id: id }) => String(id)}
-              searchIn={({ subject, summary, requested_by: by }) => `${subject} ${summary} ${by}`}
-              sort={{ column: 'id', direction: 'desc' }}
-              onOpen={({ approval_id: id }) => setParameters({ approval: String(id) })}
-              openKey={open}
-              height={620}
-            />
-          )
-        }
+        {({ approvals, rules }) => (
+          <>
+            {approvals.length > 0 && <Counts approvals={approvals} />}
+            <Listed approvals={approvals} chosen={chosen} open={open} />
+            <Rules rules={rules} />
+          </>
+        )}
       </Answered>
       {open !== null && (
         <ApprovalPanel key={open} id={Number(open)} onClose={() => setParameters({ approval: null })} />
       )}
     </Page>
+  );
+}
+
+function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
+  const countOf = (...states: State[]) => count(approvals.filter(({ state }) => states.includes(state)).length);
+  const next = approvals
+    .filter(({ state }) => state === 'pending')
+    .map(({ expires_at: at }) => at)
+    .toSorted()[0];
+  return (
+    <Metrics
+      label="Approvals by state"
+      metrics={[
+        { term: 'Pending', value: countOf('pending'), note: 'wait for a person' },
+        { term: 'Approved', value: countOf('approved'), note: 'to be sent again' },
+        { term: 'Used', value: countOf('used') },
+        { term: 'Rejected', value: countOf('rejected') },
+        { term: 'Withdrawn or expired', value: countOf('withdrawn', 'expired') },
+        { term: 'Next to expire', value: next === undefined ? NONE : moment(next) },
+      ]}
+    />
+  );
+}
+
+interface ListedProps {
+  readonly approvals: readonly Approval[];
+  readonly chosen: string;
+  readonly open: string | null;
+}
+
+function Listed({ approvals, chosen, open }: ListedProps) {
+  const rows = chosen === 'all' ? approvals : approvals.filter(({ state }) => state === chosen);
+  return (
+    <>
+      <Choice
+        label="State"
+        options={['all', ...STATES].map((value) => ({ value, text: value }))}
+        value={chosen}
+        onChoose={(value) => setParameters({ state: value === 'pending' ? null : value, approval: null })}
+      />
+      {rows.length === 0 ? (
+        <EmptyState title={chosen === 'pending' ? 'Nothing waits for approval' : 'No approval'}>
+          A change that needs approval is refused at first, and listed here until a second person has decided.
+        </EmptyState>
+      ) : (
+        <Table
+          label="approvals"
+          name="approvals"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ approval_id: id }) => String(id)}
+          searchIn={({ subject, summary, requested_by: by }) => `${subject} ${summary} ${by}`}
+          sort={{ column: 'id', direction: 'desc' }}
+          onOpen={({ approval_id: id }) => setParameters({ approval: String(id) })}
+          openKey={open}
+          height={620}
+        />
+      )}
+    </>
+  );
+}
+
+type Rule = ApprovalCollection['rules'][number];
+
+/** Renders the changes that need approval, and those that do not. */
+function Rules({ rules }: { readonly rules: readonly Rule[] }) {
+  return (
+    <Section title="Rules" aside="set by the operator, with --approvals">
+      <Entries
+        label="Changes that need approval"
+        entries={(Object.keys(ACTION_WORDS) as Approval['action'][]).map((action) => {
+          const rule = rules.find((one) => one.action === action);
+          return {
+            key: action,
+            title: ACTION_WORDS[action],
+            badge: rule === undefined ? <Badge>one person</Badge> : <Badge kind="info">{rule.persons} persons</Badge>,
+            aside: rule?.approvers == null ? '' : `approved by ${rule.approvers.join(', ')}`,
+          };
+        })}
+      />
+    </Section>
   );
 }
 
@@ -81,6 +138,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     value: ({ state }) => state,
     show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
   },
+  { id: 'action', title: 'Kind', width: 160, priority: 5, value: ({ action }) => ACTION_WORDS[action] },
   { id: 'summary', title: 'Change', width: 220, grow: 3, value: ({ summary }) => summary },
   { id: 'by', title: 'Requested by', width: 120, priority: 2, value: (row) => row.requested_by },
   {

@@ -1,4 +1,5 @@
 import type { BatchAccount, BatchTrade, BatchView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { Facts } from '../../components/facts.js';
 import { Select } from '../../components/choice.js';
@@ -10,6 +11,7 @@ import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { labelOf } from '../../words/labels.js';
 import { count, decimal, figure, percent } from '../../words/numbers.js';
 
 /** Members of a result that the contract leaves open. */
@@ -75,7 +77,13 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
 
 const ACCOUNTS: readonly Column<Account>[] = [
   { id: 'account', title: 'Account', width: 120, grow: 1, value: ({ account_id }) => account_id },
-  { id: 'status', title: 'Status', width: 90, value: ({ status }) => status },
+  {
+    id: 'status',
+    title: 'Status',
+    width: 96,
+    value: ({ status }) => status,
+    show: ({ status }) => <Badge kind={status === 'optimal' ? 'good' : 'bad'}>{status}</Badge>,
+  },
   numeric({
     id: 'tracking',
     title: 'Tracking error',
@@ -118,6 +126,9 @@ const ACCOUNTS: readonly Column<Account>[] = [
   }),
 ];
 
+/** Shadow price below which a limit does not bind. */
+const PRICE_MIN = 1e-6;
+
 function AccountPanel({ account }: { readonly account: Account }) {
   const { account_id: id, findings, conflicts = [], trades = [], shadow_prices: prices, deviations } = account;
   return (
@@ -129,7 +140,7 @@ function AccountPanel({ account }: { readonly account: Account }) {
           ))}
         </Banner>
       )}
-      {conflicts.length > 0 && <Banner kind="bad" title={`Conflicting rows: ${conflicts.join(', ')}`} />}
+      {conflicts.length > 0 && <Banner kind="bad" title={`Conflicting limits: ${conflicts.map(labelOf).join(', ')}`} />}
       <Facts
         facts={[
           ['Status', account.status],
@@ -141,8 +152,8 @@ function AccountPanel({ account }: { readonly account: Account }) {
           ['One more basis point saves', decimal(account.one_more_bp_saves)],
           ['A basis point of the limit costs', decimal(prices?.tracking_error_bp)],
           ...Object.entries(prices?.rows ?? {})
-            .filter(([, price]) => Math.abs(price) > 1e-9)
-            .map(([row, price]): [string, string] => [`Price of ${row}`, figure(price)]),
+            .filter(([, price]) => Math.abs(price) > PRICE_MIN)
+            .map(([row, price]): [string, string] => [`Price of ${labelOf(row).toLowerCase()}`, figure(price)]),
           ...Object.entries(deviations?.variance_by_reason ?? {}).map(([reason, share]): [string, string] => [
             `Deviation by ${reason.replaceAll('_', ' ')}`,
             percent(share),
@@ -164,7 +175,7 @@ const TRADES: readonly Column<BatchTrade>[] = [
   { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
   { id: 'side', title: 'Side', width: 50, value: ({ side }) => side },
   numeric({ id: 'shares', title: 'Shares', width: 80, of: ({ shares }: BatchTrade) => shares, write: figure }),
-  { id: 'acquired', title: 'Bought', width: 84, value: ({ acquired }) => acquired ?? null },
+  { id: 'acquired', title: 'Bought', width: 96, priority: 2, value: ({ acquired }) => acquired ?? null },
   numeric({
     id: 'cost',
     title: 'Basis',
@@ -174,5 +185,5 @@ const TRADES: readonly Column<BatchTrade>[] = [
     write: decimal,
   }),
   numeric({ id: 'gain', title: 'Gain', width: 80, of: ({ gain }: BatchTrade) => gain ?? null, write: decimal }),
-  { id: 'term', title: 'Term', width: 60, priority: 2, value: ({ term }) => term ?? null },
+  { id: 'term', title: 'Term', width: 60, priority: 4, value: ({ term }) => term ?? null },
 ];

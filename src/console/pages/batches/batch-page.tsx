@@ -11,6 +11,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
+import { labelOf } from '../../words/labels.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { BatchAccounts } from './batch-accounts.js';
 
@@ -62,7 +63,7 @@ function Result({ view }: { readonly view: BatchView }) {
           <Bars
             label="Infeasible accounts by row"
             isPlain
-            bars={conflicts.toSorted((a, b) => b[1] - a[1]).map(([label, value]) => ({ label, value }))}
+            bars={conflicts.toSorted((a, b) => b[1] - a[1]).map(([row, value]) => ({ label: labelOf(row), value }))}
             format={count}
           />
         </Section>
@@ -96,15 +97,31 @@ type Refused = BatchView['refused'][number];
 
 const REFUSED: readonly Column<Refused>[] = [
   { id: 'account', title: 'Account', width: 120, value: ({ account_id }) => account_id },
-  numeric({ id: 'position', title: 'Position', width: 80, of: ({ position }: Refused) => position, write: count }),
+  numeric({
+    id: 'position',
+    title: 'Position',
+    width: 80,
+    priority: 2,
+    of: ({ position }: Refused) => position,
+    write: count,
+  }),
   {
     id: 'findings',
     title: 'Findings',
-    width: 300,
+    width: 230,
     grow: 1,
-    value: ({ findings }) => findings.map(({ message }) => message).join(' '),
+    value: ({ findings }) => findings.map(sentenceOf).join(' '),
+    show: ({ findings }) => (
+      <span title={findings.map(({ path }) => path).join(' ')}>{findings.map(sentenceOf).join(' ')}</span>
+    ),
   },
 ];
+
+/** Returns the message of a finding without the place of its account in the batch. */
+const sentenceOf = ({ message }: Refused['findings'][number]): string => {
+  const own = message.replace(/^accounts\[\d+\]\./, '');
+  return own === message ? message : labelOf(own);
+};
 
 function Figures({ view }: { readonly view: BatchView }) {
   const optimal = view.by_status['optimal'] ?? 0;

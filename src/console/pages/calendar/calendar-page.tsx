@@ -16,23 +16,21 @@ import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { closuresAddress, indexAddress } from '../../words/addresses.js';
-import { weekday } from '../../words/dates.js';
+import { monthsBefore, weekday } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
-import { MonthGrid } from './month-grid.js';
+import { MonthGrid, today } from './month-grid.js';
 import './calendar.css';
 
 /** Page of the events of all indices by date: announcements, effective dates, expiries, holidays. */
 export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
-  const from = parameter('from');
+  const month = parameter('month');
   const view = parameter('view') === 'list' ? 'list' : 'month';
-  const query = {
-    ...(kinds.length === 0 ? {} : { kinds }),
-    ...(index === null ? {} : { index_ids: [index] }),
-    ...(from === null ? {} : { from }),
-  };
+  const own = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
+  // The month is shown from its first day on.
+  const query = { ...own, from: firstOf(parameter('from'), view === 'month' ? (month ?? today().slice(0, 7)) : null) };
   const events = useResource(
     `events ${JSON.stringify(query)}`,
     (signal) => service.value.call('listEvents', { query, signal }),
@@ -50,22 +48,16 @@ export function CalendarPage() {
       actions={
         <>
           <LinkButton href={closuresAddress(calendarOf(events.data) ?? 'XNYS')}>Recorded closures</LinkButton>
-          <Subscribe address={file} query={query} />
+          <Subscribe address={file} query={own} />
         </>
       }
     >
-      <Filters view={view} kinds={kinds} index={index} from={events.data?.from ?? from} />
+      <Filters view={view} kinds={kinds} index={index} from={query.from} />
       <Answered resource={events} what="the events">
         {({ events: all, events_total: total, from: first, to: last }) => (
           <>
-            {view === 'month' && (
-              <MonthGrid
-                month={parameter('month') ?? (all[0]?.date ?? first).slice(0, 7)}
-                events={all}
-                from={first}
-                to={last}
-              />
-            )}
+            {view === 'month' && <MonthGrid month={month ?? first.slice(0, 7)} events={all} from={first} to={last} />}
+            {view === 'month' && <Legend />}
             {view === 'list' && (
               <Table
                 label="events"
@@ -91,6 +83,29 @@ export function CalendarPage() {
         )}
       </Answered>
     </Page>
+  );
+}
+
+/** First date of the events: the requested one, or the first of the displayed month if that is not in the year after it. */
+function firstOf(from: string | null, month: string | null): string {
+  if (month === null) return from ?? today();
+  const [start, shown] = [from ?? `${today().slice(0, 7)}-01`, `${month}-01`];
+  return shown < start || shown > monthsBefore(start, -LATER_MONTHS) ? shown : start;
+}
+
+/** Months after the first date whose events are known completely. */
+const LATER_MONTHS = 11;
+
+/** Explains the colours of the days. */
+function Legend() {
+  return (
+    <ul class="month-legend" aria-label="Colours of events">
+      {EVENT_KINDS.map((kind) => (
+        <li key={kind} class={`month-event ${KINDS_OF_BADGES[kind]}`}>
+          {kind}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -135,7 +150,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
         value={index ?? ''}
         onChoose={(chosen) => setParameters({ index: chosen === '' ? null : chosen })}
       />
-      {from !== null && (
+      {from !== null && view === 'list' && (
         <label class="select">
           <span class="quiet">One year from</span>
           <DateInput

@@ -1,9 +1,10 @@
 import type { ClosureEffect } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { indexAddress } from '../../words/addresses.js';
-import { NONE } from '../../words/numbers.js';
+import { countValues, NONE } from '../../words/numbers.js';
 
 type IndexEffect = ClosureEffect['indices'][number];
 
@@ -11,6 +12,7 @@ type IndexEffect = ClosureEffect['indices'][number];
 export function Effect({ effect: { added, removed, hours, indices, schedules } }: { readonly effect: ClosureEffect }) {
   const counts = added.length + removed.length + hours.length + indices.length + schedules.length;
   if (counts === 0) return <p>These changes alter no session, index or schedule.</p>;
+  const stale = indices.filter((index) => index.stale.length > 0).length;
   return (
     <>
       <Facts
@@ -18,6 +20,10 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
           ['Sessions lost', listed(removed)],
           ['Sessions added', listed(added)],
           ['Sessions with other hours', listed(hours)],
+          [
+            'Runs that become stale',
+            indices.length === 0 ? null : `${stale} of ${countValues(indices.length, 'index', 'indices')}`,
+          ],
           ...schedules.map(
             ({ schedule_id: id, ended, missing }) =>
               [
@@ -34,10 +40,10 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
       />
       {indices.length > 0 && (
         <Table
-          label="indices whose runs become stale"
+          label="indices on the calendar"
           name="closure-indices"
           columns={COLUMNS}
-          rows={indices}
+          rows={indices.toSorted((a, b) => weightOf(b) - weightOf(a))}
           keyOf={({ index_id: id }) => id}
           height={360}
         />
@@ -45,6 +51,10 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
     </>
   );
 }
+
+/** Indices whose runs become stale come first, then those whose rebalances move. */
+const weightOf = ({ stale, before, after }: IndexEffect): number =>
+  (stale.length > 0 ? 2 : 0) + (before.length + after.length > 0 ? 1 : 0);
 
 const listed = (dates: readonly string[]): string | null => (dates.length === 0 ? null : dates.join(', '));
 
@@ -56,11 +66,27 @@ const moves = ({ before, after }: IndexEffect): string => {
 const COLUMNS: readonly Column<IndexEffect>[] = [
   {
     id: 'index',
-    title: 'Stale index',
+    title: 'Index',
     width: 120,
     grow: 1,
     value: (row) => row.index_id,
     show: ({ index_id: id }) => <a href={indexAddress(id)}>{id}</a>,
+  },
+  {
+    id: 'stale',
+    title: 'Latest run',
+    width: 200,
+    grow: 3,
+    value: ({ stale }) => stale.join(' '),
+    show: ({ stale }) =>
+      stale.length === 0 ? (
+        <span class="quiet">stays current</span>
+      ) : (
+        <span title={stale.join(' ')}>
+          <Badge kind="warning">stale</Badge>{' '}
+          {stale.join(' ').replace(/^The calendar (\S+) changed since this run/, '$1')}
+        </span>
+      ),
   },
   { id: 'moves', title: 'Rebalances that move', width: 200, grow: 2, value: moves },
   {

@@ -15,7 +15,9 @@ import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
 import { closuresAddress } from '../../words/addresses.js';
+import { isDate, weekday } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Effect } from './closure-effect.js';
@@ -50,6 +52,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
   const exchanges = useExchanges();
   const [dryRun, setDryRun] = useState<DryRun | null>(null);
   const validate = async (document: JsonObject): Promise<readonly Finding[]> => {
+    if (!isComplete(document)) return [];
     const text = JSON.stringify(document);
     try {
       const body = { ...bodyOf(document), dry_run: true };
@@ -73,11 +76,15 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
       above={[{ address: '/console/calendar', text: 'Calendar' }]}
       opened={opened}
       {...(may('data') ? { validate } : {})}
+      hasNote={false}
       versioned={{ kind: 'calendar', id: code }}
       reread={() => load(code)}
       save={(document, write) => put(code, document, write)}
       isReady={isReady}
-      onSaved={onReload}
+      onSaved={() => {
+        say('good', `The changes of ${code} are saved and apply at once.`);
+        onReload();
+      }}
       onReload={onReload}
     >
       {(edited) => (
@@ -89,7 +96,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
           <Select
             label="Calendar"
             isLabelShown
-            options={[...exchanges].map(([value, name]) => ({ value, text: `${value} ${name}` }))}
+            options={[...exchanges].map(([value, name]) => ({ value, text: `${name} (${value})` }))}
             value={code}
             onChoose={(chosen) => go(closuresAddress(chosen))}
           />
@@ -100,7 +107,11 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
               {isReady(edited.document) ? (
                 <Effect effect={dryRun!.effect!} /> // It is ready.
               ) : (
-                <p class="quiet">The effect is shown once every change has its date and reason.</p>
+                <p class="quiet">
+                  {isComplete(edited.document)
+                    ? 'The effect is being computed.'
+                    : 'The effect is shown once every change has its date and reason.'}
+                </p>
               )}
             </Section>
           )}
@@ -126,6 +137,34 @@ async function load(code: string, signal?: AbortSignal): Promise<Opened> {
 const put = (code: string, document: JsonObject, write: Write) =>
   service.value.callWithEtag('putClosures', { params: { calendar_code: code }, body: bodyOf(document), ...write });
 
+/** Returns true if every change has its date and reason, and an open weekday its hours. */
+function isComplete(document: JsonObject): boolean {
+  return rowsIn(document['changes']).every(({ date, session, reason, opens, closes }) => {
+    const day = String(date ?? '');
+    if (!isDate(day) || String(reason ?? '').trim() === '') return false;
+    const isWeekend = ['Sat', 'Sun'].includes(weekday(day));
+    return session === 'closed' || isWeekend || opens !== undefined || closes !== undefined;
+  });
+}
+
+/** A closed day has no hours. */
+function withoutHours(change: JsonObject): JsonObject {
+  if (change['session'] !== 'closed') return change;
+  const { opens: _, closes: __, ...kept } = change;
+  return kept;
+}
+
+const FIELDS = {
+  date: { help: null },
+  session: { help: null, words: { closed: 'Closed all day', open: 'Open, with other hours' } },
+  opens: { help: 'Local time, HH:MM. Default: the usual one.' },
+  closes: { help: 'Local time, HH:MM. Default: the usual one.' },
+  reason: { label: 'Reason', help: 'With its source, such as a notice of the exchange.' },
+} as const;
+
+const namesOf = ({ session }: JsonObject): readonly string[] =>
+  session === 'closed' ? ['date', 'session', 'reason'] : ['date', 'session', 'opens', 'closes', 'reason'];
+
 function Changes({ edited }: { readonly edited: Edited }) {
   const { document, findings, set } = edited;
   const changes = rowsIn(document['changes']);
@@ -136,11 +175,13 @@ function Changes({ edited }: { readonly edited: Edited }) {
         <div key={at} class="field-row" role="group" aria-label={`Change ${at + 1}`}>
           <SchemaForm
             schema="SessionChange"
+            names={namesOf(change)}
+            changes={FIELDS}
             value={change}
             findings={findings}
             path={['changes', at]}
             fixed={may('data') ? [] : ['date', 'session', 'opens', 'closes', 'reason']}
-            onChange={(next) => putChanges(changes.map((own, i) => (i === at ? next : own)))}
+            onChange={(next) => putChanges(changes.map((own, i) => (i === at ? withoutHours(next) : own)))}
           />
           {may('data') && (
             <Button
@@ -153,7 +194,7 @@ function Changes({ edited }: { readonly edited: Edited }) {
           )}
         </div>
       ))}
-      {changes.length === 0 && <p class="quiet">Only the rules of the exchange apply.</p>}
+      {changes.length === 0 && <p class="quiet">No change is recorded: only the rules of the exchange apply.</p>}
       {may('data') && (
         <div>
           <Button onClick={() => putChanges([...changes, { session: 'closed' }])}>

@@ -17,6 +17,9 @@ interface MonthGridProps {
   readonly to: string;
 }
 
+/** Returns the current day in UTC, as the service has it. */
+export const today = (): string => new Date().toISOString().slice(0, 10);
+
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
@@ -46,6 +49,13 @@ export function MonthGrid({ month, events, from, to }: MonthGridProps) {
           <span class="turned">
             <Icon name="down" />
           </span>
+        </Button>
+        <Button
+          disabled={month === today().slice(0, 7)}
+          onClick={() => setParameters({ month: null, from: null })}
+          title={today()}
+        >
+          Today
         </Button>
       </header>
       <table class="month-days" data-part="Events of a month" aria-label={`Events of ${name}`}>
@@ -81,7 +91,7 @@ interface DayProps {
 
 function Day({ date, isOther, events }: DayProps) {
   const number = Number(date.slice(8));
-  const isToday = date === new Date().toISOString().slice(0, 10);
+  const isToday = date === today();
   const shown = events.slice(0, NAMED_MAX);
   return (
     <td class={isOther ? 'is-other' : isToday ? 'is-today' : ''}>
@@ -99,7 +109,15 @@ function Day({ date, isOther, events }: DayProps) {
           <span class="month-number">{number}</span>
           {shown.map((event, k) => (
             <span key={k} class={`month-event ${KINDS_OF_BADGES[event.kind]}`}>
-              <span class="month-kind">{event.kind}</span> {event.index_id ?? event.calendar}
+              {event.index_id === null ? (
+                <>
+                  {event.calendar} <span class="month-kind">{wordsOf(event)}</span>
+                </>
+              ) : (
+                <>
+                  <span class="month-kind">{event.kind}</span> {event.index_id}
+                </>
+              )}
             </span>
           ))}
           {events.length > NAMED_MAX && <span class="quiet">+{events.length - NAMED_MAX}</span>}
@@ -108,6 +126,10 @@ function Day({ date, isOther, events }: DayProps) {
     </td>
   );
 }
+
+/** Returns the summary of an event without its calendar: the name of a holiday, the hours of a half day. */
+const wordsOf = ({ calendar, summary }: Event): string =>
+  summary.startsWith(`${calendar}: `) ? summary.slice(`${calendar}: `.length) : summary;
 
 const DAY_MS = 86_400_000;
 

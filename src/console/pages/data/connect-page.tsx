@@ -1,10 +1,11 @@
 import type { DataStoreCreate, Finding } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
+import { Entries, type Entry } from '../../components/entries.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { MayNot } from '../../components/may-not.js';
-import { Page } from '../../components/page.js';
+import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { go } from '../../state/place.js';
@@ -78,6 +79,34 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   );
 }
 
+/** Sources with an example of their location. */
+const SOURCES: readonly Entry[] = [
+  {
+    key: 'folder',
+    title: 'Folder',
+    aside: <code>/data/eod</code>,
+    text: 'CSV or Parquet files on the machine of the service, one file or a folder for each table.',
+  },
+  {
+    key: 'sqlite',
+    title: 'SQLite',
+    aside: <code>sqlite:///data/market.db</code>,
+    text: 'A table or view for each table.',
+  },
+  {
+    key: 'duckdb',
+    title: 'DuckDB',
+    aside: <code>duckdb:///data/market.duckdb</code>,
+    text: 'A table or view for each table.',
+  },
+  {
+    key: 'postgresql',
+    title: 'PostgreSQL',
+    aside: <code>postgresql://reader@host:5432/market</code>,
+    text: 'A table or view for each table. The password is never shown.',
+  },
+];
+
 /** Page that registers a folder or database as a store, without copying it, after reading it in full. */
 export function ConnectPage() {
   const { served, activate } = useServed();
@@ -146,6 +175,9 @@ export function ConnectPage() {
       {trouble !== null && (findings.length === 0 || rest.length > 0) && (
         <Problem trouble={{ ...trouble, findings: rest }} />
       )}
+      <Section title="Sources" aside="a refresh reads later dates">
+        <Entries label="Sources" entries={SOURCES} />
+      </Section>
     </Page>
   );
 }

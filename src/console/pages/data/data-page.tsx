@@ -1,23 +1,21 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
+import { LinkCards } from '../../components/link-cards.js';
+import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { bytes, count, countValues } from '../../words/numbers.js';
+import { bytes, count, countValues, NONE } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
-import { activateStore } from '../../state/actions.js';
 import { GenerateDialog } from './generate-dialog.js';
 import { MARKET_WORDS } from './generate-market.js';
-import { StoreState } from './store-state.js';
+import { columnsOf } from './store-columns.js';
 import './data.css';
 
 /** Page of all stores of market data, with the ways to add one. */
@@ -60,7 +58,9 @@ export function DataPage() {
         {({ stores: all, active, skipped }) => (
           <>
             {active === null && <FirstSteps stores={all} />}
+            {all.length > 0 && <Figures stores={all} />}
             {all.length > 0 && <Stores stores={all} />}
+            {active !== null && <Next served={all.find((store) => store.active)} />}
             {skipped > 0 && <p class="quiet">{countValues(skipped, 'store document')} cannot be read.</p>}
           </>
         )}
@@ -69,13 +69,46 @@ export function DataPage() {
   );
 }
 
+/** Figures of all stores; those of prices are of the served one. */
+function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
+  const served = stores.find((store) => store.active);
+  const size = stores.reduce((sum, store) => sum + (store.size_bytes ?? 0), 0);
+  const failed = stores.filter(({ status }) => status === 'error').length;
+  // A listing has no findings.
+  const whole = useResource(served === undefined ? null : `store ${served.store_id}`, (signal) =>
+    service.value.call('getStore', { params: { store_id: served!.store_id }, signal }),
+  );
+  const warnings = whole.data?.findings?.length ?? null;
+  return (
+    <Metrics
+      label="Data of the service"
+      metrics={[
+        { term: 'Stores', value: count(stores.length), note: failed === 0 ? 'all readable' : `${failed} unreadable` },
+        { term: 'Served', value: served?.name ?? NONE, note: served?.kind ?? 'none' },
+        { term: 'Securities', value: served?.identifiers == null ? NONE : count(served.identifiers) },
+        { term: 'Last session', value: served?.end ?? NONE, note: served?.start ? `since ${served.start}` : '' },
+        {
+          term: 'Warnings',
+          value: warnings === null ? NONE : count(warnings),
+          kind: warnings !== null && warnings > 0 ? 'down' : '',
+          note: 'when it was read',
+        },
+        { term: 'Size', value: bytes(size), note: 'of all stores' },
+      ]}
+    />
+  );
+}
+
 function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const usersOf = ({ store_id: id, active }: DataStore) =>
+    (indices.data?.indices ?? []).filter(({ store_id: own }) => own === id || (own === null && active)).length;
   return (
     <Section title="Stores">
       <Table
         label="stores"
         name="stores"
-        columns={COLUMNS}
+        columns={columnsOf(usersOf)}
         rows={stores}
         keyOf={({ store_id: id }) => id}
         addressOf={({ store_id: id }) => storeAddress(id)}
@@ -85,72 +118,53 @@ function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
   );
 }
 
-const COLUMNS: readonly Column<DataStore>[] = [
-  {
-    id: 'store',
-    title: 'Store',
-    width: 264,
-    grow: 3,
-    value: (store) => store.store_id,
-    show: (store) => (
-      <span class="store-name">
-        <a href={storeAddress(store.store_id)} tabIndex={-1}>
-          {store.name}
-        </a>
-        {store.active && <Badge kind="good">served</Badge>}
-        <span class="quiet">{store.store_id}</span>
-      </span>
-    ),
-  },
-  { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
-  numeric({
-    id: 'names',
-    title: 'Securities',
-    width: 76,
-    priority: 3,
-    of: ({ identifiers }) => identifiers,
-    write: count,
-  }),
-  { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
-  { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
-  numeric({
-    id: 'size',
-    title: 'Size',
-    help: 'On disk',
-    width: 84,
-    priority: 8,
-    of: (store) => store.size_bytes,
-    write: bytes,
-  }),
-  {
-    id: 'read',
-    title: 'Read',
-    width: 172,
-    priority: 7,
-    value: (store) => store.last_loaded_at,
-    show: (store) => moment(store.last_loaded_at),
-  },
-  {
-    id: 'state',
-    title: 'State',
-    width: 130,
-    grow: 1,
-    priority: 4,
-    value: ({ status }) => status,
-    show: (store) => <StoreState store={store} />,
-  },
-  {
-    id: 'serve',
-    title: '',
-    width: 92,
-    value: () => null,
-    show: (store) =>
-      !store.active &&
-      store.status === 'ready' &&
-      may('data') && (
-        <Button kind="bare" aria-label={`Serve ${store.name}`} onClick={() => void activateStore(store.store_id)}>
-          Serve
-        </Button>
-      ),
-  },
-];
+/** Questions about the served store, each with its page. */
+function Next({ served }: { readonly served: DataStore | undefined }) {
+  if (served === undefined) return null;
+  const address = storeAddress(served.store_id);
+  return (
+    <Section title={`Examine ${served.name}`}>
+      <LinkCards
+        label={`Examine ${served.name}`}
+        cards={[
+          {
+            icon: 'search',
+            title: 'Securities',
+            text: 'Sector, last close and history of each security.',
+            address: '/console/names',
+          },
+          {
+            icon: 'indices',
+            title: 'Coverage',
+            text: 'Securities with a price through time, and the fields for rules.',
+            address: `${address}?tab=coverage`,
+          },
+          {
+            icon: 'health',
+            title: 'Warnings',
+            text: 'Unexplained jumps, missing splits and repeated bars, with repairs.',
+            address: `${address}?tab=doubts`,
+          },
+          {
+            icon: 'jobs',
+            title: 'Versions',
+            text: 'Values that later reads changed, and why.',
+            address: `${address}?tab=versions`,
+          },
+          {
+            icon: 'spark',
+            title: 'Corporate actions',
+            text: 'Coming and flagged actions, with their effect on indices.',
+            address: '/console/actions',
+          },
+          {
+            icon: 'data',
+            title: 'SQL',
+            text: 'Queries over runs, prices and reference data.',
+            address: '/console/data/sql',
+          },
+        ]}
+      />
+    </Section>
+  );
+}

@@ -1,4 +1,9 @@
-import type { DataStore, DataVersions as Versions } from '#clients/typescript/divisor.js';
+import type {
+  DataDifference,
+  DataStore,
+  DataVersions as Versions,
+  PriceOverrides,
+} from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
@@ -12,6 +17,7 @@ import { moment } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 
 type Version = Versions['versions'][number];
+type Cell = DataDifference['changes'][number];
 
 /** Renders the contents of a store that were served, with the origin and the changes of each. */
 export function DataVersions({ store: { store_id: id, active: isServed } }: { readonly store: DataStore }) {
@@ -67,6 +73,13 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
       signal,
     }),
   );
+  const given = useResource(isCompared ? `overrides ${id}` : null, (signal) =>
+    service.value.call('listPriceOverrides', { params: { store_id: id }, signal }),
+  );
+  const overrideOf = ({ identifier, date, field }: Cell) =>
+    field === 'CLOSE'
+      ? given.data?.overrides.find((one) => one.identifier === identifier && one.date === date)
+      : undefined;
   return (
     <Section title={`Version ${version}`} aside={version > 1 && `since version ${version - 1}`}>
       {note !== null && <p>{note}</p>}
@@ -84,16 +97,19 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
             {changes.length > 0 && (
               <WrittenTable
                 label="Values that changed"
-                heads={['Security', 'Date', 'Field', 'Before', 'After', 'Table']}
+                heads={['Security', 'Date', 'Field', 'Before', 'After', 'Table', 'Why']}
               >
-                {changes.map(({ table, identifier, date, field, before, after }) => (
-                  <tr key={`${table} ${identifier} ${date} ${field}`}>
-                    <th scope="row">{identifier}</th>
-                    <td class="whole">{date ?? 'always'}</td>
-                    <td>{field}</td>
-                    <td>{before === null ? '–' : String(before)}</td>
-                    <td>{after === null ? '–' : String(after)}</td>
-                    <td>{table}</td>
+                {changes.map((cell) => (
+                  <tr key={`${cell.table} ${cell.identifier} ${cell.date} ${cell.field}`}>
+                    <th scope="row">{cell.identifier}</th>
+                    <td class="whole">{cell.date ?? 'always'}</td>
+                    <td>{cell.field}</td>
+                    <td>{cell.before === null ? '–' : String(cell.before)}</td>
+                    <td>{cell.after === null ? '–' : String(cell.after)}</td>
+                    <td>{cell.table.replaceAll('_', ' ')}</td>
+                    <td>
+                      <Overridden override={overrideOf(cell)} />
+                    </td>
                   </tr>
                 ))}
               </WrittenTable>
@@ -102,6 +118,16 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
         )}
       </Answered>
     </Section>
+  );
+}
+
+/** Renders the price override that a changed value comes from. */
+function Overridden({ override }: { readonly override: PriceOverrides['overrides'][number] | undefined }) {
+  if (override === undefined) return <>–</>;
+  return (
+    <>
+      <Badge kind="info">override</Badge> {override.author}: {override.reason}
+    </>
   );
 }
 

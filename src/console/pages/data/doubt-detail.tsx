@@ -7,7 +7,8 @@ import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
+import { addressOf } from '../../state/place.js';
+import { nameAddress, storeAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { count, figure, percent } from '../../words/numbers.js';
 
@@ -82,16 +83,29 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
           Apply this repair
         </label>
       )}
-      {store.active && (
-        <p>
-          <a href={nameAddress(identifier)}>Everything for {identifier}</a>
-        </p>
-      )}
+      <p>
+        {store.active && <a href={nameAddress(identifier)}>Everything for {identifier}</a>}
+        {!store.managed && (
+          <>
+            {' '}
+            <a
+              href={addressOf(storeAddress(store.store_id), {
+                tab: 'overrides',
+                security: identifier,
+                date: doubt.date,
+              })}
+            >
+              Override the price
+            </a>
+          </>
+        )}
+      </p>
     </>
   );
 }
 
-function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) {
+/** Prices around the suspect day, as stored and with the repair. */
+export function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) {
   const { identifier, date, repair } = doubt;
   const start = monthsBefore(date, AROUND_MONTHS);
   const end = monthsBefore(date, -AROUND_MONTHS);

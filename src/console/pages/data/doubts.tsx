@@ -2,7 +2,9 @@ import type { DataDoubt, DataStore } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Section } from '../../components/page.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -15,7 +17,7 @@ import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { storeAddress } from '../../words/addresses.js';
 import { count, countValues, percent } from '../../words/numbers.js';
-import { DoubtDetail, repairText } from './doubt-detail.js';
+import { DoubtChart, DoubtDetail, repairText } from './doubt-detail.js';
 
 /** Probable errors in a store, each with its evidence; selected repairs are written into a new store. */
 export function Doubts({ store }: { readonly store: DataStore }) {
@@ -68,8 +70,8 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
-          The finding PRICE_JUMP reports any close that moves by more than half. A data warning also considers the
-          market, the volume and corporate actions nearby.
+          The overview lists every close that moves by more than half. A warning here also considers the market, the
+          volume and corporate actions nearby.
         </p>
         {may('data') && repairable.length > 0 && (
           <div class="form-actions">
@@ -91,6 +93,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           </div>
         )}
       </div>
+      {shown === undefined && <Foremost doubt={foremostOf(doubts)} store={store} />}
       <Table
         label="doubts"
         name="doubts"
@@ -114,6 +117,29 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
         </SidePanel>
       )}
     </div>
+  );
+}
+
+/** Returns the warning with the highest confidence. */
+const foremostOf = (doubts: readonly DataDoubt[]): DataDoubt =>
+  doubts.reduce((first, doubt) => (doubt.confidence > first.confidence ? doubt : first));
+
+/** Renders the prices around the warning with the highest confidence; the others open in their rows. */
+function Foremost({ doubt, store }: { readonly doubt: DataDoubt; readonly store: DataStore }) {
+  const { identifier, date, kind, message, confidence, id } = doubt;
+  return (
+    <Section
+      title={`${KINDS[kind]}: ${identifier} on ${date}`}
+      aside={
+        <>
+          confidence {percent(confidence, 0)}
+          <Button onClick={() => setParameters({ doubt: id })}>Evidence</Button>
+        </>
+      }
+    >
+      <p>{message}</p>
+      <DoubtChart doubt={doubt} store={store} />
+    </Section>
   );
 }
 
@@ -185,7 +211,7 @@ function columnsOf(
           />
         ),
     },
-    { id: 'name', title: 'Security', width: 120, grow: 1, value: ({ identifier }) => identifier },
+    { id: 'name', title: 'Security', width: 96, value: ({ identifier }) => identifier },
     { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
     {
       id: 'kind',
@@ -206,8 +232,8 @@ function columnsOf(
     {
       id: 'message',
       title: 'Description',
-      width: 180,
-      grow: 3,
+      width: 240,
+      grow: 6,
       priority: 3,
       value: ({ message }) => message,
       show: ({ message }) => <span title={message}>{message}</span>,
@@ -215,8 +241,8 @@ function columnsOf(
     {
       id: 'mend',
       title: 'Repair',
-      width: 140,
-      grow: 2,
+      width: 120,
+      grow: 1,
       priority: 4,
       value: ({ repair }) => (repair === null ? null : repairText(repair)),
       show: ({ repair }) =>

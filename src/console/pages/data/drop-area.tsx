@@ -2,9 +2,11 @@ import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Download } from '../../components/download.js';
 import { Icon } from '../../components/icon.js';
+import { Section } from '../../components/page.js';
 import { service } from '../../state/service.js';
 import { bytes } from '../../words/numbers.js';
 import { ACCEPTED } from './file-kinds.js';
+import { droppedFiles } from './dropped-files.js';
 import { FILE_BYTES_MAX } from './import-files.js';
 import './data.css';
 
@@ -30,11 +32,11 @@ export function DropArea({ isSmall, onFiles }: DropAreaProps) {
       onDrop={(event) => {
         event.preventDefault();
         setOver(false);
-        onFiles([...(event.dataTransfer?.files ?? [])]);
+        void droppedFiles(event.dataTransfer).then(onFiles);
       }}
     >
       <Icon name="upload" />
-      <h2>Drop files here</h2>
+      <h2>Drop files or a folder here</h2>
       <p>
         Any number of CSV files or workbooks, or zip archives of them, or Parquet files: prices and, optionally,
         reference data, corporate actions and universes. A CSV file may have up to {bytes(FILE_BYTES_MAX)}; larger data
@@ -52,10 +54,77 @@ export function DropArea({ isSmall, onFiles }: DropAreaProps) {
           event.currentTarget.value = '';
         }}
       />
-      <Button kind="main" onClick={() => input.current?.click()}>
-        Choose files
-      </Button>
+      <div class="drop-actions">
+        <Button kind="main" onClick={() => input.current?.click()}>
+          Choose files
+        </Button>
+        <Button onClick={() => chooseFolder(onFiles)}>Choose a folder</Button>
+      </div>
     </section>
+  );
+}
+
+function chooseFolder(onFiles: DropAreaProps['onFiles']): void {
+  const input = document.createElement('input');
+  input.type = 'file';
+  input.webkitdirectory = true;
+  input.addEventListener('change', () => onFiles([...(input.files ?? [])]));
+  input.click();
+}
+
+/** Tables of a store with their columns. */
+const TABLES = [
+  [
+    'Prices',
+    'market',
+    'required',
+    'identifier, date, CLOSE; also OPEN, HIGH, LOW, VOLUME, SHARES_OUTSTANDING and others',
+  ],
+  [
+    'Reference data',
+    'reference',
+    'optional',
+    'identifier, valid_from, and columns such as NAME, SECTOR, COUNTRY, CURRENCY',
+  ],
+  [
+    'Corporate actions',
+    'corporate_actions',
+    'optional',
+    'identifier, type, value, ex_date: dividends, splits, mergers',
+  ],
+  ['Universes', 'universes', 'optional', 'universe, identifier, start, end: members of named lists'],
+  ['Series', 'series', 'optional', 'identifier, date, CLOSE, CURRENCY: benchmarks and exchange rates'],
+] as const;
+
+/** Describes the files that an import reads. */
+export function FileGuide() {
+  return (
+    <Section title="Tables" aside="files in the format of a vendor are mapped in the next step">
+      <div class="finding-table file-guide" role="group" aria-label="Tables of a store" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Table</th>
+              <th scope="col">File</th>
+              <th scope="col">Needed</th>
+              <th scope="col">Columns</th>
+            </tr>
+          </thead>
+          <tbody>
+            {TABLES.map(([title, name, need, columns]) => (
+              <tr key={name}>
+                <td>{title}</td>
+                <td>
+                  <code>{name}.csv</code>
+                </td>
+                <td>{need}</td>
+                <td>{columns}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
   );
 }
 

@@ -74,9 +74,26 @@ export function troubleOfFiles(files: readonly ImportFile[]): string | null {
     : `${large.file.name} has ${bytes(large.file.size)}; a file may have up to ${bytes(FILE_BYTES_MAX)}. Connect its folder instead.`;
 }
 
-/** Derives the name of a store from its file. */
-export const nameFrom = ({ name }: { readonly name: string }): string =>
-  name
-    .replace(/^.*\//, '')
-    .replace(/\.[^.]*$/, '')
-    .replaceAll(/[_-]+/g, ' ');
+/** Characters of a beginning that several file names share, from which on it is a name. */
+const SHARED_MIN = 3;
+
+/**
+ * Proposes the name of a store: of its only file or archive, of the folder of its files, or the shared beginning of
+ * their names; otherwise the date of the import.
+ */
+export function nameFrom(paths: readonly string[], today: string): string {
+  const [first = ''] = paths;
+  const folder = first.slice(0, Math.max(0, first.indexOf('/')));
+  if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return spaced(folder);
+  const names = paths.map((path) => path.replace(/^.*\//, '').replace(/\.[^.]*$/, ''));
+  if (names.length === 1) return spaced(names[0]!); // There is one.
+  const shared = names.reduce((start, name) => {
+    let length = 0;
+    while (length < start.length && start[length] === name[length]) length++;
+    return start.slice(0, length);
+  });
+  const word = spaced(shared.replace(/[\d\s_-]+$/, ''));
+  return word.length >= SHARED_MIN ? word : `Import of ${today}`;
+}
+
+const spaced = (name: string): string => name.replaceAll(/[_-]+/g, ' ').trim();

@@ -7,9 +7,9 @@ import { go, parameter, setParameters } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { storeAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import { DropArea } from './drop-area.js';
+import { DropArea, FileGuide } from './drop-area.js';
 import { FileList } from './file-list.js';
-import { nameFrom, type ImportFile } from './import-files.js';
+import type { ImportFile } from './import-files.js';
 import { ABOVE, Imported } from './imported.js';
 import { Inspection } from './inspection.js';
 import { ImportBar, NewStore } from './new-store.js';
@@ -22,12 +22,11 @@ const NO_FILES: readonly ImportFile[] = [];
 
 /** Page that creates a store from files: chosen or dropped, checked by the service, and stored if they are valid. */
 export function ImportPage() {
-  const { files, notes, trouble, add, change } = useFiles(() => setOutcome(null));
   const [header, setHeader] = useState<JsonObject>({ name: '', adjustment: 'none', on_exists: 'refuse' });
-  const [first] = files;
-  useEffect(() => {
-    if (first !== undefined) setHeader((now) => (now['name'] === '' ? { ...now, name: nameFrom(first.file) } : now));
-  }, [first]);
+  const { files, notes, trouble, add, change } = useFiles(
+    () => setOutcome(null),
+    (name) => setHeader((now) => (now['name'] === '' ? { ...now, name } : now)),
+  );
   const { outcome, setOutcome, told } = useOutcome();
   const [sent, setSent] = useState<number | null>(null);
   const { served, activate } = useServed();
@@ -50,6 +49,7 @@ export function ImportPage() {
   return (
     <Page title="Import" above={ABOVE} subtitle="All files are checked before anything is stored">
       {may('data') ? <DropArea isSmall={files.length > 0} onFiles={add} /> : <MayNot scope="data" what="import" />}
+      {files.length === 0 && may('data') && <FileGuide />}
       {files.length > 0 && (
         <FileList
           files={files}

@@ -1,10 +1,11 @@
-import { endingOf, type Source } from './file-kinds.js';
+import { ACCEPTED, endingOf, type Source } from './file-kinds.js';
+import { pathOf } from './folder-files.js';
 import { ArchiveFault, membersOf } from './unzip.js';
 
 /** Chosen files, with archives replaced by their files. */
 export interface Chosen {
   readonly sources: readonly Source[];
-  /** Names of files in archives that hold no table. */
+  /** Names of files in archives and folders that hold no table. */
   readonly ignored: readonly string[];
   /** Why an archive cannot be read; null if all can. */
   readonly trouble: string | null;
@@ -12,13 +13,19 @@ export interface Chosen {
 
 const TABLES = ['.csv', '.tsv', '.txt', '.parquet'];
 
-/** Opens archives. */
+/** Opens archives, and names files of folders by their paths. */
 export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
   const sources: Source[] = [];
   const ignored: string[] = [];
   for (const file of files) {
+    const path = pathOf(file);
+    const isInFolder = path.includes('/');
+    if (isInFolder && (isOfTheSystem(path) || !ACCEPTED.split(',').includes(endingOf(file)))) {
+      if (!isOfTheSystem(path)) ignored.push(path);
+      continue;
+    }
     if (endingOf(file) !== '.zip') {
-      sources.push(file);
+      sources.push(isInFolder ? inFolder(file, path) : file);
       continue;
     }
     try {
@@ -36,6 +43,13 @@ export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
   }
   return { sources, ignored, trouble: null };
 }
+
+/** A file of a folder, named by its path inside it. */
+const inFolder = (file: File, path: string): Source => ({
+  name: path.slice(path.indexOf('/') + 1),
+  size: file.size,
+  arrayBuffer: () => file.arrayBuffer(),
+});
 
 /**
  * Returns true for files that operating systems add to archives: names that begin with a dot or two underscores. The

@@ -18,6 +18,7 @@ import { NameTable } from '../names/name-table.js';
 import { Coverage } from './coverage.js';
 import { DataVersions } from './data-versions.js';
 import { Doubts } from './doubts.js';
+import { Overrides } from './overrides.js';
 import { activateStore } from '../../state/actions.js';
 import { deleteStore, refreshStore } from './store-acts.js';
 import { StoreOverview } from './store-overview.js';
@@ -84,6 +85,8 @@ function Part({ store, tab }: { readonly store: DataStore; readonly tab: string 
       return store.active ? <Coverage store={store} /> : <NotServed what="its coverage through time" store={store} />;
     case 'names':
       return store.active ? <NameTable /> : <NotServed what="its securities with their prices" store={store} />;
+    case 'overrides':
+      return <Overrides store={store} />;
     case 'versions':
       return <DataVersions store={store} />;
     default:

@@ -1,11 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
 import { takeBrought } from '../../state/dropped.js';
 import { count } from '../../words/numbers.js';
-import { troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
+import { pathOf } from './folder-files.js';
+import { nameFrom, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
 import { sourcesOf } from './sources.js';
 
-/** Returns the chosen files, with archives replaced by their files. */
-export function useFiles(onChange: () => void) {
+/**
+ * Returns the chosen files, with archives replaced by their files.
+ * @param onName called with a name for the store of the first files
+ */
+export function useFiles(onChange: () => void, onName: (name: string) => void) {
   const [files, setFiles] = useState<readonly ImportFile[]>([]);
   const [notes, setNotes] = useState<readonly string[]>([]);
   const [trouble, setTrouble] = useState<string | null>(null);
@@ -18,6 +22,7 @@ export function useFiles(onChange: () => void) {
   const add = async (added: readonly File[]) => {
     const { sources, ignored, trouble: found } = await sourcesOf(added);
     onChange();
+    if (added.length > 0) onName(nameFrom(added.map(pathOf), new Date().toISOString().slice(0, 10)));
     setFiles((now) => withFiles(now, sources));
     setTrouble(found);
     setNotes(ignored.length === 0 ? [] : [ignoredText(ignored)]);

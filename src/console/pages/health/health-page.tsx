@@ -2,6 +2,7 @@ import type { Health } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
+import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
@@ -15,6 +16,7 @@ import { health, isFollowing, liveJobs, lookAround } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { duration, moment } from '../../words/dates.js';
+import { labelOf } from '../../words/labels.js';
 import { limitText } from '../../words/numbers.js';
 import { RunChecks } from './run-checks.js';
 
@@ -63,7 +65,7 @@ function State({ state }: { readonly state: Health }) {
         ]}
       />
       <Section title="Checks">
-        <Table label="checks" columns={CHECKS} rows={checks} keyOf={({ name }) => name} height={400} />
+        <Entries label="Checks" entries={checks.map(checkEntry)} />
       </Section>
       <RunChecks />
       <Changes />
@@ -146,32 +148,12 @@ function Limits({ limits }: Pick<Health, 'limits'>) {
 
 type Check = Health['checks'][number];
 
-const CHECKS: readonly Column<Check>[] = [
-  {
-    id: 'name',
-    title: 'Check',
-    width: 120,
-    value: ({ name }) => name,
-    show: ({ name }) => <strong>{name.replaceAll('_', ' ')}</strong>,
-  },
-  {
-    id: 'ok',
-    title: 'Passes',
-    width: 84,
-    value: ({ ok }) => Number(ok),
-    copy: ({ ok }) => (ok ? 'yes' : 'no'),
-    show: ({ ok }) => (ok ? <Badge kind="good">yes</Badge> : <Badge kind="bad">no</Badge>),
-  },
-  {
-    id: 'message',
-    title: 'Message',
-    width: 120,
-    grow: 1,
-    value: ({ message }) => message,
-    show: ({ message }) =>
-      message === null ? <span class="quiet">no remarks</span> : <span title={message}>{message}</span>,
-  },
-];
+const checkEntry = ({ name, ok, message }: Check): Entry => ({
+  key: name,
+  title: labelOf(name),
+  badge: ok ? <Badge kind="good">passes</Badge> : <Badge kind="bad">fails</Badge>,
+  text: message ?? <span class="quiet">no remarks</span>,
+});
 
 interface Limit {
   readonly name: string;

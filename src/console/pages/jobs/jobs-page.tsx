@@ -4,13 +4,16 @@ import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { JobTable } from '../../components/job-table.js';
+import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { liveJobs } from '../../state/live.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { duration, secondsBetween } from '../../words/dates.js';
 import { KINDS } from '../../words/jobs.js';
+import { count, NONE } from '../../words/numbers.js';
 import { JobPanel } from './job-panel.js';
 
 type Kind = JobStatus['kind'];
@@ -72,6 +75,7 @@ export function JobsPage() {
             </EmptyState>
           ) : (
             <>
+              <Counts jobs={withLive(all, kind, status)} />
               <JobTable
                 jobs={withLive(all, kind, status)}
                 label="jobs"
@@ -92,6 +96,30 @@ export function JobsPage() {
       </Answered>
       {open !== null && <JobPanel key={open} id={open} onClose={() => setParameters({ job: null })} />}
     </Page>
+  );
+}
+
+function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+  const countOf = (...states: State[]) => jobs.filter((job) => states.includes(job.status)).length;
+  const took = jobs
+    .flatMap(({ started_at: from, finished_at: to }) =>
+      from === null || to === null ? [] : [secondsBetween(from, to)],
+    )
+    .toSorted((a, b) => a - b);
+  const median = took[Math.floor(took.length / 2)];
+  const failed = countOf('failed');
+  return (
+    <Metrics
+      label="Listed jobs"
+      metrics={[
+        { term: 'Running', value: count(countOf('running')) },
+        { term: 'Waiting', value: count(countOf('pending')) },
+        { term: 'Succeeded', value: count(countOf('succeeded')), note: `of ${count(jobs.length)} listed` },
+        { term: 'Failed', value: count(failed), kind: failed > 0 ? 'down' : '' },
+        { term: 'Median duration', value: median === undefined ? NONE : duration(median) },
+        { term: 'Longest', value: took.length === 0 ? NONE : duration(took.at(-1)!) },
+      ]}
+    />
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
+import { Field } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { NamedRows } from '../../components/form/named-rows.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
@@ -8,7 +8,7 @@ import { GuideLink } from '../../components/guide-link.js';
 import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import type { PageProps } from '../../state/page-props.js';
-import { go } from '../../state/place.js';
+import { go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { pluginAddress } from '../../words/addresses.js';
@@ -49,17 +49,24 @@ export function PluginPage({ params }: PageProps) {
   );
 }
 
-const NEW: JsonObject = {
-  id: '',
-  name: '',
-  kind: 'datapoint',
-  inputs: { close: { expression: 'CLOSE' } },
-  parameters: {},
-  source: 'function compute({ close }, parameters, count) {\n  return close;\n}\n',
+const SOURCES: Readonly<Record<string, string>> = {
+  datapoint: 'function compute({ close }, parameters, count) {\n  return close;\n}\n',
+  selection:
+    '// True for the securities that stay.\nfunction compute({ close }, parameters, count) {\n  return Array.from(close, (price) => price > 5);\n}\n',
+  weighting:
+    '// Raw weights: the service scales them to a sum of 1.\nfunction compute({ close }, parameters, count) {\n  return Array.from(close, (price) => 1 / price);\n}\n',
 };
 
+/** A new plug-in of a kind, with an example of its source. */
+function newPlugin(): JsonObject {
+  const asked = parameter('kind') ?? '';
+  const kind = asked in SOURCES ? asked : 'datapoint';
+  const inputs = { close: { expression: 'CLOSE' } };
+  return { id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // There is one of each kind.
+}
+
 async function pluginOf(id: string | null, signal?: AbortSignal): Promise<Opened> {
-  if (id === null) return { document: NEW, etag: null };
+  if (id === null) return { document: newPlugin(), etag: null };
   const { answer, etag } = await service.value.callWithEtag('getPlugin', { params: { plugin_id: id }, signal });
   const { plugin_id: _, sha256: _hash, updated_at: _at, ...document } = answer;
   return { document: { id, ...document }, etag };
@@ -91,6 +98,9 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
   const { document, findings, set } = edited;
   const isFixed = !may('admin');
   const fixed = isFixed ? ['name', 'description', 'kind'] : [];
+  const fields = (names: readonly string[]) => (
+    <SchemaForm schema="PluginUpsert" names={names} value={document} findings={findings} fixed={fixed} onChange={set} />
+  );
   const own = (name: string) => ({
     value: document[name],
     findings,
@@ -100,7 +110,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
   });
   return (
     <div class="form-card">
-      <FieldGrid>
+      <div class="field-grid is-joined">
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
           value={document['id']}
@@ -108,15 +118,9 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
           isDisabled={isStored || isFixed}
           onChange={(value) => set({ ...document, id: value })}
         />
-      </FieldGrid>
-      <SchemaForm
-        schema="PluginUpsert"
-        names={['name', 'description', 'kind']}
-        value={document}
-        findings={findings}
-        fixed={fixed}
-        onChange={set}
-      />
+        {fields(['name', 'kind'])}
+      </div>
+      {fields(['description'])}
       <NamedRows label="Inputs" help="Columns that compute gets by these names." fields={INPUT} {...own('inputs')} />
       <NamedRows
         label="Parameters"

@@ -1,8 +1,10 @@
 import type { Plugin } from '#clients/typescript/divisor.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { GuideLink } from '../../components/guide-link.js';
 import { Icon } from '../../components/icon.js';
-import { Page } from '../../components/page.js';
+import { LinkCards, type LinkCard } from '../../components/link-cards.js';
+import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -22,12 +24,14 @@ export function PluginsPage() {
   );
   return (
     <Page title="Plug-ins" above={[{ address: '/', text: 'Indices' }]} actions={add}>
+      <p>
+        A plug-in is JavaScript that the service runs in a sandbox: it reads columns of the market and returns a value
+        for each security. Its source is part of every run that uses it. <GuideLink page="plugins">Plug-ins</GuideLink>
+      </p>
       <Answered resource={plugins} what="the plug-ins">
         {({ plugins: all }) =>
           all.length === 0 ? (
-            <EmptyState title="No plug-in yet">
-              A plug-in computes a datapoint, a selection rule or a weighting in JavaScript.
-            </EmptyState>
+            <EmptyState title="No plug-in yet">Begin with one of the kinds below.</EmptyState>
           ) : (
             <Table
               label="plug-ins"
@@ -42,9 +46,35 @@ export function PluginsPage() {
           )
         }
       </Answered>
+      {may('admin') && (
+        <Section title="Kinds of plug-ins" aside="each begins with an example">
+          <LinkCards label="Kinds of plug-ins" cards={KINDS} />
+        </Section>
+      )}
     </Page>
   );
 }
+
+const KINDS: readonly LinkCard[] = [
+  {
+    icon: 'indices',
+    title: 'Datapoint',
+    text: 'A number for each security, which rules and expressions use by its name.',
+    address: '/console/plugins/new?kind=datapoint',
+  },
+  {
+    icon: 'sweeps',
+    title: 'Selection rule',
+    text: 'True or false for each security: it stays in the index, or is excluded.',
+    address: '/console/plugins/new?kind=selection',
+  },
+  {
+    icon: 'optimise',
+    title: 'Weighting',
+    text: 'A raw weight for each security; the service scales and caps them.',
+    address: '/console/plugins/new?kind=weighting',
+  },
+];
 
 const COLUMNS: readonly Column<Plugin>[] = [
   { id: 'id', title: 'Id', width: 140, grow: 1, value: (row) => row.plugin_id },

@@ -66,7 +66,7 @@ function FirstPage({ id }: { readonly id: string }) {
 }
 
 /** The template of a report in outline, for browsers without a viewer. */
-function Outline({ template: id }: { readonly template: string }) {
+export function Outline({ template: id }: { readonly template: string }) {
   const template = useResource(
     `built-in template ${id}`,
     (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),

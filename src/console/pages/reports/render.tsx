@@ -14,6 +14,7 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
 import { bytes, countValues } from '../../words/numbers.js';
+import { Outline } from './covers.js';
 import { usePdfAddress } from './pdf-address.js';
 
 /** Renders a report: its progress, then the PDF itself. */
@@ -83,12 +84,19 @@ function Pdf({ result }: { readonly result: RenderResult }) {
           (navigator.pdfViewerEnabled ? (
             <iframe class="report-pdf" src={`${address}#navpanes=0&view=FitH`} title={`${name}, as PDF`} />
           ) : (
-            <p>
-              This browser cannot display PDF files in a page.{' '}
-              <a href={address} download={fileName}>
-                Save the report
-              </a>
-            </p>
+            <div class="report-card">
+              <Outline template={template} />
+              <div>
+                <strong>{fileName}</strong>
+                <p class="quiet">
+                  {countValues(pages, 'page')}, {bytes(size)}. This browser cannot display PDF files in a page. Another
+                  app opens the file.
+                </p>
+                <a class="button main" href={address} download={fileName}>
+                  Save the report
+                </a>
+              </div>
+            </div>
           ))
         }
       </Answered>

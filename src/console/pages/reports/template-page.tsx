@@ -2,6 +2,7 @@ import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
+import { LinkCards } from '../../components/link-cards.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
@@ -12,6 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { templateAddress } from '../../words/addresses.js';
 import { jobIdent } from '../../words/jobs.js';
+import { labelOf } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { BlockList } from './block-list.js';
 import { Render } from './render.js';
@@ -104,6 +106,36 @@ function Preview({ edited }: { readonly edited: Edited }) {
   return <ActionButton act={render}>Save and preview</ActionButton>;
 }
 
+/** `Factsheet, A4` for FACTSHEET-A4. */
+function titleOf(id: string): string {
+  const [name = id, ...size] = id.split('-');
+  return [labelOf(name.toLowerCase()), ...size].join(', ');
+}
+
+/** Built-in templates, whose blocks a new template can begin with. */
+function Beginnings() {
+  const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
+  const index = parameter('index');
+  return (
+    <Answered resource={templates} what="the templates">
+      {({ built_in: ids }) => (
+        <>
+          <p class="quiet">Begin with the blocks of a built-in template, or add the first block below.</p>
+          <LinkCards
+            label="Built-in templates"
+            cards={ids.map((id) => ({
+              icon: 'reports',
+              title: titleOf(id),
+              text: 'Its blocks, for the run of an index.',
+              address: addressOf('/console/reports/templates/new', { from: id, index }),
+            }))}
+          />
+        </>
+      )}
+    </Answered>
+  );
+}
+
 function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const { page, blocks } = document;
@@ -128,6 +160,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
         />
       </div>
       <Section title="Blocks" aside="drawn from top to bottom">
+        {!isStored && Array.isArray(blocks) && blocks.length === 0 && <Beginnings />}
         <BlockList
           blocks={Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : []}
           findings={findings}

@@ -1,16 +1,18 @@
 import type { DeliveryRecord, Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
+import { Badge, type Kind } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
-import type { Column } from '../../components/table/columns.js';
-import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
+import { duration, moment } from '../../words/dates.js';
+import { countValues } from '../../words/numbers.js';
+import { DayDecision } from './day-decision.js';
 import { DAY_KINDS, INDEX_KINDS, indexStates, type IndexState } from './day-states.js';
+import { checkWords, stepWords } from './step-words.js';
 
 interface DayPanelProps {
   readonly schedule: Schedule;
@@ -30,23 +32,11 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
         {(found) => (
           <>
             <Described day={found} />
+            <DayDecision day={found} />
             <h3>Indices</h3>
-            <Table
-              label="indices"
-              name="day-indices"
-              columns={INDICES}
-              rows={indexStates(found, schedule.indices)}
-              keyOf={({ index }) => index}
-              addressOf={({ index }) => indexAddress(index)}
-            />
+            <Entries label="Indices" entries={indexStates(found, schedule.indices).map(indexEntry)} />
             <h3>Steps</h3>
-            <Table
-              label="steps"
-              name="day-steps"
-              columns={STEPS}
-              rows={stepsOf(found)}
-              keyOf={({ no }) => String(no)}
-            />
+            <Entries label="Steps" entries={found.steps.map(stepEntry)} />
           </>
         )}
       </Answered>
@@ -63,39 +53,62 @@ function Described({ day }: { readonly day: ScheduleDay }) {
     <Facts
       facts={[
         ['State', <Badge kind={DAY_KINDS[day.state]}>{day.state}</Badge>],
-        ['Reason', day.reason],
+        // Reasons of indices are next to them.
+        ['Reason', day.held.length > 0 ? null : day.reason],
+        ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
         ['Due', moment(day.due_at)],
         ['Ended', day.finished_at === null ? null : moment(day.finished_at)],
-        ['Next look', day.next_attempt_at === null ? null : moment(day.next_attempt_at)],
+        ['Next attempt', day.next_attempt_at === null ? null : moment(day.next_attempt_at)],
         ['Author', day.author],
+        ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(({ check }) => checkWords(check)).join(', ')],
       ]}
     />
   );
 }
 
-const INDICES: readonly Column<IndexState>[] = [
-  { id: 'index', title: 'Index', width: 120, grow: 1, value: ({ index }) => index },
-  {
-    id: 'state',
-    title: 'State',
-    width: 88,
-    value: ({ state }) => state,
-    show: ({ state }) => <Badge kind={INDEX_KINDS[state]}>{state}</Badge>,
-  },
-  { id: 'step', title: 'Step', width: 80, value: ({ step }) => step },
-  { id: 'reason', title: 'Reason', width: 160, grow: 3, value: ({ reason }) => reason },
-];
+const indexEntry = ({ index, state, step, reason }: IndexState): Entry => ({
+  key: index,
+  title: <a href={indexAddress(index)}>{index}</a>,
+  badge: <Badge kind={INDEX_KINDS[state]}>{state}</Badge>,
+  aside: step === '' ? '' : stepWords(step),
+  text: reason,
+});
 
-type Step = ScheduleDay['steps'][number] & { readonly no: number };
-const stepsOf = ({ steps }: ScheduleDay): readonly Step[] => steps.map((step, k) => ({ ...step, no: k + 1 }));
+type Step = ScheduleDay['steps'][number];
 
-const STEPS: readonly Column<Step>[] = [
-  { id: 'no', title: 'No.', width: 52, align: 'right', value: ({ no }) => no },
-  { id: 'type', title: 'Step', width: 84, value: ({ type }) => type },
-  { id: 'state', title: 'State', width: 84, value: ({ state }) => state },
-  { id: 'attempts', title: 'Attempts', width: 84, align: 'right', value: ({ attempts }) => attempts },
-  { id: 'message', title: 'Result', width: 160, grow: 3, value: ({ message }) => message },
-];
+const STEP_KINDS: Readonly<Record<Step['state'], Kind>> = {
+  pending: 'plain',
+  running: 'info',
+  waiting: 'warning',
+  failed: 'bad',
+  done: 'good',
+};
+
+function stepEntry({ type, state, attempts, duration_ms: ms, message, log }: Step, at: number): Entry {
+  return {
+    key: `${at} ${type}`,
+    title: `${at + 1}. ${stepWords(type)}`,
+    badge: <Badge kind={STEP_KINDS[state]}>{state}</Badge>,
+    aside: `${countValues(attempts, 'attempt')}, ${duration(ms / 1000)}`,
+    text: (
+      <>
+        {message}
+        {log.length > 0 && (
+          <details>
+            <summary>Log</summary>
+            <ul>
+              {log.map(({ at: time, message: line }, k) => (
+                <li key={k}>
+                  {moment(time)} {line}
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+      </>
+    ),
+  };
+}
 
 type Sent = DeliveryRecord['files'][number] & { readonly client: string };
 
@@ -106,13 +119,7 @@ function Deliveries({ records }: { readonly records: readonly DeliveryRecord[] }
   const log = records.flatMap(({ client_id: client, log: lines }) => lines.map((line) => ({ ...line, client })));
   return (
     <>
-      <Table
-        label="deliveries"
-        name="day-deliveries"
-        columns={SENT}
-        rows={rows}
-        keyOf={({ client, target, path }) => `${client} ${target} ${path}`}
-      />
+      <Entries label="Deliveries" entries={rows.map(sentEntry)} />
       <h3>Log</h3>
       <ul>
         {log.map(({ at, client, target, path, message }) => (
@@ -125,18 +132,10 @@ function Deliveries({ records }: { readonly records: readonly DeliveryRecord[] }
   );
 }
 
-const SENT: readonly Column<Sent>[] = [
-  { id: 'client', title: 'Client', width: 88, value: ({ client }) => client },
-  { id: 'target', title: 'Target', width: 88, value: ({ target }) => target },
-  { id: 'path', title: 'File', width: 160, grow: 2, value: ({ path }) => path },
-  {
-    id: 'state',
-    title: 'State',
-    width: 92,
-    value: ({ state }) => state,
-    show: ({ state }) => (
-      <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'warning'}>{state}</Badge>
-    ),
-  },
-  { id: 'attempts', title: 'Attempts', width: 84, align: 'right', value: ({ attempts }) => attempts },
-];
+const sentEntry = ({ client, target, path, state, attempts }: Sent): Entry => ({
+  key: `${client} ${target} ${path}`,
+  title: path,
+  badge: <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'warning'}>{state}</Badge>,
+  aside: countValues(attempts, 'attempt'),
+  text: `${client}, ${target}`,
+});

@@ -7,9 +7,10 @@ import { rowsIn } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import type { PageProps } from '../../state/page-props.js';
-import { addressOf, go, parameter } from '../../state/place.js';
+import { go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { scheduleAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { StepList } from './step-list.js';
 
@@ -26,15 +27,18 @@ export function SchedulePage({ params }: PageProps) {
     <Answered resource={opened} what="the schedule">
       {(first) => (
         <Editor
-          title={id ?? 'New schedule'}
-          above={[{ address: '/console/schedules', text: 'Schedules' }]}
+          title={id === null ? 'New schedule' : 'Edit'}
+          above={[
+            { address: '/console/schedules', text: 'Schedules' },
+            ...(id === null ? [] : [{ address: scheduleAddress(id), text: id }]),
+          ]}
           idMember="schedule_id"
           opened={first}
           versioned={id === null ? undefined : { kind: 'schedule', id }}
           reread={() => load(id ?? '')}
           save={put}
           remove={() => service.value.call('deleteSchedule', { params: { schedule_id: id ?? '' } })}
-          onSaved={(document) => go(addressOf('/console/schedules', { schedule: String(document['schedule_id']) }))}
+          onSaved={(document) => go(scheduleAddress(String(document['schedule_id'])))}
           onRemoved={() => go('/console/schedules')}
           onReload={opened.reload}
         >

@@ -1,70 +1,62 @@
 import type { Schedule, ScheduleDays, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
-import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { Facts } from '../../components/facts.js';
+import { Entries, type Entry } from '../../components/entries.js';
 import { GuideLink } from '../../components/guide-link.js';
-import { Page } from '../../components/page.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress, scheduleAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { DayPanel } from './day-panel.js';
+import { scheduleAddress } from '../../words/addresses.js';
+import { moment, weekday } from '../../words/dates.js';
+import { count, countValues, NONE } from '../../words/numbers.js';
 import { DAY_KINDS } from './day-states.js';
-import './schedules.css';
+import { stepWords } from './step-words.js';
 
-/** Days of a schedule; each opens to its indices, steps and deliveries. */
-export function SchedulesPage() {
-  const listed = useResource('schedules', (signal) => service.value.call('listSchedules', { signal }));
-  return (
-    <Answered resource={listed} what="the schedules">
-      {({ schedules }) => <Days schedules={schedules} />}
-    </Answered>
-  );
+/** A schedule with its latest day and its next one. */
+interface Overview {
+  readonly schedule: Schedule;
+  readonly latest: ScheduleDaySummary | null;
+  readonly next: ScheduleDays['next'];
+  /** Days of the last ones that are blocked or waiting. */
+  readonly open: readonly ScheduleDaySummary[];
 }
 
-function Days({ schedules }: { readonly schedules: readonly Schedule[] }) {
-  const asked = parameter('schedule');
-  const schedule = schedules.find(({ schedule_id: id }) => id === asked) ?? schedules[0];
-  if (schedule === undefined)
-    return (
-      <Page title="Schedules">
-        <EmptyState title="No schedule yet">
-          A schedule is the daily plan of an index family: each session it computes, checks, publishes and delivers the
-          indices. <GuideLink page="schedules">How schedules work</GuideLink>
-          <p>
-            <NewSchedule />
-          </p>
-        </EmptyState>
-      </Page>
-    );
-  const choose = (id: string): void => setParameters({ schedule: id, day: null });
+/** Days of each schedule that are examined for open ones. */
+const EXAMINED = 20;
+
+/** All schedules with their latest and next days; each opens to its days. */
+export function SchedulesPage() {
+  const overview = useResource('schedules', loadOverview);
   return (
     <Page
       title="Schedules"
       subtitle={<GuideLink page="schedules">How schedules work</GuideLink>}
-      actions={
-        <>
-          <Select
-            label="Schedule"
-            isLabelShown
-            options={schedules.map(({ schedule_id: id, name }) => ({ value: id, text: `${id}: ${name}` }))}
-            value={schedule.schedule_id}
-            onChoose={choose}
-          />
-          {may('write') && <LinkButton href={scheduleAddress(schedule.schedule_id)}>Edit</LinkButton>}
-          <NewSchedule />
-        </>
-      }
+      actions={<NewSchedule />}
     >
-      <DaysOf key={schedule.schedule_id} schedule={schedule} />
+      <Answered resource={overview} what="the schedules">
+        {(rows) => (rows.length === 0 ? <NoSchedule /> : <All rows={rows} />)}
+      </Answered>
     </Page>
+  );
+}
+
+async function loadOverview(signal: AbortSignal): Promise<readonly Overview[]> {
+  const { schedules } = await service.value.call('listSchedules', { signal });
+  return Promise.all(
+    schedules.map(async (schedule) => {
+      const params = { schedule_id: schedule.schedule_id };
+      const query = { limit: EXAMINED };
+      const { days, next } = await service.value.call('listScheduleDays', { params, query, signal });
+      const open = days.filter(({ state }) => state === 'blocked' || state === 'waiting' || state === 'missed');
+      return { schedule, latest: days[0] ?? null, next, open };
+    }),
   );
 }
 
@@ -75,107 +67,144 @@ const NewSchedule = () =>
     </LinkButton>
   ) : null;
 
-/** The plan in short: when it begins, of what, and its steps. */
-function Plan({ schedule, next }: { readonly schedule: Schedule; readonly next: ScheduleDays['next'] }) {
-  const { enabled, at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
-  const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
+function NoSchedule() {
   return (
-    <div class="schedule-plan">
-      <Facts
-        facts={[
-          [
-            'State',
-            enabled ? <Badge kind="good">enabled</Badge> : <Badge>disabled: no day begins automatically</Badge>,
-          ],
-          ['Begins', `${at}${days}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
-          ...(next === null ? [] : ([['Next day', `${next.date}, ${moment(next.due_at)}`]] as const)),
-          [
-            'Indices',
-            <>
-              {indices.map((id) => (
-                <>
-                  <a href={indexAddress(id)}>{id}</a>{' '}
-                </>
-              ))}
-            </>,
-          ],
-          ['Steps', steps.map(({ type }) => type).join(' → ')],
-        ]}
-      />
-    </div>
+    <EmptyState title="No schedule yet" action={<NewSchedule />}>
+      A schedule is the daily plan of an index family: after each session it refreshes the data, computes, checks,
+      publishes and delivers the indices.
+    </EmptyState>
   );
 }
 
-const LISTED = 260;
-
-function DaysOf({ schedule }: { readonly schedule: Schedule }) {
-  const { schedule_id: id } = schedule;
-  const open = parameter('day');
-  const days = useResource(`days ${id}`, (signal) =>
-    service.value.call('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED }, signal }),
-  );
+function All({ rows }: { readonly rows: readonly Overview[] }) {
+  const open = rows.flatMap(({ open: days }) => days);
+  const countOf = (state: ScheduleDaySummary['state']) => open.filter((day) => day.state === state).length;
+  const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
+  const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
   return (
     <>
-      <Answered resource={days} what="the days">
-        {({ days: rows, next }) => (
-          <>
-            <Plan schedule={schedule} next={next} />
-            <Table
-              label="days"
-              name="days"
-              columns={COLUMNS}
-              rows={rows}
-              keyOf={({ date }) => date}
-              searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
-              sort={{ column: 'date', direction: 'desc' }}
-              onOpen={({ date }) => setParameters({ day: date })}
-              openKey={open}
-              height={620}
-              empty="No day yet. The first one begins after its session if the schedule is enabled."
-            />
-          </>
-        )}
-      </Answered>
-      {open !== null && (
-        <DayPanel key={open} schedule={schedule} date={open} onClose={() => setParameters({ day: null })} />
+      <Metrics
+        label="Days of all schedules"
+        metrics={[
+          { term: 'Schedules', value: count(rows.length), note: `${enabled} enabled` },
+          {
+            term: 'Blocked days',
+            value: count(countOf('blocked')),
+            kind: countOf('blocked') > 0 ? 'down' : '',
+            note: countOf('blocked') > 0 ? 'need a decision' : `of the last ${EXAMINED}`,
+          },
+          { term: 'Waiting days', value: count(countOf('waiting')), note: 'resume automatically' },
+          { term: 'Missed days', value: count(countOf('missed')), kind: countOf('missed') > 0 ? 'down' : '' },
+          { term: 'Next day begins', value: due === undefined ? NONE : moment(due) },
+        ]}
+      />
+      <Table
+        label="schedules"
+        name="schedules"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ schedule }) => schedule.schedule_id}
+        addressOf={({ schedule }) => scheduleAddress(schedule.schedule_id)}
+        searchIn={({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`}
+        height={620}
+      />
+      {open.length > 0 && (
+        <Section title="Open days" aside={`of the last ${EXAMINED} of each schedule`}>
+          <Entries label="Open days" entries={rows.flatMap(openEntries).slice(0, OPEN_MAX)} />
+        </Section>
       )}
     </>
   );
 }
 
-const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
-  { id: 'date', title: 'Session', width: 108, value: ({ date }) => date },
+/** Open days that are listed. */
+const OPEN_MAX = 12;
+
+const openEntries = ({ schedule: { schedule_id: id, name }, open }: Overview): readonly Entry[] =>
+  open.map(({ date, state, reason, held }) => ({
+    key: `${id} ${date}`,
+    title: (
+      <a href={addressOf(scheduleAddress(id), { day: date })}>
+        {name}, {date}
+      </a>
+    ),
+    badge: <Badge kind={DAY_KINDS[state]}>{state}</Badge>,
+    aside: held.length === 0 ? '' : `${countValues(held.length, 'index', 'indices')} held back`,
+    text: reason ?? '',
+  }));
+
+const COLUMNS: readonly Column<Overview>[] = [
   {
-    id: 'state',
-    title: 'State',
-    width: 96,
-    value: ({ state }) => state,
-    show: ({ state }) => <Badge kind={DAY_KINDS[state]}>{state}</Badge>,
+    id: 'name',
+    title: 'Schedule',
+    width: 150,
+    grow: 2,
+    value: ({ schedule }) => schedule.name,
+    show: ({ schedule: { name, schedule_id: id } }) => (
+      <>
+        <strong>{name}</strong> <span class="quiet">{id}</span>
+      </>
+    ),
+  },
+  {
+    id: 'enabled',
+    title: 'Begins',
+    width: 130,
+    priority: 3,
+    value: ({ schedule }) => (schedule.enabled ? schedule.at : 'by hand'),
+    show: ({ schedule: { enabled, at, calendar } }) =>
+      enabled ? `${at}, ${calendar}` : <Badge title="No day begins automatically">disabled</Badge>,
+  },
+  {
+    id: 'latest',
+    title: 'Latest day',
+    width: 180,
+    value: ({ latest }) => latest?.date ?? '',
+    show: ({ latest }) =>
+      latest === null ? (
+        <span class="quiet">none yet</span>
+      ) : (
+        <>
+          {latest.date} <Badge kind={DAY_KINDS[latest.state]}>{latest.state}</Badge>
+        </>
+      ),
   },
   {
     id: 'held',
-    title: 'Held',
-    help: 'Indices that are held back',
-    width: 64,
+    title: 'Held back',
+    help: 'Indices that the latest day holds back',
+    width: 84,
     align: 'right',
-    value: (row) => row.held.length,
-  },
-  { id: 'step', title: 'Open step', width: 96, priority: 3, value: ({ step }) => step ?? '' },
-  { id: 'reason', title: 'Reason', width: 220, grow: 3, priority: 2, value: ({ reason }) => reason ?? '' },
-  {
-    id: 'late',
-    title: 'Late',
-    width: 64,
     priority: 4,
-    value: ({ is_late: isLate }) => (isLate ? 'late' : ''),
-    show: ({ is_late: isLate }) => (isLate ? <Badge kind="warning">late</Badge> : ''),
+    value: ({ latest }) => latest?.held.length ?? 0,
   },
   {
-    id: 'end',
-    title: 'Ended',
-    width: 172,
-    priority: 4,
-    value: (row) => row.finished_at ?? '',
-    show: (row) => (row.finished_at === null ? '–' : moment(row.finished_at)),
+    id: 'reason',
+    title: 'Reason',
+    width: 180,
+    grow: 3,
+    priority: 5,
+    value: ({ latest }) => latest?.reason ?? '',
+    show: ({ latest }) => <span title={latest?.reason ?? ''}>{latest?.reason ?? ''}</span>,
+  },
+  {
+    id: 'next',
+    title: 'Next day begins',
+    width: 190,
+    priority: 3,
+    value: ({ next }) => next?.due_at ?? '',
+    show: ({ next }) => (next === null ? NONE : `${weekday(next.date)} ${moment(next.due_at)}`),
+  },
+  {
+    id: 'of',
+    title: 'Performs',
+    width: 150,
+    grow: 2,
+    priority: 6,
+    value: ({ schedule }) => schedule.indices.length,
+    show: ({ schedule: { indices, steps } }) => {
+      const text = `${countValues(indices.length, 'index', 'indices')}: ${steps.map(({ type }) => stepWords(type)).join(', ')}`;
+      return <span title={text}>{text}</span>;
+    },
   },
 ];

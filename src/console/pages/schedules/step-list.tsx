@@ -6,6 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import type { Schemas } from '../../state/schemas.js';
 import type { JsonObject } from '../../words/paths.js';
+import { stepWords } from './step-words.js';
 
 interface StepListProps {
   readonly steps: readonly JsonObject[];
@@ -20,6 +21,7 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
       what="step"
       rows={steps}
       member="type"
+      nameOf={stepWords}
       schemaOf={stepSchema}
       path={['steps']}
       findings={findings}

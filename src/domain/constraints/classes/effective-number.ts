@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
@@ -27,7 +27,7 @@ export const effectiveNumber = constraintClass({
       form: 'norm',
       metric: 'identity',
       centre: null,
-      limit: state(radiusOf(minimum), 'minimum', -0.5 * powerOf(minimum, -1.5)),
+      limit: state(radiusOf(minimum), 'minimum', -0.5 * raiseToPower(minimum, -1.5)),
       radiusOf,
       parameterOf,
       side: 'lower',

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import type { ReferenceValue } from '../../market/market-data.js';
 import type { FieldRequest } from '../field-request.js';
 import { functionOf } from './functions/catalogue.js';
@@ -125,7 +125,7 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
       break;
     case '^':
       // ECMAScript defines NaN to the power of 0 as 1.
-      for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? finite(powerOf(left[i]!, right[i]!)) : NaN;
+      for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? finite(raiseToPower(left[i]!, right[i]!)) : NaN;
       break;
   }
 }

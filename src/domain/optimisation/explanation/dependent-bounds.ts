@@ -1,5 +1,5 @@
-import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
-import { normForce } from '#kernels/optimisation/program/norms.js';
+import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
+import { computeNormForce } from '#kernels/optimisation/program/norms.js';
 import { dot } from '../../numbers/dot.js';
 import type { PlacedRow } from '../problem.js';
 import type { RowSide } from '../report.js';
@@ -79,13 +79,13 @@ function metBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'an
       met.push({ placed: linear[r], gradient });
   }
   program.kinks.forEach((kink, k) => {
-    if (kink.limit === null || Math.abs(kinkSum(kink, x) - kink.limit) > MET) return;
+    if (kink.limit === null || Math.abs(sumKinks(kink, x) - kink.limit) > MET) return;
     const { at, left, right } = kink;
     met.push({ placed: kinks[k], gradient: x.map((value, i) => (value > at[i]! ? right[i]! : left[i]!)) });
   });
   program.norms.forEach((norm, q) => {
     const offset = x.map((value, i) => value - norm.centre[i]!);
-    const force = normForce(program, norm, offset, new Float64Array(n));
+    const force = computeNormForce(program, norm, offset, new Float64Array(n));
     const length = Math.sqrt(Math.max(0, dot(force, offset)));
     if (length > MET && Math.abs(length - norm.radius) <= MET) met.push({ placed: norms[q], gradient: force });
   });
@@ -97,7 +97,7 @@ function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Arra
   const free = Uint8Array.from(x, (value, i) => Number(value - lower[i]! > MET && upper[i]! - value > MET));
   for (const kink of kinks) {
     const { at, left, right, limit } = kink;
-    const isMet = limit === null || kinkSum(kink, x) >= limit - MET;
+    const isMet = limit === null || sumKinks(kink, x) >= limit - MET;
     for (let i = 0; i < x.length; i++)
       if (isMet && left[i] !== right[i] && Math.abs(x[i]! - at[i]!) <= MET) free[i] = 0;
   }

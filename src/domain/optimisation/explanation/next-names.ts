@@ -1,4 +1,4 @@
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { compareText } from '../../refusals/findings.js';
 import { worstVariance } from '../../objectives/robustness.js';
 import type { Problem } from '../problem.js';
@@ -30,7 +30,7 @@ export const NEXT_NAMES_MAX = 10;
  */
 export function nextNamesOf(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): NextName[] {
   const { lower, upper } = assembled.program;
-  const { right } = lagrangianSlopes(assembled.program, answer.point);
+  const { right } = computeLagrangianSlopes(assembled.program, answer.point);
   const perReturn = returnScale(problem, weights);
   const { expectedReturns } = problem;
   return Array.from(weights.keys())

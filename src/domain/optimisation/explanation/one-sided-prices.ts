@@ -1,6 +1,6 @@
 import type { Limit, ProgramRow } from '../../constraints/program-row.js';
 import { coefficientsAt } from '../averages.js';
-import type { Solvers } from '../name-search.js';
+import type { Solvers } from '../solvers.js';
 import type { Problem } from '../problem.js';
 import type { RowSide } from '../report.js';
 import { solveConvex, type ConvexSolution } from '../solve-convex.js';

@@ -2,7 +2,7 @@ import { findConstraintClass } from '../../constraints/catalogue.js';
 import type { Origin, Problem } from '../problem.js';
 import { solveProblem } from '../search.js';
 import { solveConvex } from '../solve-convex.js';
-import type { Solvers } from '../name-search.js';
+import type { Solvers } from '../solvers.js';
 import { changeSentence, ownTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
 import { heldChoice } from './held-choice.js';

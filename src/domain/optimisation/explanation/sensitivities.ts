@@ -3,7 +3,7 @@ import type { Limit, ProgramRow } from '../../constraints/program-row.js';
 import type { Origin } from '../problem.js';
 import type { RowSide } from '../report.js';
 import { solveConvex } from '../solve-convex.js';
-import type { Solvers } from '../name-search.js';
+import type { Solvers } from '../solvers.js';
 import { changeSentence, ownTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
 import { heldChoice } from './held-choice.js';

@@ -1,5 +1,5 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import type { Solvers } from '../name-search.js';
+import type { Solvers } from '../solvers.js';
 import type { Problem } from '../problem.js';
 import { hasTails, metered } from '../work-meter.js';
 

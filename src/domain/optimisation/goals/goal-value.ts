@@ -1,5 +1,5 @@
 import { dot } from '../../numbers/dot.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { computeOutcomes, tailAverage, tailSize } from '../../objectives/tail.js';
 import { returnShortfall, worstVariance } from '../../objectives/robustness.js';
 import { evennessOf } from '../../objectives/parity.js';
@@ -25,7 +25,7 @@ export function goalValue(problem: Problem, weights: Float64Array, priced = 0): 
         ? 0
         : goal.metric === 'covariance'
           ? worstVariance(metric, robustness, offset)
-          : metricSquare(correlationOf(metric), offset);
+          : computeMetricSquare(correlationOf(metric), offset);
     return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
   }
   if (goal.form === 'tail') return tailAverage(computeOutcomes(goal, weights), tailSize(goal)) + off;

@@ -1,5 +1,5 @@
-import { normLength } from '#kernels/optimisation/program/norms.js';
-import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
+import { computeNormLength } from '#kernels/optimisation/program/norms.js';
+import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
 /** Distance from one at which a scale counts as one. */
@@ -34,8 +34,8 @@ function withinLimits(program: Program, x: Float64Array, most: number): number {
   const holds = (scale: number) => {
     const at = x.map((value) => value * scale);
     return (
-      program.kinks.every((kink) => kink.limit === null || kinkSum(kink, at) <= kink.limit) &&
-      program.norms.every((norm) => normLength(program, norm, at) <= norm.radius)
+      program.kinks.every((kink) => kink.limit === null || sumKinks(kink, at) <= kink.limit) &&
+      program.norms.every((norm) => computeNormLength(program, norm, at) <= norm.radius)
     );
   };
   if (holds(most)) return most;

@@ -1,5 +1,5 @@
-import { powerOf } from '#kernels/power.js';
-import { kinkSum, type Kink, type Program } from '#kernels/optimisation/program/program.js';
+import { raiseToPower } from '#kernels/power.js';
+import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
 /** Returns the program with all prices, of soft rows and sums of kinks, scaled. */
@@ -36,7 +36,7 @@ export function costOf(costs: TradeCosts | null, weights: Float64Array): number 
   const { linear, impact, reference, fixed } = costs;
   return weights.reduce((sum, weight, i) => {
     const trade = Math.abs(weight - reference[i]!);
-    return sum + linear * trade + impact * powerOf(trade, 1.5);
+    return sum + linear * trade + impact * raiseToPower(trade, 1.5);
   }, fixed);
 }
 
@@ -50,8 +50,8 @@ export function pricesOf({ n, rows, kinks }: Pick<Program, 'n' | 'rows' | 'kinks
     total += rows.penalty[r]! * Math.max(0, value - rows.upper[r]!, rows.lower[r]! - value);
   }
   for (const kink of kinks) {
-    if (kink.limit === null) total += kinkSum(kink, weights);
-    else if (Number.isFinite(kink.penalty)) total += kink.penalty * Math.max(0, kinkSum(kink, weights) - kink.limit);
+    if (kink.limit === null) total += sumKinks(kink, weights);
+    else if (Number.isFinite(kink.penalty)) total += kink.penalty * Math.max(0, sumKinks(kink, weights) - kink.limit);
   }
   return total;
 }

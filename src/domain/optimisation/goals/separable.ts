@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
 /** Sum of smooth convex functions of single weights, given by its value and a quadratic model. */
@@ -42,7 +42,8 @@ const TRADE_MIN = 1e-14;
 export function impactOf({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
   const coefficient = scale * impact;
   return {
-    valueAt: (x) => x.reduce((sum, value, i) => sum + coefficient * powerOf(Math.abs(value - reference[i]!), 1.5), 0),
+    valueAt: (x) =>
+      x.reduce((sum, value, i) => sum + coefficient * raiseToPower(Math.abs(value - reference[i]!), 1.5), 0),
     addModel(x, { slope, curvature }) {
       for (let i = 0; i < x.length; i++) {
         const trade = x[i]! - reference[i]!;

@@ -1,7 +1,7 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { dot } from '../../numbers/dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
@@ -198,7 +198,7 @@ function solveLinearRatio(
   return {
     program,
     answer: { ...answer, iterations },
-    priceScale: numerator / (scale * scale * powerOf(variance, 1.5)),
+    priceScale: numerator / (scale * scale * raiseToPower(variance, 1.5)),
     penaltyScale: (scale * variance) / numerator,
   };
 }
@@ -331,7 +331,7 @@ function solveParity(
 function atParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalAnswer | undefined {
   const linear = Float64Array.from(budgets, (budget, i) => (budget === 0 ? 0 : (-variance * budget) / parity[i]!));
   const program = { ...free, linear };
-  const state = coldState(program);
+  const state = createColdState(program);
   const point = {
     x: parity,
     rowMultipliers: new Float64Array(free.rows.count),

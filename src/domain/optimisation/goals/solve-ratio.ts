@@ -1,6 +1,6 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
@@ -105,7 +105,7 @@ function nextPrice({ low, high, point, before }: Bracket): number {
     wanted = point.price - (here * (point.price - before.price)) / (here - there);
   }
   if (high === undefined) {
-    const most = powerOf(GROWTH, 3) * point.price;
+    const most = raiseToPower(GROWTH, 3) * point.price;
     return wanted > point.price && wanted < most ? wanted : Math.min(Math.max(own, GROWTH * point.price), most);
   }
   const least = low?.price ?? 0;
@@ -115,5 +115,5 @@ function nextPrice({ low, high, point, before }: Bracket): number {
 
 /** Returns the variance of some weights. */
 export function varianceOf(program: Program, weights: Float64Array): number {
-  return Math.max(0, metricSquare(program.metric!, weights)); // A ratio's program has a metric.
+  return Math.max(0, computeMetricSquare(program.metric!, weights)); // A ratio's program has a metric.
 }

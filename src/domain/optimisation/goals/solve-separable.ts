@@ -1,9 +1,9 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal, type KktReport } from '#kernels/optimisation/program/kkt.js';
-import { factorMetric, metricDiagonal, metricPlusDiagonal } from '#kernels/optimisation/program/metric.js';
-import { normLength } from '#kernels/optimisation/program/norms.js';
+import { createFactorMetric, metricDiagonal, addDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Norm, Point, Program } from '#kernels/optimisation/program/program.js';
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -128,7 +128,7 @@ function byPrice(
   const others = { ...base, norms: base.norms.slice(1) };
   const loose =
     others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
-  if (loose !== undefined && normLength(base, norm, loose.answer.point.x) <= norm.radius)
+  if (loose !== undefined && computeNormLength(base, norm, loose.answer.point.x) <= norm.radius)
     return withFirstNorm(base, smooth, { found: loose, price: 0, iterations: loose.answer.iterations });
   let price = priceScale(base, norm);
   let { start } = options;
@@ -143,7 +143,7 @@ function byPrice(
     start = result.answer.point.x;
     warm = result.answer.state;
     iterations += result.answer.iterations;
-    const excess = normLength(base, norm, start) / norm.radius - 1;
+    const excess = computeNormLength(base, norm, start) / norm.radius - 1;
     since++;
     if (best === undefined || Math.abs(excess) < Math.abs(best.excess)) {
       best = { found: result, price, iterations, excess };
@@ -219,7 +219,7 @@ function settled(
 ): Float64Array {
   const { metric, curvature, ridge, kinks, n } = base;
   const { x, kinkMultipliers } = point;
-  const smooth = lagrangianSlopes({ ...base, kinks: [] }, { ...point, kinkMultipliers: new Float64Array(0) });
+  const smooth = computeLagrangianSlopes({ ...base, kinks: [] }, { ...point, kinkMultipliers: new Float64Array(0) });
   const [left, right] = [smooth.left, smooth.left.slice()];
   const [lower, upper] = [base.lower.slice(), base.upper.slice()];
   kinks.forEach(({ at, left: below, right: above }, k) => {
@@ -259,11 +259,11 @@ function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: Mod
   return {
     ...base,
     metric: isCurved
-      ? metricPlusDiagonal(
+      ? addDiagonal(
           metric,
           own.map((value) => value / curvature),
         )
-      : factorMetric(new Float64Array(0), own),
+      : createFactorMetric(new Float64Array(0), own),
     curvature: isCurved ? curvature : 1,
     centre: x,
     linear: gradientOf(base, x).map((value, i) => value + model.slope[i]! + own[i]! * (x[i]! - around[i]!)),

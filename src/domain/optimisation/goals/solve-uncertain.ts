@@ -1,7 +1,7 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { metricDiagonal, metricPlusOuter, type Metric } from '#kernels/optimisation/program/metric.js';
-import { normLength } from '#kernels/optimisation/program/norms.js';
+import { metricDiagonal, addOuterProduct, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import { withPrice } from '#kernels/optimisation/solve-norms.js';
@@ -101,7 +101,7 @@ function withOuter(program: Program, { metric, signs, spread }: Outer): Program 
   const own =
     entry?.key === key
       ? entry.metric
-      : metricPlusOuter(
+      : addOuterProduct(
           metric,
           metricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
         );
@@ -196,7 +196,7 @@ function withLength<F extends Found>(
       const response = inner(withPrice(normed, 0, price), last);
       if (response === undefined) return undefined;
       last = response.answer.state;
-      const length = normLength(normed, norm, response.answer.point.x);
+      const length = computeNormLength(normed, norm, response.answer.point.x);
       const excess = length <= NO_LENGTH * typical ? 0 : (price * length) ** 2 / weight ** 2 - 1;
       return { price: square, found: response, excess };
     },
@@ -204,7 +204,7 @@ function withLength<F extends Found>(
   );
   if (result === undefined) return undefined;
   const { x } = result.found.answer.point;
-  const length = normLength(normed, norm, x);
+  const length = computeNormLength(normed, norm, x);
   if (length > NO_LENGTH * typical) near.length = length;
   const price = Math.sqrt(result.price);
   const force = metricProduct(metric, x);

@@ -1,4 +1,9 @@
-import { factorMetric, metricMatrix, denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import {
+  createFactorMetric,
+  metricMatrix,
+  createDenseMetric,
+  type Metric,
+} from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
 import { tailSize, type TailGoal } from '../../objectives/tail.js';
 
@@ -156,7 +161,7 @@ function widenedNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
   const own = norm.metric === 'metric' ? metric! : norm.metric; // A norm of the metric has one.
   const wide =
     own === 'identity'
-      ? factorMetric(new Float64Array(0), widen(new Float64Array(n).fill(1), width))
+      ? createFactorMetric(new Float64Array(0), widen(new Float64Array(n).fill(1), width))
       : widenedMetric(own, width);
   return { ...norm, metric: wide, centre: widen(norm.centre, width) };
 }
@@ -164,9 +169,9 @@ function widenedNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
 function widenedMetric(metric: Metric, width: number): Metric {
   const { n } = metric;
   if (metric.form === 'factor')
-    return factorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));
+    return createFactorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));
   const own = metricMatrix(metric);
   const matrix = new Float64Array(width * width);
   for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);
-  return denseMetric(matrix, width);
+  return createDenseMetric(matrix, width);
 }

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { basis, percent } from '../fields.js';
 import { exactlyOne } from '../../schema/one-of.js';
@@ -55,7 +55,7 @@ export const decrement = overlayType({
       );
     const rate = p! / 100; // one of them is given
     const factor = (t: number): number =>
-      method === 'geometric' ? powerOf(1 - rate, fractions[t]!) : 1 - rate * fractions[t]!;
+      method === 'geometric' ? raiseToPower(1 - rate, fractions[t]!) : 1 - rate * fractions[t]!;
     return heldWhole(context, 'decrement', (growth, t) => growth * factor(t));
   },
 });

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { basis, percent } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
@@ -19,6 +19,6 @@ export const fee = overlayType({
   remarks: ({ percent: p }) => (p === 0 ? [idle('percent', p, 'no fee is charged')] : []),
   path(spec, context) {
     const fractions = yearFractions(context.days, spec.basis);
-    return heldWhole(context, 'fee', (growth, t) => growth * powerOf(1 - spec.percent / 100, fractions[t]!));
+    return heldWhole(context, 'fee', (growth, t) => growth * raiseToPower(1 - spec.percent / 100, fractions[t]!));
   },
 });

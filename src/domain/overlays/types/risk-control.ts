@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { exactlyOne } from '../../schema/one-of.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
@@ -165,7 +165,7 @@ function targetExposures(
   const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
   const volatilities =
     sessions === null
-      ? half_lives!.map((sessionsOfHalf) => decayed(squares, { decay: powerOf(0.5, 1 / sessionsOfHalf), year }))
+      ? half_lives!.map((sessionsOfHalf) => decayed(squares, { decay: raiseToPower(0.5, 1 / sessionsOfHalf), year }))
       : [windowMean(squares, { sessions, year })];
   const volatility = growth.map((_, t) => {
     const used = before.length + t - 1 - lag;

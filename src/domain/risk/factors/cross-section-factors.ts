@@ -1,4 +1,4 @@
-import { crossSectionRegression } from '#kernels/moments/cross-section-regression.js';
+import { regressCrossSection } from '#kernels/moments/cross-section-regression.js';
 import { compareText } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { FactorFit, FactorModel } from '../factor-model.js';
@@ -99,7 +99,7 @@ export function factorReturns(
   const coefficients = new Float64Array(p);
   let rSquared = 0;
   for (const { from, to, styles, weights } of spans) {
-    const regression = crossSectionRegression(designOf(sectorAt, styles, S, P), weights);
+    const regression = regressCrossSection(designOf(sectorAt, styles, S, P), weights);
     const spread = combinedVariances(regression.inverse, S, P);
     for (let t = from; t < to; t++) {
       const { residualVariance, rSquared: share } = regression.fit(panel.subarray(t * n, (t + 1) * n), coefficients);

@@ -1,8 +1,8 @@
 import { periodsPerYear } from '../../calendars/periods-per-year.js';
-import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
+import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { adjustEigenvalues, effectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { adjustEigenvalues, countEffectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { monthOf } from '../../time/days.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { SessionMarket } from '../../market/session-market.js';
@@ -65,7 +65,7 @@ export function estimateFactors(
   const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // There is at least one.
   const rows = panel.subarray(from * n);
   const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
-  if (halfLife !== null) halfLifeWeights(halfLife, weights);
+  if (halfLife !== null) fillHalfLifeWeights(halfLife, weights);
   const { fit, ...model } = crossSectionFactors({
     panel: rows,
     sectors,
@@ -76,7 +76,7 @@ export function estimateFactors(
     periods,
   });
   if (simulations !== undefined) {
-    const observations = effectiveObservations(weights);
+    const observations = countEffectiveObservations(weights);
     adjustEigenvalues(engine, model.covariance, model.factors.length, { observations, simulations });
   }
   return { model, fit, from };
@@ -204,7 +204,7 @@ function hasSpread(scores: Float64Array): boolean {
 export function loadingsOf({ exposures, covariance, specific }: FactorModel): Float64Array {
   const n = specific.length;
   const K = exposures.length / n;
-  const { lower } = semidefiniteFactor(covariance, K);
+  const { lower } = factoriseSemidefinite(covariance, K);
   const loadings = new Float64Array(n * K);
   for (let i = 0; i < n; i++)
     for (let k = 0; k < K; k++) {

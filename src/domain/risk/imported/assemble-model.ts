@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import {
-  diagnosedCovariance,
+  diagnoseCovariance,
   diagnosedFactors,
   type CovarianceDiagnostics,
 } from '#kernels/moments/estimate-covariance.js';
@@ -141,7 +141,7 @@ interface Definite {
 
 /** Returns a matrix without negative eigenvalues: repaired on request, otherwise a problem. */
 function semidefinite(engine: Engine, { matrix, repair, table, what }: Definite, problems: ModelProblems): Diagnostics {
-  const diagnostics = diagnosedCovariance(engine, matrix, { repair });
+  const diagnostics = diagnoseCovariance(engine, matrix, { repair });
   if (!diagnostics.isPositiveSemiDefinite)
     problems.error({
       code: 'OUT_OF_RANGE',

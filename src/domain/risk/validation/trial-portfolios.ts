@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
-import { naturalLog } from '#kernels/random/natural-log.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
+import { computeNaturalLog } from '#kernels/random/natural-log.js';
 
 export const PORTFOLIO_FAMILIES = ['equal_weight', 'index', 'random', 'active', 'eigenportfolio'] as const;
 export type PortfolioFamily = (typeof PORTFOLIO_FAMILIES)[number];
@@ -38,10 +38,10 @@ export function randomTrials(names: Int32Array, { count, seed }: RandomTrials): 
   const keys = Array.from({ length: count }, () => new Float64Array(n));
   const sizes = keys.map(() => new Float64Array(n));
   names.forEach((name, i) => {
-    const random = counterRandom({ seed, stream: name });
+    const random = createCounterRandom({ seed, stream: name });
     for (let p = 0; p < count; p++) {
       keys[p]![i] = random.uniform();
-      sizes[p]![i] = -naturalLog(random.uniform());
+      sizes[p]![i] = -computeNaturalLog(random.uniform());
     }
   });
   return keys.flatMap((key, p) => {

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -52,7 +52,7 @@ export const fieldWeight = weightingClass({
         }
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
         return weighed(
-          sizes.map((size) => (size > 0 ? powerOf(size, power) : 0)),
+          sizes.map((size) => (size > 0 ? raiseToPower(size, power) : 0)),
           (position) => ({ [labelOf(value.field)]: values[position]!, power }),
         );
       },

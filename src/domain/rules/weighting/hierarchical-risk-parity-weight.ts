@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  hierarchicalRiskParityWeights,
+  solveHierarchicalRiskParity,
   LINKAGES,
   TREE_DISTANCES,
   type HierarchyTerms,
@@ -68,7 +68,7 @@ const DISTANCE_WORDS: Readonly<Record<HierarchyTerms['distance'], string>> = {
 function split(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
   const { covariance, positions } = movingBlock(risk);
   const weights = new Float64Array(positions.length);
-  hierarchicalRiskParityWeights(covariance, terms, weights);
+  solveHierarchicalRiskParity(covariance, terms, weights);
   return solved({ weights, positions, count, covariance });
 }
 

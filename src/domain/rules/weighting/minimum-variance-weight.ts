@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { minimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
+import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import { latest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { weightingClass } from '../weighting-class.js';
@@ -30,7 +30,7 @@ export const minimumVarianceWeight = weightingClass({
         const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;
         const weights = new Float64Array(risk.positions.length);
-        if (minimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved')
+        if (solveMinimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved')
           return solverRefusal('minimum variance weights');
         return solved({ weights, positions: risk.positions, count: scope.columns.length, covariance: risk.covariance });
       },

@@ -1,5 +1,5 @@
 import { periodsPerYear } from '../../calendars/periods-per-year.js';
-import { denseCovariance, lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { expandCovariance, estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import type { ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { coverageOf, readReturns, type ReturnWindow } from '../../risk/return-panel.js';
@@ -55,7 +55,7 @@ export function estimateRisk(
     const panel = engine.allocate(observations * n);
     readReturns(returns, coverage, panel);
     const shrinkage = { target, intensity, method: 'shape' as const, scale: periodsPerYear(market.calendar.sessions) };
-    denseCovariance(engine, lowRankCovariance(engine, panel, n, shrinkage), covariance);
+    expandCovariance(engine, estimateLowRankCovariance(engine, panel, n, shrinkage), covariance);
   });
   const covered = new Set(coverage.columns);
   const positions = Int32Array.from(columns.keys()).filter((position) => covered.has(columns[position]!));

@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
 import { zScores } from '../../datapoints/transforms.js';
@@ -72,7 +72,7 @@ export const tiltWeight = weightingClass({
         );
         const tilted = all.reduce(
           (weights, tilt, k) =>
-            weights.map((weight, i) => weight * powerOf(normalProbability(scores[k]![i]!), tilt.strength)),
+            weights.map((weight, i) => weight * raiseToPower(normalProbability(scores[k]![i]!), tilt.strength)),
           sizes,
         );
         const partsOf = (position: number, k: number) => {

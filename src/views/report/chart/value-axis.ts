@@ -1,4 +1,4 @@
-import { powerOf } from '#kernels/power.js';
+import { raiseToPower } from '#kernels/power.js';
 
 /** Scale of values on a chart, and its labelled ticks. */
 export interface ValueAxis {
@@ -50,7 +50,7 @@ const ceilOf = (value: number): number => Math.ceil(value - NOISE);
 
 /** Returns the smallest round step that is at least so large. */
 function niceStep(least: number): number {
-  const ten = powerOf(10, Math.floor(Math.log10(least)));
+  const ten = raiseToPower(10, Math.floor(Math.log10(least)));
   return (NICE.find((factor) => factor * ten >= least * (1 - NOISE)) ?? 10) * ten;
 }
 
@@ -59,7 +59,7 @@ function niceStep(least: number): number {
  * are many, and at even round steps if they are few.
  */
 export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
-  const room = powerOf(extent.high / extent.low, PAD) * 1.005;
+  const room = raiseToPower(extent.high / extent.low, PAD) * 1.005;
   const low = extent.low / room;
   const high = extent.high * room;
   const bottom = Math.log(low);
@@ -76,7 +76,7 @@ function logTicks(low: number, high: number, factors: readonly number[]): number
   const ticks: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
     for (const factor of factors) {
-      const tick = factor * powerOf(10, power);
+      const tick = factor * raiseToPower(10, power);
       if (tick >= low && tick <= high) ticks.push(tick);
     }
   }

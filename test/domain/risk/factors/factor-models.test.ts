@@ -8,13 +8,13 @@ import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { styleExposures } from '#domain/risk/factors/styles.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { marketOf } from '../../rules/rule-market.js';
 import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 import { covarianceByDefinition, randomReturns, windowOf } from '../window.js';
 
 function estimated(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
-  const { covariance, factors } = estimateRiskModel(wasmEngine(), window, asked, RiskModelRequest.parse(settings));
+  const { covariance, factors } = estimateRiskModel(openWasmEngine(), window, asked, RiskModelRequest.parse(settings));
   return { covariance: covariance.slice(), ...factors! };
 }
 
@@ -49,7 +49,7 @@ describe('a style model', () => {
       return values[1]!; // The first is 0: sector returns average zero.
     };
     expect(least(adjusted.model.covariance)).toBeGreaterThan(least(model.covariance));
-    const inline = estimateRisk(wasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+    const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse(settings),
     });
     const product = metricProduct(
@@ -104,7 +104,7 @@ describe('a style model', () => {
       names.map((i) => [i, i % 4 === 0 ? 0.25 : 0]).filter(([, weight]) => weight! > 0) as [number, number][],
     );
     const benchmark = new Map(names.map((i) => [i, 1 / N]));
-    const risk = factorRiskOf(wasmEngine(), styleWindow(styleMarket()), {
+    const risk = factorRiskOf(openWasmEngine(), styleWindow(styleMarket()), {
       weights,
       benchmark,
       model: 'styles',
@@ -126,7 +126,7 @@ describe('a style model', () => {
   });
 
   test('is low in rank for an optimisation, and the same covariance', () => {
-    const { metric } = estimateRisk(wasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+    const { metric } = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse({ estimator: 'styles' }),
     });
     expect(metric).toMatchObject({ form: 'factor', factors: model.factors.length });

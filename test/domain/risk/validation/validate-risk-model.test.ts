@@ -4,7 +4,7 @@ import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { validateRiskModel, type ValidationInput } from '#domain/risk/validation/validate-risk-model.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { randomReturns, windowOf } from '../window.js';
 
 interface Golden {
@@ -24,7 +24,7 @@ interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
 
 function validated(returns: readonly (readonly (number | null)[])[], { terms, settings, heldOn = null }: Trial = {}) {
   const window = windowOf({ returns });
-  return validateRiskModel(wasmEngine(), {
+  return validateRiskModel(openWasmEngine(), {
     window,
     asked: Array.from({ length: returns[0]!.length }, (_, column) => column),
     settings: RiskModelRequest.parse({ intensity: 0, ...settings }),

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
 import { denoise } from '#kernels/moments/estimators/denoise.js';
-import { nonlinearShrinkage } from '#kernels/moments/estimators/nonlinear-shrinkage.js';
+import { shrinkEigenvalues } from '#kernels/moments/estimators/nonlinear-shrinkage.js';
 import {
   STRUCTURED_ESTIMATORS,
-  structuredCovariance,
+  estimateStructuredCovariance,
   type StructuredRequest,
 } from '#kernels/moments/estimators/structured-covariance.js';
-import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { randomPanel } from '../../engines/random-matrices.js';
 
@@ -26,9 +26,14 @@ const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: re
 
 const DEFAULTS: Omit<StructuredRequest, 'estimator'> = { threshold: 0.5, lags: 0, scale: 1 };
 
-function covariance(panel: Float64Array, assets: number, request: Partial<StructuredRequest>, engine = wasmEngine()) {
+function covariance(
+  panel: Float64Array,
+  assets: number,
+  request: Partial<StructuredRequest>,
+  engine = openWasmEngine(),
+) {
   const out = new Float64Array(assets * assets);
-  structuredCovariance(engine, panel.slice(), assets, { ...DEFAULTS, estimator: 'nonlinear', ...request }, out);
+  estimateStructuredCovariance(engine, panel.slice(), assets, { ...DEFAULTS, estimator: 'nonlinear', ...request }, out);
   return out;
 }
 
@@ -49,9 +54,9 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
     'of %d observations of %d names is that of its paper, written out in numpy',
     (observations, assets, { returns, threshold, lags, half_life: halfLife, ...expected }) => {
       const weights = new Float64Array(observations);
-      halfLifeWeights(halfLife, weights);
+      fillHalfLifeWeights(halfLife, weights);
       const panel = Float64Array.from(returns.flat());
-      for (const engine of [referenceEngine, wasmEngine()])
+      for (const engine of [referenceEngine, openWasmEngine()])
         expectClose(
           covariance(panel, assets, { estimator, threshold, lags, weights }, engine),
           expected[estimator].flat(),
@@ -73,7 +78,7 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
     for (let i = 0; i < 12; i++) for (let j = 0; j < i; j++) expect(plain[i * 12 + j]).toBe(plain[j * 12 + i]);
     const served = new Float64Array(144);
     const request = { ...DEFAULTS, estimator, lags: 2 };
-    const { isPositiveSemiDefinite } = estimateStructured(wasmEngine(), panel.slice(), 12, request, served);
+    const { isPositiveSemiDefinite } = estimateStructured(openWasmEngine(), panel.slice(), 12, request, served);
     expect(isPositiveSemiDefinite).toBe(true);
   });
 });
@@ -81,10 +86,10 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
 describe('nonlinear shrinkage', () => {
   test('leaves the eigenvalues of many observations, and draws those of few together', () => {
     const values = Float64Array.of(1, 2, 3, 5, 8);
-    nonlinearShrinkage(values, 10_000_000).forEach((value, k) =>
+    shrinkEigenvalues(values, 10_000_000).forEach((value, k) =>
       expect(Math.abs(value / values[k]! - 1)).toBeLessThan(0.01),
     );
-    const few = nonlinearShrinkage(values, 20);
+    const few = shrinkEigenvalues(values, 20);
     expect(few[4]! / few[0]!).toBeLessThan(8);
   });
 

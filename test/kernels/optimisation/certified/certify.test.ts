@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { certify } from '#kernels/optimisation/certified/certify.js';
 import { ExactSum } from '#kernels/optimisation/certified/exact-sum.js';
-import { exactResiduals } from '#kernels/optimisation/certified/residuals.js';
+import { computeExactResiduals } from '#kernels/optimisation/certified/residuals.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
@@ -62,7 +62,7 @@ describe('certified answers', () => {
     for (const { program, certified } of solvedOnes) {
       const off = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
       for (const point of [certified.point, off]) {
-        const own = exactResiduals(program, point);
+        const own = computeExactResiduals(program, point);
         const { primal, dual, gap } = rationalResiduals(program, point.x, point.rowMultipliers, point.boundMultipliers);
         const near = (value: number, other: number) =>
           expect(Math.abs(value - other)).toBeLessThanOrEqual(ROUNDING * (1 + other));

@@ -1,21 +1,26 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
-import { denseMetric, factorMetric, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import {
+  createDenseMetric,
+  createFactorMetric,
+  metricMatrix,
+  type Metric,
+} from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../../seeded.js';
 
 const N = 24;
 const random = seeded(7);
 const loaded = (factors: number) =>
-  factorMetric(
+  createFactorMetric(
     Float64Array.from({ length: N * factors }, () => random() - 0.5),
     Float64Array.from({ length: N }, () => 0.1 + random()),
   );
 const whole = metricMatrix(loaded(5));
 const apart = whole.map((value, e) => (e % (N + 1) !== 0 && (e % N > 20 || e > 21 * N) ? 0 : value));
 const METRICS: readonly (readonly [string, Metric])[] = [
-  ['a matrix', denseMetric(whole, N)],
-  ['a matrix with names that covary with none', denseMetric(apart, N)],
+  ['a matrix', createDenseMetric(whole, N)],
+  ['a matrix with names that covary with none', createDenseMetric(apart, N)],
   ['few loadings', loaded(3)],
   ['many loadings', loaded(20)],
 ];

@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { saliencies } from '#kernels/optimisation/factors/saliency.js';
+import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { randomProgram } from '../random-programs.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 
 test('a saliency is what dropping the name costs when only the budget holds the others', () => {
   const n = 6;
   const matrix = Float64Array.from({ length: n * n }, (_, e) =>
     Math.floor(e / n) === e % n ? 0.05 + 0.01 * (e % n) : 0.02,
   );
-  const metric = denseMetric(matrix, n);
+  const metric = createDenseMetric(matrix, n);
   const centre = Float64Array.of(0.3, 0.2, 0.1, 0.15, 0.05, 0.2);
   const held = Int32Array.from(centre.keys());
-  const cost = saliencies(plainAlgebra, metric, held, centre);
+  const cost = computeSaliencies(plainAlgebra, metric, held, centre);
   const solver = createSolver(plainAlgebra);
   const unbounded = { lower: new Float64Array(n).fill(-Infinity), upper: new Float64Array(n).fill(Infinity) };
   const rows = {
@@ -51,7 +51,12 @@ test('a saliency is what dropping the name costs when only the budget holds the 
 });
 
 test('a single name cannot be dropped', () => {
-  expect(saliencies(plainAlgebra, denseMetric(Float64Array.of(0.04), 1), Int32Array.of(0), Float64Array.of(1))[0]).toBe(
-    Infinity,
-  );
+  expect(
+    computeSaliencies(
+      plainAlgebra,
+      createDenseMetric(Float64Array.of(0.04), 1),
+      Int32Array.of(0),
+      Float64Array.of(1),
+    )[0],
+  ).toBe(Infinity);
 });

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { coldState } from '#kernels/optimisation/active-set/active-state.js';
-import { emptyStart } from '#kernels/optimisation/path/empty-start.js';
+import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
+import { startEmpty } from '#kernels/optimisation/path/empty-start.js';
 import { followPath } from '#kernels/optimisation/path/follow-path.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
-import { metricMatrix, metricSquare } from '#kernels/optimisation/program/metric.js';
+import { metricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { createPathFactors } from '#kernels/optimisation/path/factor.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
@@ -94,7 +94,7 @@ test('an optimum followed from another is that of the programme itself, with row
 function objectiveOf({ metric, curvature, ridge, centre, linear, rows, kinks, n }: Program, x: Float64Array): number {
   const offset = x.map((value, i) => value - centre[i]!);
   let total =
-    (curvature / 2) * metricSquare(metric!, offset) +
+    (curvature / 2) * computeMetricSquare(metric!, offset) +
     (ridge / 2) * offset.reduce((sum, value) => sum + value * value, 0);
   for (let i = 0; i < n; i++) total += linear[i]! * x[i]!;
   for (let r = 0; r < rows.count; r++) {
@@ -199,13 +199,13 @@ test('from no name held the way leads to the optimum that is found from all of t
       kinks: program.kinks.filter(({ limit }) => limit === null),
       linear: program.linear.map(() => 4 * random() - 2),
     };
-    const start = emptyStart(steep);
+    const start = startEmpty(steep);
     if (start === undefined) continue;
     // The start is an optimum itself: every weight costs something.
     const { primal, stationarity } = checkKkt(start.program, start.point);
     expect(Math.max(primal, stationarity), `seed ${seed}`).toBeLessThan(1e-12);
     const grown = createSolver(plainAlgebra).solve(steep, { follow: start });
-    const other = createSolver(plainAlgebra).solve(steep, { warm: coldState(steep) });
+    const other = createSolver(plainAlgebra).solve(steep, { warm: createColdState(steep) });
     expect(grown.status, `seed ${seed}`).toBe(other.status);
     if (other.status !== 'solved') continue;
     count++;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { withoutFixedNames } from '#kernels/optimisation/presolve/fixed-names.js';
-import { coldState } from '#kernels/optimisation/active-set/active-state.js';
-import { kinkSum, type Point, type Program } from '#kernels/optimisation/program/program.js';
+import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
+import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../../seeded.js';
 import { objectiveOf, onSimplex, randomProgram } from '../random-programs.js';
 
@@ -59,7 +59,7 @@ test('the reduced programme has the same objective up to a constant, and the sam
       expect(whole.every((value, r) => isClose(program.rows[side][r]! - value, few.rows[side][r]! - part[r]!))).toBe(
         true,
       );
-    const left = (of: Program, x: Float64Array) => of.kinks.map((kink) => kink.limit! - kinkSum(kink, x));
+    const left = (of: Program, x: Float64Array) => of.kinks.map((kink) => kink.limit! - sumKinks(kink, x));
     expect(left(program, wholeA).every((slack, k) => isClose(slack, left(few, a)[k]!))).toBe(true);
   }
   expect(reducedSome).toBeGreaterThan(100);
@@ -68,7 +68,7 @@ test('the reduced programme has the same objective up to a constant, and the sam
 test('a state goes to the names that are left and back', () => {
   const program = SEEDS.map(withFixed).find(({ kinks, n }) => kinks.length > 1 && n > 10)!;
   const reduced = withoutFixedNames(program)!;
-  const state = coldState(reduced.program);
+  const state = createColdState(reduced.program);
   const names = state.names.map((_, i) => (i % 3) - 1);
   const sides = state.sides.map((_, i) => (i % 2 === 0 ? 1 : -1));
   const given = { ...state, names, sides };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { leastViolation } from '#kernels/optimisation/feasibility.js';
+import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
 import { isRuledOut } from '#kernels/optimisation/presolve/ruled-out.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { onSimplex, randomProgram } from '../random-programs.js';
@@ -12,7 +12,7 @@ test('what bounds rule out has a proof by multipliers, and no programme with a p
   for (let seed = 7001; seed <= 7150; seed++) {
     const program = randomProgram(seed, { withNorms: false });
     const isOut = isRuledOut(program);
-    if (isOut) expect(leastViolation(solver, program).certificate, `seed ${seed}`).not.toBeNull();
+    if (isOut) expect(findLeastViolation(solver, program).certificate, `seed ${seed}`).not.toBeNull();
     if (isOut) expect(solver.solve(program), `seed ${seed}`).toMatchObject({ status: 'infeasible', iterations: 0 });
     ruledOut += Number(isOut);
   }

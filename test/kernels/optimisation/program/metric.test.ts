@@ -1,35 +1,35 @@
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import {
-  denseMetric,
-  factorMetric,
+  createDenseMetric,
+  createFactorMetric,
   metricDiagonal,
   metricMatrix,
-  metricSquare,
-  metricTimes,
+  computeMetricSquare,
+  multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
 
 const loadings = Float64Array.of(1, 2, 3, 0, -1, 0.5);
 const specific = Float64Array.of(0.5, 1, 2);
-const factor = factorMetric(loadings, specific);
+const factor = createFactorMetric(loadings, specific);
 
 test("loadings and specific variances are the matrix L L' + D", () => {
   expect([...metricMatrix(factor)]).toEqual([5.5, 3, 0, 3, 10, -3, 0, -3, 3.25]);
 });
 
 test('products, squares and the diagonal are those of the matrix in both forms', () => {
-  const whole = denseMetric(metricMatrix(factor), 3);
+  const whole = createDenseMetric(metricMatrix(factor), 3);
   const x = Float64Array.of(1, -2, 4);
   for (const metric of [factor, whole]) {
     const out = new Float64Array(3);
-    metricTimes(metric, x, out);
+    multiplyMetric(metric, x, out);
     expect([...out]).toEqual([-0.5, -29, 19]);
-    expect(metricSquare(metric, x)).toBe(133.5);
+    expect(computeMetricSquare(metric, x)).toBe(133.5);
     expect([...metricDiagonal(metric)]).toEqual([5.5, 10, 3.25]);
   }
 });
 
 test('shapes that do not fit are refused', () => {
-  expect(() => denseMetric(new Float64Array(5), 2)).toThrow(KernelFault);
-  expect(() => factorMetric(new Float64Array(5), new Float64Array(2))).toThrow(KernelFault);
+  expect(() => createDenseMetric(new Float64Array(5), 2)).toThrow(KernelFault);
+  expect(() => createFactorMetric(new Float64Array(5), new Float64Array(2))).toThrow(KernelFault);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { kinkSum, type Point, type Program } from '#kernels/optimisation/program/program.js';
-import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { objectiveOf, randomProgram } from '../random-programs.js';
 
@@ -11,7 +11,7 @@ function lagrangian(program: Program, point: Point, x: Float64Array): number {
   let total = objectiveOf(program, x);
   for (let r = 0; r < rows.count; r++)
     for (let i = 0; i < n; i++) total += point.rowMultipliers[r]! * rows.coefficients[r * n + i]! * x[i]!;
-  kinks.forEach((kink, k) => (total += point.kinkMultipliers[k]! * kinkSum(kink, x)));
+  kinks.forEach((kink, k) => (total += point.kinkMultipliers[k]! * sumKinks(kink, x)));
   norms.forEach(({ centre, metric: kind }, q) => {
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < n; j++) {
@@ -32,7 +32,7 @@ test('slopes are the one-sided differences of the Lagrangian', () => {
     const { status, point } = solver.solve(program);
     if (status !== 'solved') continue;
     tried++;
-    const { left, right } = lagrangianSlopes(program, point);
+    const { left, right } = computeLagrangianSlopes(program, point);
     const at = (i: number, step: number) => {
       const x = point.x.slice();
       x[i]! += step;

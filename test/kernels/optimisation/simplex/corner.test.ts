@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import { cornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
+import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
 import { solveCorner } from '#kernels/optimisation/simplex/corner.js';
 import { seeded } from '../../../seeded.js';
 import { randomProgram } from '../random-programs.js';
@@ -83,7 +83,7 @@ describe('other methods are left', () => {
 describe('what the variance rises by at the largest expected return', () => {
   const program: Program = {
     ...base(2, () => 0.5),
-    metric: denseMetric(Float64Array.of(0.04, 0, 0, 0.09), 2),
+    metric: createDenseMetric(Float64Array.of(0.04, 0, 0, 0.09), 2),
     centre: new Float64Array(2),
     curvature: 2,
     ridge: 0,
@@ -97,16 +97,16 @@ describe('what the variance rises by at the largest expected return', () => {
 
   // w = (m - 0.1) / 0.1 in the second name: the variance 0.04 (1 - w)^2 + 0.09 w^2 rises by 0.18 / 0.1 at w = 1.
   test('of two names', () => {
-    expect(cornerSlope(program, corner(program), means)).toBeCloseTo(1.8, 12);
+    expect(computeCornerSlope(program, corner(program), means)).toBeCloseTo(1.8, 12);
   });
 
   test('nothing where it falls', () => {
     const falling = {
       ...program,
-      metric: denseMetric(Float64Array.of(0.04, 0.06, 0.06, 0.09), 2),
+      metric: createDenseMetric(Float64Array.of(0.04, 0.06, 0.06, 0.09), 2),
       centre: Float64Array.of(0, 2),
     };
-    expect(cornerSlope(falling, corner(falling), means)).toBe(0);
+    expect(computeCornerSlope(falling, corner(falling), means)).toBe(0);
   });
 
   test('not reported where active rows repeat each other', () => {
@@ -122,6 +122,6 @@ describe('what the variance rises by at the largest expected return', () => {
         penalty: twice(rows.penalty),
       },
     };
-    expect(cornerSlope(repeated, corner(repeated), means)).toBeUndefined();
+    expect(computeCornerSlope(repeated, corner(repeated), means)).toBeUndefined();
   });
 });

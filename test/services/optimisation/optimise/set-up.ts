@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { JobStatus } from '#jobs/status.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
 
 /** Weekdays of 2023 and 2024, XNYS or not: the service keeps the sessions. */
@@ -15,7 +15,7 @@ const frame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i
 
 /** Identifier, day, close, shares and volume, row by row. */
 export function marketRows(): unknown[][] {
-  const random = counterRandom({ seed: 11, stream: 3 });
+  const random = createCounterRandom({ seed: 11, stream: 3 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
     const common = 0.008 * random.normal();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import type { RiskModelView } from '#contract/risk-models.js';
 import type { z } from 'zod';
 import type { JobStatus } from '#jobs/status.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
 
 export type View = z.infer<typeof RiskModelView>;
@@ -25,7 +25,7 @@ export const isGap = (t: number): boolean => t % 50 === 7;
 export const prices = closes();
 
 function closes(): Record<string, (number | null)[]> {
-  const random = counterRandom({ seed: 5, stream: 1 });
+  const random = createCounterRandom({ seed: 5, stream: 1 });
   const levels = new Map(NAMES.map((name) => [name, 100]));
   const series: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name) => [name, []]));
   DAYS.forEach((_, t) => {

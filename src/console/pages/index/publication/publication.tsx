@@ -1,8 +1,12 @@
 import type { OverviewView, PublicationEntry } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
 import { Badge } from '../../../components/badge.js';
 import { Button } from '../../../components/button.js';
+import { Chart } from '../../../components/chart/chart.js';
+import type { Line } from '../../../components/chart/series.js';
 import { EmptyState } from '../../../components/empty-state.js';
 import { GuideLink } from '../../../components/guide-link.js';
+import { LinkCards, type LinkCard } from '../../../components/link-cards.js';
 import { MayNot } from '../../../components/may-not.js';
 import { Metrics } from '../../../components/metrics.js';
 import { Section } from '../../../components/page.js';
@@ -12,6 +16,7 @@ import { numeric, type Column } from '../../../components/table/columns.js';
 import { Answered } from '../../../components/wait.js';
 import { attempt } from '../../../state/actions.js';
 import { saveFile } from '../../../state/files.js';
+import { addressOf } from '../../../state/place.js';
 import { may } from '../../../state/principal.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
@@ -54,6 +59,7 @@ export function Publication({ id, run }: PublicationProps) {
       )}
       {entries.length > 0 && (
         <>
+          <Levels id={id} entries={entries} />
           <Verification id={id} entries={entries} />
           <Section title="Published log" aside={<Files id={id} />}>
             <Table
@@ -69,10 +75,65 @@ export function Publication({ id, run }: PublicationProps) {
           </Section>
         </>
       )}
+      {isEmpty && <LinkCards label="More about publication" cards={cardsOf(id)} />}
       <p class="quiet">
         <GuideLink page="publish">How publication works</GuideLink>
       </p>
     </div>
+  );
+}
+
+const cardsOf = (id: string): readonly LinkCard[] => [
+  {
+    icon: 'schedules',
+    title: 'Publish each session',
+    text: 'A schedule runs, checks and publishes the index after each close.',
+    address: addressOf('/console/schedules/new', { index: id }),
+  },
+  {
+    icon: 'approvals',
+    title: 'A second person',
+    text: 'With approvals, a close is published once another person agrees.',
+    address: '/console/approvals',
+  },
+  {
+    icon: 'calendar',
+    title: 'Calendar',
+    text: 'Sessions, holidays and recorded closures of the exchange.',
+    address: addressOf('/console/calendar', { index: id }),
+  },
+];
+
+interface LevelsProps {
+  readonly id: string;
+  readonly entries: readonly PublicationEntry[];
+}
+
+/** Variants of the level, by their members. */
+const VARIANTS = [
+  { id: 'price', label: 'Price' },
+  { id: 'total', label: 'Total' },
+  { id: 'net', label: 'Net' },
+] as const;
+
+/** Renders the published levels; of a restated close, the last publication. */
+function Levels({ id, entries }: LevelsProps) {
+  const { dates, lines } = useMemo(() => {
+    const last = [...new Map(entries.map((entry) => [entry.date, entry])).values()].toSorted((a, b) =>
+      a.date < b.date ? -1 : 1,
+    );
+    const drawn = VARIANTS.map((variant, k): Line => ({
+      ...variant,
+      values: last.map((entry) => entry[variant.id]),
+      colour: k + 1,
+    })).filter(({ values }) => values.some((value) => value !== null));
+    return { dates: last.map(({ date }) => date), lines: drawn };
+  }, [entries]);
+  if (dates.length < 2) return null;
+  return (
+    <Section title="Published levels" aside={`${dates[0]} to ${dates.at(-1)}`}>
+      <Chart label={`Published levels of ${id}`} dates={dates} lines={lines} height={220} />
+    </Section>
   );
 }
 
@@ -93,6 +154,11 @@ function Figures({ entries, run }: FiguresProps) {
       label="Figures of the published log"
       metrics={[
         { term: 'Published through', value: throughOf(entries), note: `the run ends on ${run.end}` },
+        {
+          term: 'Latest level',
+          value: decimal(last?.price ?? last?.total ?? null, 2),
+          note: last && (last.price === null ? 'total return' : 'price'),
+        },
         { term: 'Closes', value: count(entries.length - restated) },
         { term: 'Restatements', value: count(restated), kind: restated > 0 ? 'down' : '' },
         {

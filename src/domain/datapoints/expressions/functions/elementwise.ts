@@ -1,4 +1,4 @@
-import { exponentialOf, logarithmOf } from '#kernels/power.js';
+import { computeExponential, computeLogarithm } from '#kernels/power.js';
 import type { Constant, FunctionNode } from '../tree.js';
 import { commonUnit, PLAIN, powerUnit } from '../units.js';
 import { TRUE, UNKNOWN } from '../truth-values.js';
@@ -181,7 +181,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
       example: 'log(MARKET_CAP)',
       unit: () => PLAIN,
     },
-    logarithmOf,
+    computeLogarithm,
   ),
   ofOne(
     {
@@ -191,7 +191,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
       example: 'exp(-zscore(VOLATILITY))',
       unit: () => PLAIN,
     },
-    exponentialOf,
+    computeExponential,
   ),
   ofOne(
     {

@@ -1,0 +1,44 @@
+import type { AccountProgram } from './account-program.js';
+
+/** Trades that are decided, and what a security may trade in addition. */
+export interface DecidedTrades {
+  /** Signed trades, [n]. */
+  readonly net: Float64Array;
+  /** Gains of their sales. */
+  readonly short: number;
+  readonly long: number;
+  /** Lots of security i that may still be sold are first[i] to end[i] - 1, [n]. */
+  readonly first: Int32Array;
+  readonly end: Int32Array;
+  readonly buyLimit: Float64Array;
+}
+
+/** Carries out the trades that are decided: the account after them, and what they cost. */
+export function afterTrades(
+  program: AccountProgram,
+  { net, short, long, first, end, buyLimit }: DecidedTrades,
+): { readonly reduced: AccountProgram; readonly spent: number } {
+  const { n, lotSize, lotShort, lotLong, costRate } = program;
+  const lotStart = new Int32Array(n + 1);
+  const kept: number[] = [];
+  let spent = 0;
+  for (let i = 0; i < n; i++) {
+    spent += Math.abs(net[i]!) * costRate[i]!;
+    for (let l = first[i]!; l < end[i]!; l++) kept.push(l);
+    lotStart[i + 1] = kept.length;
+  }
+  const pick = (values: Float64Array): Float64Array => Float64Array.from(kept, (l) => values[l]!);
+  const reduced: AccountProgram = {
+    ...program,
+    held: program.held.map((weight, i) => weight + net[i]!),
+    buyLimit,
+    lotStart,
+    rows: program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * spent })),
+    fixedShort: program.fixedShort + short,
+    fixedLong: program.fixedLong + long,
+    lotSize: pick(lotSize),
+    lotShort: pick(lotShort),
+    lotLong: pick(lotLong),
+  };
+  return { reduced, spent };
+}

@@ -1,0 +1,227 @@
+import { factorExposures, type AccountProgram, type TaxSide } from './account-program.js';
+import { afterTrades, type DecidedTrades } from './after-trades.js';
+import { candidateFrom, pricesAt, topPrices, towards, type Candidate } from './candidate.js';
+import { dualBound, leastOf, pricesOf } from './dual-bound.js';
+import { solveRelaxation } from './interior-point.js';
+import { relaxedRows, type Multipliers, type NearPoint, type PartialAnswer, type RelaxedRow } from './relaxation.js';
+import { EITHER, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
+import { roundTrades } from './round-trades.js';
+import { tradesFrom } from './trade-figures.js';
+
+/** Times that the lots at the margin are decided; two are usual. */
+const ROUNDS_MAX = 6;
+/** Passes over all securities in a decision. */
+const PASSES_MAX = 3;
+/** Largest change of a trade in the last pass. */
+const SETTLED = 1e-7;
+/** Gaps that count as closed: for any fraction of shares, and for whole shares and minimum trades. */
+const CLOSED = 1e-8;
+const CLOSED_ROUNDED = 1e-6;
+/** Gap above which other lots may be at the margin; rounding leaves a narrower one. */
+const WIDE = 3e-6;
+/** Smaller trades are none. */
+const SMALLEST = 1e-12;
+
+/** Solution of one side of the tax. */
+export interface SettledSide {
+  readonly candidate: Candidate;
+  readonly bound: number;
+  readonly multipliers: Multipliers;
+  readonly steps: number;
+}
+
+/**
+ * Solves one side of the tax for an account that sells lots in an order. The cost of a sale is then not convex: an early
+ * lot may have a gain and a later one a loss. Each round decides at the multipliers which lots of a security are at the
+ * margin, by the exact minimum of one security after another, and solves the convex form of these lots.
+ *
+ * @param start  null: the round begins with the convex hulls of the cost of all lots
+ * @param incumbent  objective of known trades: the search ends if the side cannot have better ones
+ * @cost 10 to 20 interior point steps for the hulls and for each of two to four rounds
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9: the dual and its bound
+ */
+export function settleOrder(
+  program: AccountProgram,
+  side: TaxSide,
+  { start, incumbent }: { readonly start: NearPoint | null; readonly incumbent: number },
+): SettledSide {
+  const rows = relaxedRows(program, side);
+  const top = topPrices(side, program.taxWeight);
+  const either = new Int8Array(program.n).fill(EITHER);
+  const pricesOfGains = (multipliers: Multipliers): GainPrices => towards(top, pricesAt(program, side, multipliers));
+  let steps = 0;
+
+  /** Solves the convex hulls of the cost of all lots; ends early where they are below the cost itself. */
+  function solveHulls(): Solution {
+    const trades = relaxTrades(program, top, either);
+    let isPartial = false;
+    const answer = solveRelaxation(
+      { program, side, trades, rows },
+      {
+        isEnough: (partial) =>
+          (isPartial = hasParts(program, trades, partial, pricesAt(program, side, partial.multipliers))),
+      },
+    );
+    steps += answer.steps;
+    const net = answer.weights.map((weight, i) => weight - program.held[i]!);
+    return { multipliers: answer.multipliers, net, isPartial };
+  }
+
+  const marginAt = (at: NearPoint): DecidedTrades =>
+    marginOf(program, { ...at, rows, prices: pricesOfGains(at.multipliers) });
+
+  /** Solves the convex form of the lots at the margin; ends early if the gap is wide and others are at the margin. */
+  function solveMargin(at: NearPoint, isLast: boolean): Solution {
+    const own = marginAt(at);
+    const { reduced } = afterTrades(program, own);
+    const prices = pricesOfGains(at.multipliers);
+    const trades = relaxTrades(reduced, prices, either);
+    const pointOf = ({ weights, multipliers }: PartialAnswer): NearPoint => ({
+      multipliers,
+      net: weights.map((weight, i) => weight - reduced.held[i]! + own.net[i]!),
+    });
+    let isPartial = false;
+    const isEnough = (partial: PartialAnswer): boolean => {
+      const next = pointOf(partial);
+      const { merit } = candidateFrom(program, tradesFrom(program, next.net, prices));
+      const isWide = merit - dualBound(program, side, next.multipliers).bound > WIDE;
+      return (isPartial = !isLast && isWide && !isSame(own, marginAt(next)));
+    };
+    const near = { net: at.net.map((trade, i) => trade - own.net[i]!), multipliers: at.multipliers };
+    const answer = solveRelaxation(
+      { program: reduced, side, trades, rows: relaxedRows(reduced, side) },
+      { near, isEnough },
+    );
+    steps += answer.steps;
+    return { ...pointOf(answer), isPartial };
+  }
+
+  const isDiscrete = program.unit.some((step) => step > 0) || program.minimumTrade.some((least) => least > 0);
+  const closed = isDiscrete ? CLOSED_ROUNDED : CLOSED;
+  let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
+  let candidate: Candidate | undefined;
+  let at: Solution = start === null ? solveHulls() : { ...start, isPartial: true };
+  for (let round = 1; ; round++) {
+    const { bound, trades: suggested } = dualBound(program, side, at.multipliers);
+    if (best === undefined || bound > best.bound) best = { bound, multipliers: at.multipliers };
+    if (!at.isPartial) {
+      const prices = pricesOfGains(at.multipliers);
+      const net = at.net.slice();
+      if (isDiscrete) roundTrades(program, net, prices, suggested);
+      const own = candidateFrom(program, tradesFrom(program, net, prices));
+      if (candidate === undefined || own.merit < candidate.merit) candidate = own;
+    }
+    const isClosed = candidate !== undefined && (candidate.merit - best.bound < closed || best.bound > incumbent);
+    if (isClosed || (!at.isPartial && round > 1) || round > ROUNDS_MAX) break;
+    at = solveMargin(at, round === ROUNDS_MAX);
+  }
+  return { candidate: candidate!, ...best, steps };
+}
+
+interface Solution extends NearPoint {
+  /** True if the solution ended before its last steps. */
+  readonly isPartial: boolean;
+}
+
+/** @returns true if trades of several lots are sold in part at prices where the order of the lots makes that more expensive */
+function hasParts(
+  program: AccountProgram,
+  trades: RelaxedTrades,
+  { traded }: PartialAnswer,
+  prices: GainPrices,
+): boolean {
+  const { lotSize, lotShort, lotLong } = program;
+  const { count, firstLot, endLot, short, long } = trades;
+  let excess = 0;
+  for (let j = 0; j < count; j++) {
+    if (endLot[j]! - firstLot[j]! < 2) continue;
+    let left = traded[j]!;
+    excess -= left * (prices.short * short[j]! + prices.long * long[j]!);
+    for (let l = firstLot[j]!; l < endLot[j]! && left > 0; l++) {
+      const sold = Math.min(left, lotSize[l]!);
+      excess += sold * (prices.short * lotShort[l]! + prices.long * lotLong[l]!);
+      left -= sold;
+    }
+  }
+  return excess > CLOSED;
+}
+
+const isSame = (one: DecidedTrades, other: DecidedTrades): boolean =>
+  one.first.every((lot, i) => lot === other.first[i] && one.end[i] === other.end[i]) &&
+  one.buyLimit.every((limit, i) => limit > 0 === other.buyLimit[i]! > 0);
+
+interface Terms extends NearPoint {
+  readonly rows: readonly RelaxedRow[];
+  readonly prices: GainPrices;
+}
+
+/** Decides the direction of each security and the lots at the margin, before which all are sold and after which none are. */
+function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
+  const { n, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
+  const net = settledTrades(program, terms);
+  const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
+  const buyLimit = program.buyLimit.slice();
+  const decided = new Float64Array(n);
+  const priceOf = (l: number): number => terms.prices.short * lotShort[l]! + terms.prices.long * lotLong[l]!;
+  let [short, long] = [0, 0];
+  for (let i = 0; i < n; i++) {
+    const sold = -net[i]!;
+    const [from, to] = [lotStart[i]!, lotStart[i + 1]!];
+    if (sold < -SMALLEST) end[i] = from;
+    if (sold > SMALLEST) buyLimit[i] = 0;
+    if (sold < -SMALLEST || isOrdered[i] === 0 || from === to) continue;
+    let [at, left] = [from, sold - lotSize[from]!];
+    for (; at < to - 1 && left > SMALLEST; left -= lotSize[at]!) at++;
+    if (sold > SMALLEST) while (at > from && priceOf(at - 1) <= priceOf(at)) at--;
+    first[i] = at;
+    end[i] = at + 1;
+    while (end[i]! < to && priceOf(end[i]!) >= priceOf(end[i]! - 1)) end[i]!++;
+    for (let l = from; l < at; l++) {
+      decided[i]! -= lotSize[l]!;
+      short += lotSize[l]! * lotShort[l]!;
+      long += lotSize[l]! * lotLong[l]!;
+    }
+  }
+  return { net: decided, short, long, first, end, buyLimit };
+}
+
+/** Returns trades of which no single one is better at the multipliers: gains and rows have prices, the variance is exact. */
+function settledTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
+  const { n, k, loadings, specific, target, held } = program;
+  const { rows: prices, short, long, cost } = pricesOf(rows, multipliers, program.taxWeight);
+  const averseness = program.aversion + multipliers.variance;
+  const slopes = new Float64Array(n);
+  rows.forEach(({ weights }, j) => {
+    if (weights !== null) for (let i = 0; i < n; i++) slopes[i]! += prices[j]! * weights[i]!;
+  });
+  const net = from.slice();
+  const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
+  const exposures = factorExposures(program, active, new Float64Array(k));
+  for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > SETTLED; pass++) {
+    most = 0;
+    for (let i = 0; i < n; i++) {
+      let [dot, norm] = [0, 0];
+      for (let f = 0; f < k; f++) {
+        const loading = loadings[i * k + f]!;
+        dot += loading * exposures[f]!;
+        norm += loading * loading;
+      }
+      const { trade } = leastOf(program, i, {
+        curvature: averseness * (specific[i]! + norm),
+        slope: 2 * averseness * (dot - norm * active[i]!) + slopes[i]!,
+        short,
+        long,
+        cost,
+        from: -Infinity,
+        to: Infinity,
+      });
+      const change = trade - net[i]!;
+      if (change === 0) continue;
+      most = Math.max(most, Math.abs(change));
+      net[i] = trade;
+      active[i]! += change;
+      for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * change;
+    }
+  }
+  return net;
+}

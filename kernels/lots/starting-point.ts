@@ -1,0 +1,55 @@
+import type { NearPoint, Relaxation } from './relaxation.js';
+
+/** First iterate of the interior point. */
+export interface StartingPoint {
+  readonly traded: Float64Array;
+  /** Multipliers of the rows, then of the variance limit if there is one. */
+  readonly prices: Float64Array;
+  /** Complementarity over all pairs. */
+  readonly gap: number;
+  /** Minimum slack of rows, and of the tax above its pieces. */
+  readonly slack: number;
+  readonly aboveTax: number;
+}
+
+/** Share of a trade by which the first iterate is away from its bounds. */
+const FAR = 0.05;
+const CLOSE = 1e-3;
+/** Smallest multiplier near a solution. */
+const PRICE_MIN = 1e-5;
+
+/** Returns the point from which the steps start without knowledge of the solution. */
+export function farPoint({ trades, rows, side, program }: Relaxation, penalties: Float64Array): StartingPoint {
+  const traded = trades.size.map((size) => Math.min(size * 0.5, FAR * size + 1e-6)).subarray(0, trades.count);
+  const share = program.taxWeight / side.pieces.length;
+  const prices = penalties.map((penalty, j) => (rows[j]?.tax === 1 ? share : Math.min(1e-3, penalty / 2)));
+  return { traded, prices, gap: 0.02, slack: 1e-4, aboveTax: 1e-3 };
+}
+
+/** Returns a point near the solution of a similar form. */
+export function nearPoint(
+  { trades, rows, program }: Relaxation,
+  penalties: Float64Array,
+  { net, multipliers }: NearPoint,
+): StartingPoint {
+  const { start, sign, size } = trades;
+  const traded = new Float64Array(trades.count);
+  for (let i = 0; i < program.n; i++) {
+    let left = net[i]!;
+    for (let j = start[i]!; j < start[i + 1]!; j++) {
+      const amount = Math.min(Math.max(0, sign[j]! * left), size[j]!);
+      left -= sign[j]! * amount;
+      traded[j] = Math.min(size[j]! * (1 - CLOSE), Math.max(size[j]! * CLOSE, amount));
+    }
+  }
+  const prices = penalties.map((penalty, j) =>
+    Math.min(
+      Math.max(multipliers.rows[j] ?? multipliers.variance, PRICE_MIN),
+      Math.max(penalty - PRICE_MIN, penalty / 2),
+    ),
+  );
+  let ofTax = 0;
+  rows.forEach(({ tax }, j) => void (ofTax += tax * prices[j]!));
+  rows.forEach(({ tax }, j) => void (tax === 1 && (prices[j]! *= program.taxWeight / ofTax)));
+  return { traded, prices, gap: 1e-5, slack: 0, aboveTax: 1e-5 };
+}

@@ -1,0 +1,116 @@
+import { DEFLATED, int, KIND, list, ORDER, PLACE, POLES, real, setInt, setReal, SORTED, SOURCE, SQUARES, stride, vector, Z } from './merge-memory';
+import { rotate } from './tridiagonal-ql';
+
+// Halves in which a row has entries.
+const LEFT: i32 = 1;
+const MIXED: i32 = 2;
+const RIGHT: i32 = 3;
+
+/** z = (last column of the left rows, sign times the first column of the right rows) / sqrt 2. */
+export function couple(block: usize, left: i32, n: i32, sign: f64): void {
+  const z = vector(Z);
+  for (let k = 0; k < left; k++) setReal(z, k, Math.SQRT1_2 * load<f64>(block + <usize>k * stride + (<usize>(left - 1) << 3)));
+  for (let k = left; k < n; k++) setReal(z, k, sign * Math.SQRT1_2 * load<f64>(block + <usize>k * stride + (<usize>left << 3)));
+}
+
+export function mergeOrders(low: i32, left: i32, n: i32, d: usize): void {
+  const first = list(ORDER) + (<usize>low << 2);
+  const second = first + (<usize>left << 2);
+  const sorted = list(SORTED);
+  let i = 0;
+  let j = 0;
+  for (let t = 0; t < n; t++) {
+    const takeFirst = j == n - left || (i < left && real(d, int(first, i)) <= real(d, left + int(second, j)));
+    if (takeFirst) setInt(sorted, t, int(first, i++));
+    else setInt(sorted, t, left + int(second, j++));
+  }
+}
+
+/**
+ * Sets aside what the coupling does not reach: entries of z too small to matter, and of two equal eigenvalues one, after
+ * a rotation that moves their whole coupling to the other. Returns how many are left; SOURCE names them, ascending.
+ */
+export function deflate(low: i32, left: i32, n: i32, rho: f64, block: usize, d: usize): i32 {
+  const z = vector(Z);
+  const sorted = list(SORTED);
+  const kind = list(KIND);
+  let largest: f64 = 0;
+  for (let k = 0; k < n; k++) {
+    largest = max(largest, max(abs(real(d, k)), abs(real(z, k))));
+    setInt(kind, k, k < left ? LEFT : RIGHT);
+  }
+  const tolerance = 8 * f64.EPSILON * largest;
+  let kept = 0;
+  let aside = 0;
+  let previous = -1;
+  for (let t = 0; t < n; t++) {
+    const next = int(sorted, t);
+    if (rho * abs(real(z, next)) <= tolerance) {
+      setInt(list(DEFLATED), aside++, next);
+      continue;
+    }
+    if (previous >= 0) {
+      if (rotateAway(previous, next, tolerance, n, block, d)) setInt(list(DEFLATED), aside++, previous);
+      else keep(kept++, previous, d);
+    }
+    previous = next;
+  }
+  if (previous >= 0) keep(kept++, previous, d);
+  return kept;
+}
+
+function keep(at: i32, index: i32, d: usize): void {
+  const z = real(vector(Z), index);
+  setInt(list(SOURCE), at, index);
+  setReal(vector(POLES), at, real(d, index));
+  setReal(vector(SQUARES), at, z * z);
+}
+
+/**
+ * Returns true if two poles are so near that rotating the coupling of p into q changes the matrix by no more than
+ * rounding.
+ */
+function rotateAway(p: i32, q: i32, tolerance: f64, n: i32, block: usize, d: usize): bool {
+  const z = vector(Z);
+  const zp = real(z, p);
+  const zq = real(z, q);
+  const tau = sqrt(zp * zp + zq * zq);
+  const c = zq / tau;
+  const s = -zp / tau;
+  const dp = real(d, p);
+  const dq = real(d, q);
+  if (abs((dq - dp) * c * s) > tolerance) return false;
+  setReal(z, q, tau);
+  setReal(z, p, 0);
+  const kind = list(KIND);
+  if (int(kind, p) != int(kind, q)) setInt(kind, q, MIXED);
+  rotateRows(block + <usize>p * stride, block + <usize>q * stride, n, c, s);
+  setReal(d, p, dp * c * c + dq * s * s);
+  setReal(d, q, dp * s * s + dq * c * c);
+  return true;
+}
+
+/** p := c p + s q, q := c q - s p. */
+function rotateRows(p: usize, q: usize, n: i32, c: f64, s: f64): void {
+  rotate(p, q - p, n, c, -s);
+}
+
+/** Places of the kept rows when those of the left half come first and those of the right last; packs (left | mixed << 32). */
+export function groupRows(low: i32, kept: i32): i64 {
+  const kind = list(KIND);
+  let lefts = 0;
+  let mixed = 0;
+  for (let k = 0; k < kept; k++) {
+    const own = int(kind, int(list(SOURCE), k));
+    if (own == LEFT) lefts++;
+    else if (own == MIXED) mixed++;
+  }
+  let nextLeft = 0;
+  let nextMixed = lefts;
+  let nextRight = lefts + mixed;
+  for (let k = 0; k < kept; k++) {
+    const own = int(kind, int(list(SOURCE), k));
+    setInt(list(PLACE), k, own == LEFT ? nextLeft++ : own == MIXED ? nextMixed++ : nextRight++);
+  }
+  return <i64>lefts | (<i64>mixed << 32);
+}

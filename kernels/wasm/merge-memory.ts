@@ -1,0 +1,96 @@
+import { gemmScratch } from './gemm';
+
+// Vectors of n that a merge works with, one after the other in scratch.
+export const Z: i32 = 0;
+export const POLES: i32 = 1;
+export const SQUARES: i32 = 2;
+export const LOEWNER: i32 = 3;
+export const ROW: i32 = 4;
+export const VALUES: i32 = 5;
+export const INTEGERS: i32 = 6; // ORDER, SORTED, KIND, SOURCE, PLACE, DEFLATED: n int32 each
+export const VECTORS: i32 = 9;
+
+export function mergeScratch(n: i32): usize {
+  return <usize>VECTORS * (<usize>n << 3) + 2 * (<usize>n * <usize>n << 3) + gemmScratch();
+}
+
+// The matrix of the current call.
+export let order: i32 = 0;
+/** Largest eigenpairs whose vectors are wanted. */
+export let wanted: i32 = 0;
+export let diagonal: usize = 0;
+export let offDiagonal: usize = 0;
+export let rowsAt: usize = 0;
+export let stride: usize = 0;
+export let vectors: usize = 0;
+export let copies: usize = 0;
+export let mixing: usize = 0;
+export let product: usize = 0;
+
+/** Lays the memory of a call out in `scratch`. */
+export function openMergeMemory(d: usize, e: usize, n: i32, count: i32, q: usize, scratch: usize): void {
+  order = n;
+  wanted = count;
+  diagonal = d;
+  offDiagonal = e;
+  rowsAt = q;
+  stride = <usize>n << 3;
+  vectors = scratch;
+  copies = scratch + <usize>VECTORS * stride;
+  mixing = copies + <usize>n * stride;
+  product = mixing + <usize>n * stride;
+}
+
+// @ts-ignore: decorator
+@inline
+export function vector(k: i32): usize {
+  return vectors + <usize>k * stride;
+}
+
+/** Integer list k of a merge, indexed from the start of the whole matrix. */
+// @ts-ignore: decorator
+@inline
+export function list(k: i32): usize {
+  return vectors + <usize>INTEGERS * stride + <usize>k * (<usize>order << 2);
+}
+export const ORDER: i32 = 0;
+export const SORTED: i32 = 1;
+export const KIND: i32 = 2;
+export const SOURCE: i32 = 3;
+export const PLACE: i32 = 4;
+export const DEFLATED: i32 = 5;
+
+// @ts-ignore: decorator
+@inline
+export function int(p: usize, i: i32): i32 {
+  return load<i32>(p + (<usize>i << 2));
+}
+
+// @ts-ignore: decorator
+@inline
+export function setInt(p: usize, i: i32, value: i32): void {
+  store<i32>(p + (<usize>i << 2), value);
+}
+
+// @ts-ignore: decorator
+@inline
+export function real(p: usize, i: i32): f64 {
+  return load<f64>(p + (<usize>i << 3));
+}
+
+// @ts-ignore: decorator
+@inline
+export function setReal(p: usize, i: i32, value: f64): void {
+  store<f64>(p + (<usize>i << 3), value);
+}
+
+/** Inserts an index into a list kept ascending by value. */
+export function insert(sorted: usize, count: i32, index: i32, values: usize): void {
+  const value = real(values, index);
+  let at = count;
+  while (at > 0 && real(values, int(sorted, at - 1)) > value) {
+    setInt(sorted, at, int(sorted, at - 1));
+    at--;
+  }
+  setInt(sorted, at, index);
+}

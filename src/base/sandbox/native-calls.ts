@@ -1,0 +1,91 @@
+import type {
+  BorrowedHeapCharPointer,
+  HostRefId,
+  JSContextPointer,
+  JSValueConstPointer,
+  JSValuePointer,
+  JSVoidPointer,
+} from '@jitl/quickjs-ffi-types';
+import type { Interpreter } from './interpreter.js';
+import { SandboxError, type NativeFunction } from './sandbox.js';
+
+const BYTES = Float64Array.BYTES_PER_ELEMENT;
+const NATIVE = 1 as HostRefId;
+
+/**
+ * Returns a function of the interpreter by which scripts call native functions:
+ * `native(position, ...buffers of the lists, ...numbers)` returns the buffer of the result, or a text if the arguments are
+ * wrong. Lists are copied out of the script and results are new, so that no native function reads or writes memory of the
+ * script.
+ */
+export function provideNatives(
+  { ffi, module, memory, steps }: Interpreter,
+  context: JSContextPointer,
+  functions: readonly NativeFunction[],
+): JSValuePointer {
+  module.callbacks = {
+    ...module.callbacks,
+    freeHostRef: () => undefined,
+    callFunction(_async, _context, _this, count, first) {
+      const given = Array.from({ length: count }, (_, k) => ffi.QTS_ArgvGetJSValueConstPointer(first, k));
+      const called = functions[numberOf(given[0]!)];
+      if (called === undefined) throw invalid();
+      const buffers = given.slice(1, 1 + called.lists);
+      const numbers = given.slice(1 + called.lists).map(numberOf);
+      const lengths = buffers.map((buffer) => ffi.QTS_GetArrayBufferLength(context, buffer) / BYTES);
+      if (buffers.length < called.lists || lengths.some((length) => !Number.isInteger(length) || length < 0))
+        throw invalid();
+      const size = called.size(lengths, numbers);
+      if (typeof size === 'string') return textOf(`rows.${called.name}: ${size}`);
+      charge(called.stepsPerValue * lengths.reduce((sum, length) => sum + length, size));
+      return resultOf(called, { buffers, lengths, numbers, size });
+    },
+  };
+  return ffi.QTS_NewFunction(context, 'native', 0, false, NATIVE);
+
+  function numberOf(value: JSValueConstPointer): number {
+    return ffi.QTS_GetFloat64(context, value);
+  }
+
+  function resultOf(called: NativeFunction, { buffers, lengths, numbers, size }: Call): JSValuePointer {
+    const result = allocate(size);
+    const copies = buffers.map((buffer) => ffi.QTS_GetArrayBuffer(context, buffer));
+    if (copies.some((at, k) => at === 0 && lengths[k]! > 0)) throw invalid();
+    // Views last: allocations can replace the buffer of the memory.
+    const lists = copies.map((at, k) => new Float64Array(memory.buffer, at, lengths[k]!));
+    called.compute(lists, numbers, new Float64Array(memory.buffer, result, size));
+    for (const at of copies) module._free(at);
+    return ffi.QTS_NewArrayBuffer(context, result as JSVoidPointer, size * BYTES);
+  }
+
+  /** @throws SandboxError if the memory is used up */
+  function allocate(size: number): number {
+    const at = module._malloc(Math.max(1, size) * BYTES);
+    if (at === 0) throw new SandboxError('memory', 'needed more memory than a program may have');
+    return at;
+  }
+
+  function charge(cost: number): void {
+    steps.value = Math.max(-1, steps.value - Math.ceil(cost));
+    if (steps.value < 0) throw new RangeError('no steps are left');
+  }
+
+  function textOf(message: string): JSValuePointer {
+    const bytes = new TextEncoder().encode(`${message}\0`);
+    const at = module._malloc(bytes.length);
+    module.HEAPU8.set(bytes, at);
+    const text = ffi.QTS_NewString(context, at as BorrowedHeapCharPointer);
+    module._free(at);
+    return text;
+  }
+}
+
+interface Call {
+  readonly buffers: readonly JSValueConstPointer[];
+  readonly lengths: readonly number[];
+  readonly numbers: readonly number[];
+  readonly size: number;
+}
+
+/** Creates the error of a list that does not exist: only a script that changes the functions of `rows` causes it. */
+const invalid = (): SandboxError => new SandboxError('threw', 'gave a native function a list that does not exist');

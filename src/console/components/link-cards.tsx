@@ -1,0 +1,27 @@
+import type { ComponentChildren } from 'preact';
+import { Icon, type IconName } from './icon.js';
+import './link-cards.css';
+
+export interface LinkCard {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly text: ComponentChildren;
+  readonly address: string;
+}
+
+/** Renders what can be done next, each with a sentence. */
+export function LinkCards({ label, cards }: { readonly label: string; readonly cards: readonly LinkCard[] }) {
+  return (
+    <ul class="link-cards" aria-label={label}>
+      {cards.map(({ icon, title, text, address }) => (
+        <li key={title}>
+          <a href={address}>
+            <Icon name={icon} />
+            <strong>{title}</strong>
+            <span class="quiet">{text}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,34 @@
+import { notePath } from './folder-files.js';
+
+/** Maximum number of files of a dropped folder. */
+const FILES_MAX = 20_000;
+
+/** Returns the dropped files, with those of dropped folders. The entries must be taken before the event ends. */
+export async function droppedFiles(transfer: DataTransfer | null): Promise<readonly File[]> {
+  const entries = [...(transfer?.items ?? [])].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
+  if (!entries.some((entry) => entry.isDirectory)) return [...(transfer?.files ?? [])];
+  const files: File[] = [];
+  for (const waiting = [...entries]; waiting.length > 0 && files.length < FILES_MAX;) {
+    const entry = waiting.shift()!; // There is one.
+    if (entry.isDirectory) waiting.push(...(await entriesOf(entry as FileSystemDirectoryEntry)));
+    else files.push(await fileOf(entry as FileSystemFileEntry));
+  }
+  return files;
+}
+
+/** A read returns some entries at a time, and none after the last. */
+async function entriesOf(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
+  const reader = folder.createReader();
+  const found: FileSystemEntry[] = [];
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (some.length === 0) return found;
+    found.push(...some);
+  }
+}
+
+async function fileOf(entry: FileSystemFileEntry): Promise<File> {
+  const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+  notePath(file, entry.fullPath.replace(/^\//, ''));
+  return file;
+}

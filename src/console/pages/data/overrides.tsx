@@ -1,0 +1,228 @@
+import type { DataStore, PriceOverrides } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
+import { Banner } from '../../components/banner.js';
+import { CommentInput } from '../../components/comment-input.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { GuideLink } from '../../components/guide-link.js';
+import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import type { Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { Answered } from '../../components/wait.js';
+import { attempt } from '../../state/actions.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { notifyChange, useResource } from '../../state/resource.js';
+import { service, type Trouble } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import { isDate, moment } from '../../words/dates.js';
+import { change, figure, NONE } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+
+type Override = PriceOverrides['overrides'][number];
+
+/** Prices that people gave in place of those of the source of a store, and a form for another one. */
+export function Overrides({ store }: { readonly store: DataStore }) {
+  const { store_id: id, managed } = store;
+  const listed = useResource(`overrides ${id}`, (signal) =>
+    service.value.call('listPriceOverrides', { params: { store_id: id }, signal }),
+  );
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  if (managed)
+    return (
+      <EmptyState title="Prices of this store are corrected by an import">
+        A store of imported or generated prices has no source that a refresh reads. Import the corrected rows with “If
+        the id exists: replace”.
+      </EmptyState>
+    );
+  /** @returns true if the change is stored */
+  const send = async (place: Place, price: number | null, reason: string) => {
+    setTrouble(null);
+    const body = { ...place, price, reason };
+    const answer = await attempt(
+      () => service.value.call('overridePrice', { params: { store_id: id }, body }),
+      setTrouble,
+    );
+    if (answer === undefined) return false;
+    const when = answer.job_id === null ? 'The next refresh applies it.' : 'A refresh applies it now.';
+    say('good', `${price === null ? 'The override was withdrawn' : 'The price was overridden'}. ${when}`);
+    notifyChange();
+    return true;
+  };
+  return (
+    <>
+      <p>
+        The files or the database of the vendor are not changed. Every read of the store has the price of the override
+        until it is withdrawn; indices with the security become stale.{' '}
+        <GuideLink page="schedules">Price overrides</GuideLink>
+      </p>
+      {trouble !== null && <Refused trouble={trouble} />}
+      {may('data') && <NewOverride store={store} trouble={trouble} send={send} />}
+      <Section title="Overrides in force">
+        <Answered resource={listed} what="the overrides">
+          {({ overrides }) => (
+            <Table
+              label="price overrides"
+              name="overrides"
+              columns={columnsOf(send)}
+              rows={overrides}
+              keyOf={({ identifier, date }) => `${identifier} ${date}`}
+              sort={{ column: 'date', direction: 'desc' }}
+              height={420}
+              empty="No override: every price is that of the source."
+            />
+          )}
+        </Answered>
+      </Section>
+    </>
+  );
+}
+
+interface Place {
+  readonly identifier: string;
+  readonly date: string;
+}
+
+/** Sends a change. @returns true if it is stored */
+type Send = (place: Place, price: number | null, reason: string) => Promise<boolean>;
+
+/** Renders why a change was not stored; a change that waits for a second person is at its approval. */
+function Refused({ trouble }: { readonly trouble: Trouble }) {
+  if (trouble.code !== 'APPROVAL_REQUIRED') return <Problem trouble={trouble} />;
+  const { approval_id: id } = trouble.detail as { readonly approval_id: number };
+  return (
+    <Banner kind="info" title={trouble.message}>
+      <p>
+        <a href={`/console/approvals?approval=${id}`}>Approval {id}</a>. Send the same change again once it is approved.
+      </p>
+    </Banner>
+  );
+}
+
+const FIELDS: readonly FieldSpec[] = [
+  { name: 'identifier', label: 'Security', kind: 'text', isRequired: true },
+  { name: 'date', label: 'Session', kind: 'date', isRequired: true },
+  { name: 'price', label: 'Price', kind: 'number', isRequired: true, help: 'Close in place of that of the source.' },
+];
+
+interface NewOverrideProps {
+  readonly store: DataStore;
+  readonly trouble: Trouble | null;
+  readonly send: Send;
+}
+
+function NewOverride({ store, trouble, send }: NewOverrideProps) {
+  const [given, setGiven] = useState<JsonObject>({
+    identifier: parameter('security') ?? '',
+    date: parameter('date') ?? '',
+  });
+  const [reason, setReason] = useState('');
+  const identifier = String(given['identifier'] ?? '');
+  const date = String(given['date'] ?? '');
+  const price = typeof given['price'] === 'number' ? given['price'] : null;
+  const isReady = identifier !== '' && isDate(date) && price !== null && reason.trim() !== '';
+  const act = async () => {
+    if (!(await send({ identifier, date }, price, reason))) return;
+    setGiven({ identifier: '', date: '' });
+    setReason('');
+    setParameters({ security: null, date: null });
+  };
+  return (
+    <section class="form-card" aria-label="Override a price">
+      <FieldGrid>
+        {FIELDS.map((spec) => (
+          <Field
+            key={spec.name}
+            spec={spec}
+            value={given[spec.name]}
+            findings={(trouble?.findings ?? []).filter(({ path }) => path === spec.name)}
+            onChange={(value) => setGiven({ ...given, [spec.name]: value })}
+          />
+        ))}
+      </FieldGrid>
+      {identifier !== '' && isDate(date) && <Present store={store} place={{ identifier, date }} price={price} />}
+      <CommentInput label="Reason, with the source of the price" value={reason} onChange={setReason} />
+      <div class="form-actions">
+        <ActionButton kind="main" disabled={!isReady} act={act}>
+          Override the price
+        </ActionButton>
+      </div>
+    </section>
+  );
+}
+
+interface PresentProps {
+  readonly store: DataStore;
+  readonly place: Place;
+  readonly price: number | null;
+}
+
+/** Renders the close that would be overridden. */
+function Present({ store, place: { identifier, date }, price }: PresentProps) {
+  const close = useResource(`close ${store.store_id} ${store.content_hash} ${identifier} ${date}`, async (signal) => {
+    const query = { start: date, end: date, columns: ['CLOSE'], store_id: store.store_id };
+    const { prices } = await service.value.call('getPrices', { params: { identifier }, query, signal });
+    return (prices.data[0]?.[0] ?? null) as number | null; // CLOSE is a number.
+  });
+  if (close.data === undefined) return null;
+  if (close.data === null) return <p class="quiet">{identifier} has no close on that session.</p>;
+  return (
+    <p>
+      The close is {figure(close.data)} now{price === null ? '' : `: ${change(price / close.data - 1)}`}.
+    </p>
+  );
+}
+
+const columnsOf = (send: Send): readonly Column<Override>[] => [
+  { id: 'identifier', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'date', title: 'Session', width: 100, value: ({ date }) => date },
+  {
+    id: 'price',
+    title: 'Price',
+    width: 84,
+    align: 'right',
+    priority: 2,
+    value: ({ price }) => price,
+    show: ({ price }) => figure(price),
+  },
+  {
+    id: 'source',
+    title: 'Of the source',
+    help: 'Close of the source at the time of the override',
+    width: 100,
+    align: 'right',
+    priority: 3,
+    value: ({ source_price: price }) => price,
+    show: ({ source_price: price }) => (price === null ? NONE : figure(price)),
+  },
+  {
+    id: 'reason',
+    title: 'Reason',
+    width: 160,
+    grow: 3,
+    priority: 3,
+    value: ({ reason }) => reason,
+    show: ({ reason }) => <span title={reason}>{reason}</span>,
+  },
+  { id: 'author', title: 'Who', width: 90, priority: 4, value: ({ author }) => author },
+  { id: 'at', title: 'When', width: 172, priority: 5, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  {
+    id: 'withdraw',
+    title: '',
+    width: 124,
+    value: () => null,
+    show: ({ identifier, date }) =>
+      may('data') && (
+        <ActionButton
+          kind="bare"
+          aria-label={`Withdraw the override of ${identifier} on ${date}`}
+          act={() => send({ identifier, date }, null, 'Withdrawn in the console')}
+        >
+          Withdraw
+        </ActionButton>
+      ),
+  },
+];

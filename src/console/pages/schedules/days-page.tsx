@@ -1,0 +1,201 @@
+import type { Schedule, ScheduleDays, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
+import { Facts } from '../../components/facts.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import type { Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../state/page-props.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress, scheduleAddress } from '../../words/addresses.js';
+import { moment, weekday } from '../../words/dates.js';
+import { count, NONE } from '../../words/numbers.js';
+import { DayPanel } from './day-panel.js';
+import { DAY_KINDS } from './day-states.js';
+import { stepWords } from './step-words.js';
+import './schedules.css';
+
+/** Days of a schedule; each opens to its indices, steps and deliveries. */
+export function DaysPage({ params }: PageProps) {
+  const id = params['id']!; // The address has it.
+  const schedule = useResource(`schedule plan ${id}`, (signal) =>
+    service.value.call('getSchedulePlan', { params: { schedule_id: id }, signal }),
+  );
+  return (
+    <Page
+      title={schedule.data?.name ?? id}
+      above={[{ address: '/console/schedules', text: 'Schedules' }]}
+      subtitle={
+        schedule.data && (
+          <>
+            <code>{id}</code>
+            {schedule.data.enabled ? (
+              <Badge kind="good">enabled</Badge>
+            ) : (
+              <Badge>disabled: no day begins automatically</Badge>
+            )}
+          </>
+        )
+      }
+      actions={may('write') && <LinkButton href={`${scheduleAddress(id)}/edit`}>Edit</LinkButton>}
+    >
+      <Answered resource={schedule} what="the schedule">
+        {(found) => <Days key={id} schedule={found} />}
+      </Answered>
+    </Page>
+  );
+}
+
+const LISTED = 260;
+
+function Days({ schedule }: { readonly schedule: Schedule }) {
+  const { schedule_id: id } = schedule;
+  const open = parameter('day');
+  const days = useResource(`days ${id}`, (signal) =>
+    service.value.call('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED }, signal }),
+  );
+  return (
+    <>
+      <Answered resource={days} what="the days">
+        {({ days: rows, next }) => (
+          <>
+            <Summary rows={rows} next={next} />
+            <Plan schedule={schedule} />
+            <Section title="Days">
+              <Table
+                label="days"
+                name="days"
+                columns={COLUMNS}
+                rows={rows}
+                keyOf={({ date }) => date}
+                searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
+                sort={{ column: 'date', direction: 'desc' }}
+                onOpen={({ date }) => setParameters({ day: date })}
+                openKey={open}
+                height={620}
+                empty="No day yet. The first one begins after its session if the schedule is enabled."
+              />
+            </Section>
+          </>
+        )}
+      </Answered>
+      {open !== null && (
+        <DayPanel key={open} schedule={schedule} date={open} onClose={() => setParameters({ day: null })} />
+      )}
+    </>
+  );
+}
+
+interface SummaryProps {
+  readonly rows: readonly ScheduleDaySummary[];
+  readonly next: ScheduleDays['next'];
+}
+
+function Summary({ rows, next }: SummaryProps) {
+  const countOf = (state: ScheduleDaySummary['state']) => rows.filter((day) => day.state === state).length;
+  const late = rows.filter((day) => day.is_late).length;
+  return (
+    <Metrics
+      label="Days of the schedule"
+      metrics={[
+        { term: 'Next day begins', value: next === null ? NONE : moment(next.due_at), note: next?.date ?? '' },
+        { term: 'Done', value: count(countOf('done')), note: `of ${count(rows.length)} days` },
+        { term: 'Blocked', value: count(countOf('blocked')), kind: countOf('blocked') > 0 ? 'down' : '' },
+        { term: 'Waiting', value: count(countOf('waiting')) },
+        { term: 'Skipped or missed', value: count(countOf('skipped') + countOf('missed')) },
+        { term: 'Late', value: count(late), help: 'Days that ended after their deadline' },
+      ]}
+    />
+  );
+}
+
+/** The plan in short: when it begins, of what, and its steps. */
+function Plan({ schedule }: { readonly schedule: Schedule }) {
+  const { at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
+  const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
+  return (
+    <Facts
+      facts={[
+        ['Begins', `${at}${days}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
+        [
+          'Indices',
+          <span class="schedule-indices">
+            {indices.map((id) => (
+              <a key={id} href={indexAddress(id)}>
+                {id}
+              </a>
+            ))}
+          </span>,
+        ],
+        ['Steps', steps.map(({ type }) => stepWords(type)).join(' → ')],
+      ]}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
+  {
+    id: 'date',
+    title: 'Session',
+    width: 132,
+    value: ({ date }) => date,
+    show: ({ date }) => (
+      <>
+        {date} <span class="quiet">{weekday(date)}</span>
+      </>
+    ),
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 96,
+    value: ({ state }) => state,
+    show: ({ state }) => <Badge kind={DAY_KINDS[state]}>{state}</Badge>,
+  },
+  {
+    id: 'held',
+    title: 'Held back',
+    help: 'Indices that are held back',
+    width: 84,
+    align: 'right',
+    priority: 4,
+    value: (row) => row.held.length,
+  },
+  {
+    id: 'step',
+    title: 'Open step',
+    width: 112,
+    priority: 3,
+    value: ({ step }) => (step === null ? '' : stepWords(step)),
+  },
+  {
+    id: 'reason',
+    title: 'Reason',
+    width: 200,
+    grow: 3,
+    priority: 2,
+    value: ({ reason }) => reason ?? '',
+    show: ({ reason }) => <span title={reason ?? ''}>{reason ?? ''}</span>,
+  },
+  {
+    id: 'late',
+    title: 'Late',
+    width: 64,
+    priority: 5,
+    value: ({ is_late: isLate }) => (isLate ? 'late' : ''),
+    show: ({ is_late: isLate }) => (isLate ? <Badge kind="warning">late</Badge> : ''),
+  },
+  {
+    id: 'end',
+    title: 'Ended',
+    width: 172,
+    priority: 4,
+    value: (row) => row.finished_at ?? '',
+    show: (row) => (row.finished_at === null ? '–' : moment(row.finished_at)),
+  },
+];

@@ -1,0 +1,34 @@
+import type { ScheduleDay } from '#clients/typescript/divisor.js';
+
+type StepType = ScheduleDay['steps'][number]['type'];
+
+/** Names of the steps of a day. */
+const STEP_WORDS: Readonly<Record<StepType, string>> = {
+  refresh: 'Refresh data',
+  checks: 'Check',
+  run: 'Run',
+  compare: 'Compare',
+  publish: 'Publish',
+  export: 'Write files',
+  render: 'Render reports',
+  deliver: 'Deliver',
+};
+
+export const stepWords = (type: string): string => STEP_WORDS[type as StepType] ?? type;
+
+/** Names of the checks, by what they examine. */
+const CHECK_WORDS: Readonly<Record<string, string>> = {
+  coverage: 'Coverage',
+  staleness: 'Repeated prices',
+  moves: 'Unexplained moves',
+  history: 'Restated history',
+  actions: 'Action dates',
+  confirmed_actions: 'Unconfirmed actions',
+  weights: 'Weights',
+  divisor: 'Divisor',
+  limits: 'Limits',
+  second_source: 'Second source',
+  published: 'Published closes',
+};
+
+export const checkWords = (name: string): string => CHECK_WORDS[name] ?? name;

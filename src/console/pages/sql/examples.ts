@@ -1,0 +1,23 @@
+/** Queries that any service with a run answers. */
+export const EXAMPLES: readonly { readonly title: string; readonly query: string }[] = [
+  { title: 'Indices and their runs', query: 'SELECT *\nFROM runs\nORDER BY index_id' },
+  {
+    title: 'Latest levels',
+    query: 'SELECT index_id, max(date) AS date, arg_max(level, date) AS level\nFROM levels\nGROUP BY index_id',
+  },
+  {
+    title: 'Largest weights',
+    query:
+      'SELECT index_id, identifier, weight\nFROM weights\nQUALIFY row_number() OVER (PARTITION BY index_id ORDER BY date DESC, weight DESC) <= 10',
+  },
+  {
+    title: 'Turnover by year',
+    query:
+      'SELECT index_id, year(date) AS year, sum(abs(weight_after - weight_before)) / 2 AS turnover\nFROM trades\nGROUP BY ALL\nORDER BY ALL',
+  },
+  {
+    title: 'Closes of one session',
+    query:
+      'SELECT identifier, CLOSE\nFROM prices\nWHERE date = (SELECT max(date) FROM prices)\nORDER BY CLOSE DESC\nLIMIT 50',
+  },
+];

@@ -1,0 +1,301 @@
+import { raiseToPower } from '#kernels/power.js';
+import type { NativeFunction } from '#base/sandbox/sandbox.js';
+import { slopeOf } from './beta.js';
+import { CROSS_SECTIONAL } from './expressions/functions/cross-sectional.js';
+import { OVER_TIME } from './expressions/functions/over-time.js';
+
+/**
+ * Functions that plug-ins call as members of `rows`, on lists of numbers in rows of `length` values: the windows of
+ * securities, or after `transpose` the securities of each session. Those of expressions share their code and their bits.
+ * The others use basic arithmetic, square roots and `raiseToPower` only, which have the same bits on every machine.
+ */
+export interface RowFunction extends NativeFunction {
+  /** Parameters in order, lists first; an optional one ends with `?`. */
+  readonly parameters: readonly string[];
+  readonly help: string;
+}
+
+/** Steps charged for each value of a function that sorts. */
+const SORTING = 10;
+
+/** Returns the length of a row; all values are one row if it is omitted. */
+const lengthOf = (given: number | undefined, all: number): number =>
+  given === undefined || Number.isNaN(given) ? Math.max(1, all) : given;
+
+/** Returns the number of values that a statistic needs, 1 if it is omitted. */
+const leastOf = (given: number | undefined): number => (given === undefined || Number.isNaN(given) ? 1 : given);
+
+/** Returns the reason why a number is not a whole number within a range. */
+function numberFault(name: string, value: number | undefined, least: number, most = Infinity): string | undefined {
+  if (Number.isInteger(value) && value! >= least && value! <= most) return undefined;
+  const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
+  return `${name} is ${value}; a whole number ${range} is needed`;
+}
+
+/** Returns the reason why values are not rows of a length. */
+function rowsFault(all: number, length: number): string | undefined {
+  const fault = numberFault('length', length, 1);
+  return fault ?? (all % length === 0 ? undefined : `${all} values are not rows of ${length}`);
+}
+
+/** Returns the reason why a list is neither as long as another nor one row of it. */
+function pairFault(all: number, other: number, length: number): string | undefined {
+  if (other === all || other === length) return undefined;
+  return `the second list has ${other} values; ${all} are needed, or one row of ${length}`;
+}
+
+const starts = (rows: number, length: number): Int32Array => Int32Array.from({ length: rows }, (_, k) => k * length);
+
+/** One value for each row. */
+function statistics(): RowFunction[] {
+  const helps: Readonly<Record<string, string>> = {
+    mean: 'Mean.',
+    median: 'Median.',
+    std: 'Sample standard deviation; missing for fewer than two values.',
+    sum: 'Sum.',
+    min: 'Smallest value.',
+    max: 'Largest value.',
+    count: 'Number of values.',
+    first: 'First value.',
+    last: 'Last value.',
+    slope: 'Slope of the least-squares line by position; missing for fewer than two values.',
+  };
+  return OVER_TIME.map(({ name, statistic }) => ({
+    name,
+    help: helps[name]!,
+    parameters: ['values', 'length?', 'least?'],
+    lists: 1,
+    stepsPerValue: name === 'median' ? SORTING : 1,
+    size([all], [given, least]) {
+      const length = lengthOf(given, all!);
+      return numberFault('least', leastOf(least), 1) ?? rowsFault(all!, length) ?? all! / length;
+    },
+    compute([cells], [given, least], out) {
+      const length = lengthOf(given, cells!.length);
+      statistic({ cells: cells!, starts: starts(out.length, length), length, enough: leastOf(least) }, out);
+    },
+  }));
+}
+
+/** Computes one number of a row and the row of another list. */
+type OfPair = (row: Float64Array, other: Float64Array, least: number) => number;
+
+const pair = (name: string, help: string, of: OfPair): RowFunction => ({
+  name,
+  help,
+  parameters: ['values', 'others', 'length?', 'least?'],
+  lists: 2,
+  stepsPerValue: 1,
+  size([all, others], [given, least]) {
+    const length = lengthOf(given, all!);
+    const fault = numberFault('least', leastOf(least), 1) ?? rowsFault(all!, length);
+    return fault ?? pairFault(all!, others!, length) ?? all! / length;
+  },
+  compute([values, others], [given, least], out) {
+    const length = lengthOf(given, values!.length);
+    for (let k = 0; k < out.length; k++) {
+      const at = k * length;
+      const row = values!.subarray(at, at + length);
+      const other = others!.length === values!.length ? others!.subarray(at, at + length) : others!;
+      out[k] = of(row, other, leastOf(least));
+    }
+  },
+});
+
+/** Sums the products of the positions with both values. */
+const dot: OfPair = (row, other, least) => {
+  let [sum, count] = [0, 0];
+  for (let t = 0; t < row.length; t++) {
+    const product = row[t]! * other[t]!;
+    if (product !== product) continue;
+    sum += product;
+    count++;
+  }
+  return count < least ? NaN : sum;
+};
+
+const slopeOn: OfPair = (row, other, least) =>
+  slopeOf({ cells: row, start: 0 }, { cells: other, start: 0 }, { length: row.length, enough: Math.max(2, least) });
+
+/** The root of the product of both slopes, with their sign. */
+const correlation: OfPair = (row, other, least) => {
+  const slope = slopeOn(row, other, least);
+  const back = slopeOn(other, row, least);
+  return Math.sign(slope) * Math.min(1, Math.sqrt(slope * back));
+};
+
+const PAIRS: readonly RowFunction[] = [
+  pair('dot', 'Sum of the products.', dot),
+  pair('correlation', 'Correlation; missing for fewer than two pairs, or if one of the rows is constant.', correlation),
+  pair('beta', 'Slope of the least-squares line of `values` on `others`, as BETA.', slopeOn),
+];
+
+/** As many values as the list has, row by row. */
+const mapped = (
+  name: string,
+  help: string,
+  ofRow: (row: Float64Array, out: Float64Array) => void,
+  stepsPerValue = 1,
+): RowFunction => ({
+  name,
+  help,
+  parameters: ['values', 'length?'],
+  lists: 1,
+  stepsPerValue,
+  size: ([all], [given]) => rowsFault(all!, lengthOf(given, all!)) ?? all!,
+  compute([values], [given], out) {
+    const length = lengthOf(given, values!.length);
+    for (let at = 0; at < out.length; at += length)
+      ofRow(values!.subarray(at, at + length), out.subarray(at, at + length));
+  },
+});
+
+function crossSections(): RowFunction[] {
+  const helps: readonly (readonly [string, string, number])[] = [
+    ['rank', '1 for the largest value of a row; equal values share a rank.', SORTING],
+    ['percentile', 'Share of the other values of a row that are ranked lower, from 0 to 1.', SORTING],
+    ['zscore', 'Distance from the mean of a row in standard deviations (population).', 1],
+    ['demean', 'Distance from the mean of a row.', 1],
+    ['share', 'Share of the sum of a row.', 1],
+  ];
+  return helps.map(([name, help, steps]) => {
+    const { across } = CROSS_SECTIONAL.find((entry) => entry.name === name)!;
+    const ofRow = (row: Float64Array, out: Float64Array): void =>
+      out.set(across(row, { node: 'function', name, operands: [] }));
+    return mapped(name, help, ofRow, steps);
+  });
+}
+
+/** Combines the values of a row up to each position; a missing value stays missing and is left out of later results. */
+const running =
+  (empty: number, join: (total: number, value: number) => number) =>
+  (row: Float64Array, out: Float64Array): void => {
+    let total = empty;
+    for (let t = 0; t < row.length; t++) {
+      const value = row[t]!;
+      out[t] = value === value ? (total = join(total, value)) : NaN;
+    }
+  };
+
+const RUNNING: readonly RowFunction[] = [
+  mapped(
+    'runningSum',
+    'Sum of a row up to each position.',
+    running(0, (total, value) => total + value),
+  ),
+  mapped(
+    'runningProduct',
+    'Product of a row up to each position.',
+    running(1, (total, value) => total * value),
+  ),
+  mapped('runningMax', 'Largest value of a row up to each position.', running(-Infinity, Math.max)),
+];
+
+const smooth: RowFunction = {
+  name: 'smooth',
+  help: 'Mean of a row up to each position, in which the weight of a value halves every `halfLife` positions.',
+  parameters: ['values', 'halfLife', 'length?'],
+  lists: 1,
+  stepsPerValue: 1,
+  size([all], [halfLife, given]) {
+    if (!(halfLife! > 0)) return `halfLife is ${halfLife}; a positive number is needed`;
+    return rowsFault(all!, lengthOf(given, all!)) ?? all!;
+  },
+  compute([values], [halfLife, given], out) {
+    const length = lengthOf(given, values!.length);
+    const decay = raiseToPower(0.5, 1 / halfLife!);
+    for (let at = 0; at < out.length; at += length) {
+      let [sum, weight] = [0, 0];
+      for (let k = at; k < at + length; k++) {
+        const value = values![k]!;
+        sum *= decay;
+        weight *= decay;
+        if (value === value) {
+          sum += value;
+          weight += 1;
+        }
+        out[k] = sum / weight;
+      }
+    }
+  },
+};
+
+const arithmetic = (name: string, help: string, of: (a: number, b: number) => number): RowFunction => ({
+  name,
+  help,
+  parameters: ['values', 'others'],
+  lists: 2,
+  stepsPerValue: 1,
+  size([all, others]) {
+    const rest = all === 0 ? 0 : all! % others!;
+    return rest === 0 ? all! : `the second list has ${others} values, which do not divide ${all}`;
+  },
+  compute([values, others], _, out) {
+    const period = others!.length;
+    for (let i = 0, k = 0; i < out.length; i++, k++) {
+      if (k === period) k = 0;
+      out[i] = of(values![i]!, others![k]!);
+    }
+  },
+});
+
+const ARITHMETIC: readonly RowFunction[] = [
+  arithmetic('add', 'Sums.', (a, b) => a + b),
+  arithmetic('subtract', 'Differences.', (a, b) => a - b),
+  arithmetic('multiply', 'Products.', (a, b) => a * b),
+  arithmetic('divide', 'Quotients.', (a, b) => a / b),
+];
+
+const SHAPES: readonly RowFunction[] = [
+  {
+    name: 'cut',
+    help: 'Positions `from` to `to` (exclusive) of each row: a shorter window, or a lag.',
+    parameters: ['values', 'length', 'from', 'to'],
+    lists: 1,
+    stepsPerValue: 1,
+    size([all], [length, from, to]) {
+      const fault =
+        rowsFault(all!, length!) ?? numberFault('to', to, 1, length!) ?? numberFault('from', from, 0, to! - 1);
+      return fault ?? (all! / length!) * (to! - from!);
+    },
+    compute([values], [length, from, to], out) {
+      const kept = to! - from!;
+      for (let at = 0, k = 0; at < out.length; at += kept, k++)
+        out.set(values!.subarray(k * length! + from!, k * length! + to!), at);
+    },
+  },
+  {
+    name: 'transpose',
+    help: 'Rows of `length` as columns: the values of all rows at the first position, then at the second.',
+    parameters: ['values', 'length'],
+    lists: 1,
+    stepsPerValue: 1,
+    size: ([all], [length]) => rowsFault(all!, length!) ?? all!,
+    compute([values], [length], out) {
+      const count = values!.length / length!;
+      for (let k = 0, i = 0; k < count; k++) for (let t = 0; t < length!; t++) out[t * count + k] = values![i++]!;
+    },
+  },
+  {
+    name: 'repeat',
+    help: 'Each value `times` times, so that a value of each row meets all values of its row.',
+    parameters: ['values', 'times'],
+    lists: 1,
+    stepsPerValue: 1,
+    size: ([all], [times]) => numberFault('times', times, 1) ?? all! * times!,
+    compute([values], [times], out) {
+      values!.forEach((value, k) => out.fill(value, k * times!, (k + 1) * times!));
+    },
+  },
+];
+
+/** Every member of `rows`. */
+export const ROW_FUNCTIONS: readonly RowFunction[] = [
+  ...statistics(),
+  ...PAIRS,
+  ...crossSections(),
+  ...RUNNING,
+  smooth,
+  ...ARITHMETIC,
+  ...SHAPES,
+];

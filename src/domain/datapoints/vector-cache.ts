@@ -1,0 +1,44 @@
+import { pick } from './picked-values.js';
+import { allOf, ranked, withValue } from './ranking.js';
+
+export interface Ordering {
+  readonly ascending: boolean;
+  /** True if positions without a value are last; otherwise they are omitted. */
+  readonly withMissing: boolean;
+}
+
+/** Computed vectors of one cross-section, and their orders. */
+export interface VectorCache {
+  /**
+   * Returns a vector, computed once: the selection only shrinks, so a vector computed for an earlier selection contains
+   * all later ones.
+   */
+  value(key: string, columns: Int32Array, compute: () => Float64Array): Float64Array;
+  /** Returns the positions of values from best to worst in the order of `ranked`, cached by the array of values. */
+  ordered(values: Float64Array, order: Ordering): Int32Array;
+}
+
+export function createVectorCache(): VectorCache {
+  const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
+  const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
+  return {
+    value(key, columns, compute) {
+      const known = cache.get(key);
+      const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);
+      if (picked !== undefined) return picked;
+      const values = compute();
+      cache.set(key, { columns, values });
+      orders.set(values, new Map());
+      return values;
+    },
+    ordered(values, { ascending, withMissing }) {
+      const known = orders.get(values);
+      const key = `${ascending} ${withMissing}`;
+      const positions = allOf(values);
+      const order =
+        known?.get(key) ?? ranked(values, withMissing ? positions : withValue(values, positions), ascending);
+      known?.set(key, order);
+      return order;
+    },
+  };
+}

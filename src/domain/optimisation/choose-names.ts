@@ -1,0 +1,152 @@
+import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import type { CountRow } from '../constraints/program-row.js';
+import { bySaliency, countHeld, dropNames, neededNames } from './dropped-names.js';
+import { bestLargeNames } from './large-names.js';
+import type { Found, RestrictedSolves, SearchInput } from './restricted-solves.js';
+import { positionsOf, supportOf } from './restriction.js';
+
+/** Share of excess securities dropped in one step. The last ones are dropped one at a time. */
+const DROP_SHARE = 0.1;
+const DROP_SINGLY = 20;
+
+export interface ChoiceInput {
+  readonly input: SearchInput;
+  readonly counts: readonly CountRow[];
+  /** Minimum weight of a held security. 0: none. */
+  readonly threshold: number;
+  readonly solves: RestrictedSolves;
+}
+
+/**
+ * Returns a function that finds a choice that satisfies every row, from a start that may hold too many securities; the
+ * function returns undefined if it finds none.
+ */
+export function createChoice(
+  algebra: DenseAlgebra,
+  { input, counts, threshold, solves }: ChoiceInput,
+): (start: Uint8Array) => Found | undefined {
+  const { problem, rows, options } = input;
+  const { short, solveLoose, finish } = solves;
+  const concentrations = rows.filter((row) => row.form === 'concentration');
+  return choose;
+
+  function choose(start: Uint8Array): Found | undefined {
+    const pruned = prune(start);
+    if (pruned === undefined) return undefined;
+    const enough = fillCounts(pruned, input, counts);
+    if (threshold === 0) return concentrate(enough);
+    const pending: { readonly held: Uint8Array; readonly least: number }[] = [];
+    let best: Found | undefined;
+    const take = (held: Uint8Array) => {
+      const result = concentrate(held);
+      if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
+    };
+    for (const { held, value } of raise(enough)) {
+      if (best !== undefined && value >= best.solution.value) break; // The next ones hold fewer securities.
+      if (concentrations.length === 0) take(held);
+      else {
+        const least = solves.solveWithin(solves.restrictLoosely(held, true))?.value;
+        if (least !== undefined) pending.push({ held, least });
+      }
+    }
+    for (const { held, least } of pending.toSorted((a, b) => a.least - b.least)) {
+      if (best !== undefined && least >= best.solution.value) break;
+      take(held);
+    }
+    return best;
+  }
+
+  /** Drops securities of least saliency until no group holds too many. */
+  function prune(start: Uint8Array): Uint8Array | undefined {
+    let held: Uint8Array = start.slice();
+    const retained = neededNames(options.base.program);
+    let solution = solveLoose(held);
+    // An infeasible start is widened to every security.
+    if (solution === undefined)
+      return held.includes(0) ? prune(new Uint8Array(problem.index.length).fill(1)) : undefined;
+    let order: readonly number[] | undefined;
+    for (;;) {
+      held = supportOf(solution.weights);
+      const excess = counts.map((row) => Math.max(0, countHeld(row, held) - row.maximum));
+      const total = excess.reduce((sum, value) => sum + value, 0);
+      if (total === 0) return held;
+      const size = held.reduce((sum, value) => sum + value, 0);
+      const few = total <= DROP_SINGLY ? 1 : Math.min(total - DROP_SINGLY, Math.ceil(DROP_SHARE * size));
+      const wanted = solves.isHurried() ? total : few;
+      order ??= bySaliency(algebra, problem.metric, held, solution.weights);
+      const next = dropNames(counts, held, { retained, order, excess, wanted });
+      if (next === undefined) return undefined;
+      const without = solveLoose(next.held);
+      if (without !== undefined) {
+        solution = without;
+        order = undefined;
+        continue;
+      }
+      if (solves.isExhausted()) return undefined;
+      // The others cannot replace one of them, so it is kept.
+      for (const i of next.dropped) retained[i] = 1;
+    }
+  }
+
+  /**
+   * Returns choices of securities that can all reach the threshold: the held ones, with a decreasing number of those
+   * below it. Each has the value of its weights without the threshold.
+   */
+  function* raise(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
+    let held = start;
+    for (;;) {
+      const solution = solveLoose(held);
+      yield { held, value: solution?.value ?? Number.NEGATIVE_INFINITY };
+      if (solution === undefined) return;
+      const below = positionsOf(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
+      if (below.length === 0) return;
+      const names = positionsOf(supportOf(solution.weights));
+      const cost = new Map(
+        Array.from(computeSaliencies(algebra, problem.metric, names, solution.weights), (value, p) => [
+          names[p]!,
+          value,
+        ]),
+      );
+      const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
+      const wanted = below.length <= DROP_SINGLY ? 1 : Math.ceil(DROP_SHARE * below.length);
+      const next = held.slice();
+      for (const i of order.slice(0, wanted))
+        if (!counts.some((row) => row.members.includes(i) && countHeld(row, next) <= row.minimum)) next[i] = 0;
+      if (next.every((value, i) => value === held[i])) return;
+      held = next;
+    }
+  }
+
+  /** Chooses the securities that may exceed each trigger: the best number of largest ones by weight. */
+  function concentrate(held: Uint8Array): Found | undefined {
+    if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
+    const solution = solveLoose(held);
+    if (solution === undefined) return undefined;
+    return bestLargeNames({
+      rows: concentrations,
+      held,
+      weights: solution.weights,
+      isLong: options.base.program.lower.every((bound) => bound >= 0),
+      solve: (large) => finish({ held, short, large: concentrations.map(() => large), isFinal: true }),
+    });
+  }
+}
+
+/** Adds the largest index weights to groups with too few securities. */
+function fillCounts(held: Uint8Array, { problem }: SearchInput, counts: readonly CountRow[]): Uint8Array {
+  const next = held.slice();
+  for (const row of counts) {
+    let missing = row.minimum - countHeld(row, next);
+    const spare = Array.from(row.members)
+      .filter((i) => next[i] === 0)
+      .toSorted((a, b) => problem.index[b]! - problem.index[a]! || a - b);
+    for (const i of spare) {
+      if (missing <= 0) break;
+      if (counts.some((other) => other.members.includes(i) && countHeld(other, next) >= other.maximum)) continue;
+      next[i] = 1;
+      missing--;
+    }
+  }
+  return next;
+}

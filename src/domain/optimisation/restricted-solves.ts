@@ -1,0 +1,113 @@
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { NonConvexRow } from '../constraints/program-row.js';
+import type { Assembled, Assembly, Restriction } from './assemble.js';
+import type { Problem } from './problem.js';
+import { type Choice, holds, restrictionOf, shortSide } from './restriction.js';
+import { type ConvexSolution, solveConvex } from './solve-convex.js';
+import { hasTails, metered } from './work-meter.js';
+
+/** Maximum number of restricted solves of one search. */
+const SOLVES_MAX = 2000;
+
+/**
+ * Maximum number of multiplications in the search for a better choice, about half a minute: tails of thousands of
+ * scenarios are a hundred times as expensive as a variance. Counted instead of timed, so that equal requests have equal
+ * results.
+ */
+const WORK_MAX = 1e10;
+
+/** Share of that work if any choice suffices. */
+const ANY_SHARE = 0.1;
+
+/** Share of that work after which all excess securities are dropped at once, and share after which the search fails. */
+const HURRIED = 0.5;
+const GIVEN_UP = 4;
+
+export interface SearchInput {
+  readonly problem: Problem;
+  readonly rows: readonly NonConvexRow[];
+  readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: Assembled };
+  /** Optimum without the rows that choose securities. */
+  readonly relaxed: ConvexSolution;
+  /** Ends at the first choice that satisfies every row, and gives up early. */
+  readonly isAnyEnough: boolean;
+  /** Lower bound of a row's measure over all choices, if the measure is minimised. */
+  readonly floor?: number | undefined;
+}
+
+/** A choice of securities that satisfies every row, with its weights. */
+export interface Found {
+  readonly choice: Choice;
+  readonly solution: ConvexSolution;
+}
+
+/** Solves of one search with the securities restricted, and the work that they may take. */
+export interface RestrictedSolves {
+  /** 1 for a security that is sold short, [N] */
+  readonly short: Uint8Array;
+  /** Each returns undefined if there is no solution, or if the search has used too much work. */
+  solveWithin(restriction: Restriction): ConvexSolution | undefined;
+  /** Solves without concentration sums, which would bind for every held security as long as nothing is chosen. */
+  solveLoose(held: Uint8Array): ConvexSolution | undefined;
+  /** Solves with a final choice. */
+  finish(choice: Choice): Found | undefined;
+  /** Returns the restriction of held securities, each of which may reach the single limit. */
+  restrictLoosely(held: Uint8Array, isFinal: boolean): Restriction;
+  /** True if no more solves are allowed. */
+  isExhausted(): boolean;
+  /** True if the work for a better choice has been used. */
+  isSpent(): boolean;
+  /** True if excess securities should be dropped at once. */
+  isHurried(): boolean;
+  iterations(): number;
+}
+
+export function createRestrictedSolves(inner: Solver, input: SearchInput): RestrictedSolves {
+  const { problem, rows, options, relaxed } = input;
+  const short = shortSide(relaxed.weights);
+  const concentrations = rows.filter((row) => row.form === 'concentration');
+  const workMax = workMaxOf(input);
+  const solver = metered(inner);
+  let near: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxed;
+  let solves = 0;
+  let iterations = 0;
+
+  function solveWithin(restriction: Restriction): ConvexSolution | undefined {
+    if (solves >= SOLVES_MAX || solver.spent() > GIVEN_UP * workMax) return undefined;
+    solves++;
+    const { tail, planes, answer: beside } = near;
+    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', tail, planes, beside });
+    iterations += solution?.iterations ?? 0;
+    near = solution ?? near;
+    return solution;
+  }
+
+  function restrictLoosely(held: Uint8Array, isFinal: boolean): Restriction {
+    const large = concentrations.map(() => new Uint8Array(problem.index.length).fill(1));
+    return { ...restrictionOf(rows, { held, short, large, isFinal }), sums: [] };
+  }
+
+  function finish(choice: Choice): Found | undefined {
+    const solution = solveWithin(restrictionOf(rows, choice));
+    if (solution === undefined || !rows.every((row) => holds(row, solution.weights))) return undefined;
+    return { choice, solution };
+  }
+
+  return {
+    short,
+    solveWithin,
+    solveLoose: (held) => solveWithin(restrictLoosely(held, false)),
+    finish,
+    restrictLoosely,
+    isExhausted: () => solves >= SOLVES_MAX,
+    isSpent: () => solves >= SOLVES_MAX || solver.spent() > workMax,
+    isHurried: () => solver.spent() > HURRIED * workMax,
+    iterations: () => iterations,
+  };
+}
+
+/** Returns the maximum number of multiplications of a search. */
+function workMaxOf({ problem, isAnyEnough }: SearchInput): number {
+  if (!hasTails(problem)) return Infinity;
+  return isAnyEnough ? ANY_SHARE * WORK_MAX : WORK_MAX;
+}

@@ -1,0 +1,172 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import type { NonConvexRow } from '../constraints/program-row.js';
+import { HELD_MIN, holds } from './restriction.js';
+import type { Restriction } from './assemble.js';
+import { IN, OPEN, OUT } from './share-relaxation.js';
+import type { ConvexSolution } from './solve-convex.js';
+
+/** Decisions about securities: held or dropped; a held one may also be above the trigger or not. */
+export interface Node {
+  /** [N] */
+  readonly names: Uint8Array;
+  /** Shares of the certified bound at the parent node, [N]. */
+  readonly shares: Float64Array | undefined;
+  /** [N] for each concentration row, in order. */
+  readonly large: readonly Uint8Array[];
+  readonly bound: number;
+  /** Active set and worst scenarios of the parent node. */
+  readonly warm: ActiveState;
+  readonly tail: ConvexSolution['tail'];
+  readonly planes: ConvexSolution['planes'];
+}
+
+/** Node with bounds on the objective for either decision about each security, [N] each. */
+export interface Narrowed extends Node {
+  readonly held: Float64Array;
+  readonly dropped: Float64Array;
+}
+
+/** Inputs of a search that are the same at every node. */
+export interface SearchRows {
+  readonly rows: readonly NonConvexRow[];
+  /** 1 for a security that is sold short, [N] */
+  readonly short: Uint8Array;
+  /** [N] */
+  readonly variances: Float64Array;
+}
+
+export const concentrationsIn = (rows: readonly NonConvexRow[]) => rows.filter((row) => row.form === 'concentration');
+
+/** Applies decisions that the counts force. @returns undefined if they cannot be satisfied */
+export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
+  const names = node.names.slice();
+  for (const row of rows) {
+    if (row.form !== 'count') continue;
+    let held = 0;
+    let possible = 0;
+    for (const i of row.members) {
+      if (names[i] === IN) held++;
+      if (names[i] !== OUT) possible++;
+    }
+    if (held > row.maximum || possible < row.minimum) return undefined;
+    if (held === row.maximum) for (const i of row.members) if (names[i] === OPEN) names[i] = OUT;
+    if (possible === row.minimum) for (const i of row.members) if (names[i] === OPEN) names[i] = IN;
+  }
+  return { ...node, names };
+}
+
+/** Returns bounds that hold for every choice below the node. */
+export function restrictNode({ names, large }: Node, { rows, short }: SearchRows): Restriction {
+  const n = names.length;
+  const concentrations = concentrationsIn(rows);
+  const least = new Float64Array(n).fill(-Infinity);
+  const most = new Float64Array(n).fill(Infinity);
+  const sums: { coefficients: Float64Array; upper: number }[] = [];
+  for (const row of rows) {
+    if (row.form === 'threshold')
+      names.forEach(
+        (decided, i) => decided === IN && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)),
+      );
+    if (row.form !== 'concentration') continue;
+    const set = large[concentrations.indexOf(row)]!;
+    const coefficients = new Float64Array(n);
+    for (let i = 0; i < n; i++) {
+      most[i] = Math.min(most[i]!, set[i] === OUT ? row.trigger : row.single);
+      coefficients[i] = set[i] === IN ? 1 : 0;
+    }
+    if (set.includes(IN)) sums.push({ coefficients, upper: row.aggregate });
+  }
+  names.forEach((decided, i) => {
+    if (decided !== OUT) return;
+    least[i] = Math.max(least[i]!, 0);
+    most[i] = Math.min(most[i]!, 0);
+  });
+  return { least, most, sums };
+}
+
+/** Returns two nodes that differ in one security of a violated row. */
+export function branchNode(
+  { held, dropped, ...node }: Narrowed,
+  { weights }: ConvexSolution,
+  { rows, variances }: SearchRows,
+): Node[] {
+  const position = (test: (i: number) => boolean) => heaviest(weights, variances, test);
+  for (const [c, row] of concentrationsIn(rows).entries()) {
+    if (holds(row, weights)) continue;
+    const i = position((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
+    if (i < 0) continue;
+    return [IN, OUT].map((decided) => ({
+      ...node,
+      large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)),
+    }));
+  }
+  const involved = new Uint8Array(weights.length);
+  for (const row of rows) {
+    if (holds(row, weights)) continue;
+    if (row.form === 'count') for (const i of row.members) involved[i] = 1;
+    if (row.form === 'threshold')
+      weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
+  }
+  const isOpen = (name: number) => node.names[name] === OPEN && involved[name] === 1;
+  let i = node.shares === undefined ? -1 : mostDecisive(node.bound, { held, dropped }, isOpen);
+  if (i < 0) i = position((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
+  if (i < 0) i = position(isOpen);
+  // No open decision affects the violated rows, so forced decisions are tried separately.
+  if (i < 0) return hasChanged(node, weights) ? [node] : [];
+  return [IN, OUT].map((decided) => ({
+    ...node,
+    bound: Math.max(node.bound, (decided === IN ? held : dropped)[i]!),
+    names: withValue(node.names, i, decided),
+  }));
+}
+
+/** Returns the start of the solves below a node. */
+export function warmStartOf({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
+  return { warm: answer.state, tail, planes };
+}
+
+/** Returns true if a forced decision contradicts the weights that led to it. */
+function hasChanged({ names }: Node, weights: Float64Array): boolean {
+  return names.some((decided, i) => decided === OUT && Math.abs(weights[i]!) > HELD_MIN);
+}
+
+/**
+ * Returns the security with the largest w^2 times variance that passes the filter, the first of equal ones; -1 if none
+ * passes.
+ */
+function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
+  let result = -1;
+  let most = -1;
+  for (let i = 0; i < weights.length; i++) {
+    const size = weights[i]! * weights[i]! * variances[i]!;
+    if (size > most && test(i)) {
+      result = i;
+      most = size;
+    }
+  }
+  return result;
+}
+
+/** Returns the security of which either decision raises a bound most, as a product; -1 if none does for both. */
+function mostDecisive(
+  bound: number,
+  { held, dropped }: Pick<Narrowed, 'held' | 'dropped'>,
+  test: (i: number) => boolean,
+): number {
+  let result = -1;
+  let most = 0;
+  for (let i = 0; i < held.length; i++) {
+    const rise = (held[i]! - bound) * (dropped[i]! - bound);
+    if (rise > most && test(i)) {
+      result = i;
+      most = rise;
+    }
+  }
+  return result;
+}
+
+function withValue(values: Uint8Array, at: number, value: number): Uint8Array {
+  const next = values.slice();
+  next[at] = value;
+  return next;
+}

@@ -1,0 +1,79 @@
+import type { Logger } from 'pino';
+import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
+import { endRequest, spanOf, type Call } from './call.js';
+import type { Answer } from './reply.js';
+
+/** One answered request. */
+export interface Answered {
+  /** Undefined if no route was found. */
+  readonly operation: string | undefined;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+  /** Id of the key of the request; null without a key. */
+  readonly keyId: string | null;
+}
+
+/** Log lines and observations of requests. */
+export interface RequestLog {
+  /** Writes one log line and one observation for a response, and returns the response. */
+  record(call: Call, answered: Answer): Answer;
+  /** Converts a defect to INTERNAL, and also a code that only jobs use, because no route declares it. */
+  refusalOf(call: Call, failure: unknown): Refusal;
+}
+
+const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const loggedLevels = (log: Logger) =>
+  Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
+    (typeof LEVELS)[number],
+    boolean
+  >; // each of the levels
+
+export function createRequestLog(log: Logger, observe?: (answer: Answered) => void): RequestLog {
+  // Its fields are not in `redact`; keys and passwords in their values are still removed.
+  const requestLog = log.child({}, { redact: [] });
+  const isLogged = loggedLevels(log);
+  return { record, refusalOf };
+
+  function record(call: Call, answered: Answer): Answer {
+    const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
+    const { status } = answered;
+    endRequest(call, status);
+    const { method } = request;
+    const ms = performance.now() - startedMs;
+    const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
+    if (isLogged[level]) {
+      requestLog[level](
+        {
+          request_id: requestId,
+          ...spanOf(trace),
+          method,
+          path,
+          operation: operation?.id,
+          status,
+          ms: Math.round(ms * 100) / 100,
+          key: principal.keyId,
+        },
+        'request',
+      );
+    }
+    observe?.({ operation: operation?.id, method, status, seconds: ms / 1000, keyId: principal.keyId });
+    return answered;
+  }
+
+  function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
+    if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
+      const { code, cause } = failure;
+      // An outage affects every request, so one line without a stack is enough.
+      const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
+      if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
+      return failure;
+    }
+    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
+    log.error(
+      { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
+      'defect',
+    );
+    return new Refusal('INTERNAL', 'The service failed to process this request.', { request_id: requestId });
+  }
+}

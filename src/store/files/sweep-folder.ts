@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FolderCall } from '../access/folder-calls.js';
+import { SWEEP_PAGE } from '../artifact-terms.js';
+import type { ArtifactStore } from '../port.js';
+import { isArtifactName } from './artifact-owners.js';
+import { namesIn, type FolderTrash } from './folder-trash.js';
+import { withoutDraft } from './folder-writer.js';
+
+interface SweptFolder {
+  readonly folder: string;
+  readonly call: FolderCall;
+  readonly trash: FolderTrash;
+}
+
+/** Discards files without an owner, page by page, then empties the trash. @returns the number of discarded files */
+export async function sweepFolder(
+  { folder, call, trash }: SweptFolder,
+  referenced: Parameters<ArtifactStore['sweep']>[0],
+  { olderThanMs, trashMs = 0, pauseMs = 0, isWanted = () => true }: Parameters<ArtifactStore['sweep']>[1] = {},
+): Promise<number> {
+  const names = (await namesIn(folder, olderThanMs, call)).filter((name) => isArtifactName(withoutDraft(name)));
+  let count = 0;
+  for (let from = 0; from < names.length; from += SWEEP_PAGE) {
+    const page = names.slice(from, from + SWEEP_PAGE);
+    const owned = await referenced(page);
+    if (!isWanted()) return count;
+    const unreferenced = page.filter((name) => !owned.has(name));
+    await trash.take(unreferenced);
+    count += unreferenced.length;
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
+  }
+  if (isWanted()) await trash.empty(trashMs);
+  return count;
+}

@@ -1,0 +1,83 @@
+import { Refusal } from '#domain/refusals/refusal.js';
+import { damagedArtifact } from '../access/artifact-damage.js';
+import type { FreeSpace } from '../files/free-space.js';
+import type { DatedArtifact } from '../artifact-terms.js';
+import type { ArtifactRef } from '../port.js';
+import type { ObjectCache } from './object-cache.js';
+import type { OpenObject, S3Client } from './s3-client.js';
+
+/** Maximum number of remembered objects that were there, and the time for which they are. */
+const LOOKED_MAX = 32_768;
+const LOOKED_MS = 60_000;
+
+/** Returns true if an object matches the data of its writer. */
+export const isObjectOf = (
+  { bytes, sha256 }: DatedArtifact['ref'],
+  object: Omit<OpenObject, 'body'> | undefined,
+): boolean => object?.bytes === bytes && object.sha256 === sha256;
+
+/** Access to objects through their local copies. */
+export interface ObjectReads {
+  /** Fetches an object; concurrent callers share one fetch. */
+  ensure(name: string): Promise<void>;
+  /** Checks for a local copy, then for the object. Objects never change, so the answer is cached for a while. */
+  isThere(ref: DatedArtifact['ref']): Promise<boolean>;
+  /** Runs work on files; a damaged one is fetched again. */
+  withRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T>;
+}
+
+interface ObjectReadsOptions {
+  /** Reads with the patience of its caller. */
+  readonly reader: Pick<S3Client, 'get' | 'look'>;
+  readonly cached: ObjectCache;
+  readonly freeSpace: FreeSpace;
+  /** Local files of threads of this process that no other process needs. */
+  readonly claimed: ReadonlySet<string>;
+}
+
+export function createObjectReads({ reader, cached, freeSpace, claimed }: ObjectReadsOptions): ObjectReads {
+  const coming = new Map<string, Promise<void>>();
+  /** Time of the last check of existing objects, the oldest first. */
+  const lookedAt = new Map<string, number>();
+
+  async function fetch(name: string): Promise<void> {
+    const isThere = await reader.get(name, async (object) => {
+      await freeSpace.admit(object.bytes);
+      await cached.fill(name, object);
+      return true;
+    });
+    if (isThere === undefined) throw damagedArtifact(name);
+  }
+
+  async function ensure(name: string): Promise<void> {
+    if (claimed.has(name) || (await cached.has(name))) return;
+    const own = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
+    coming.set(name, own);
+    await own;
+  }
+
+  async function isThere(ref: DatedArtifact['ref']): Promise<boolean> {
+    const { name } = ref;
+    if (await cached.has(name)) return true;
+    if (Date.now() - (lookedAt.get(name) ?? 0) < LOOKED_MS) return true;
+    if (!isObjectOf(ref, await reader.look(name))) return false;
+    lookedAt.delete(name);
+    lookedAt.set(name, Date.now());
+    for (const oldest of lookedAt.keys()) if (lookedAt.size > LOOKED_MAX) lookedAt.delete(oldest);
+    return true;
+  }
+
+  async function withRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
+    await ensure(ref.name);
+    try {
+      return await work();
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE' || claimed.has(ref.name)) throw thrown;
+      await cached.remove(ref.name);
+      await ensure(ref.name);
+      return work();
+    }
+  }
+
+  return { ensure, isThere, withRefetch };
+}

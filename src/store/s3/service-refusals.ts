@@ -1,0 +1,38 @@
+import type { S3Access } from '../access/s3-access.js';
+
+/** Error codes of expired keys. */
+export const EXPIRED = /^(ExpiredToken|InvalidToken)$/;
+
+/** Setting to check by the error code of a service; only the code is repeated. */
+const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
+  [
+    /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
+    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the profile, are unknown to it',
+  ],
+  [EXPIRED, 'AWS_SESSION_TOKEN has expired or belongs to another key'],
+  [
+    /^(AccessDenied|AllAccessDisabled)$/,
+    'the role, or the key of AWS_ACCESS_KEY_ID, may not read, write and list there',
+  ],
+  [/^RequestTimeTooSkewed$/, 'the clock of this machine is wrong'],
+  [
+    /^(AuthorizationHeaderMalformed|PermanentRedirect|TemporaryRedirect|IllegalLocationConstraintException|IncorrectEndpoint)$/,
+    'the bucket is not in the region of AWS_REGION or AWS_ENDPOINT_URL_S3',
+  ],
+];
+
+/** Returns the sentence for a refusal that needs other settings. */
+export function explainRefusal({ endpoint, region, bucket }: S3Access, status: number, code: string): string {
+  const setting = SETTINGS.find(([pattern]) => pattern.test(code))?.[1];
+  const refusal = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
+  if (setting === undefined && status === 400 && code === '')
+    return `${refusal}: should AWS_ENDPOINT_URL_S3 begin with https://?`;
+  return setting === undefined ? `${refusal}.` : `${refusal}: ${setting}.`;
+}
+
+/** Error codes of a corrupted or slow body, which all have the status 400. */
+const SENT_BADLY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
+
+/** Returns true for responses of a service that is overloaded, starts or stops, and for a body to send again. */
+export const mayPass = (status: number, code: string): boolean =>
+  status >= 500 || status === 429 || status === 408 || SENT_BADLY.test(code);

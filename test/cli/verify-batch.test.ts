@@ -1,0 +1,49 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { solveOutcome } from '#domain/personal/solve-accounts.js';
+import { AS_OF, lotOf, smallBatch } from '../domain/personal/small-batch.js';
+import { temporaryFolder } from '../store/temporary-folder.js';
+import { finishedHere } from './process.js';
+
+const common = smallBatch([0.5, 0.3, 0.2]);
+const accounts = ['one', 'two', 'three'].map((account_id, at) => ({
+  account_id,
+  cash: 1000,
+  lots: [lotOf('A', 100 + at, 80), lotOf('B', 40, 120), lotOf('A', 30, 90, 'short')],
+}));
+const results = accounts.map((account, at) => solveOutcome(common, account, `accounts[${at}]`));
+
+async function verified(sent: readonly unknown[], found: readonly unknown[]) {
+  const folder = await temporaryFolder();
+  const plain = (_: string, value: unknown): unknown =>
+    ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value;
+  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, plain));
+  const lines = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+  const [first, second] = [join(folder, 'accounts.ndjson'), join(folder, 'results.ndjson')];
+  await writeFile(first, `{"parent":"P","risk_model":"M"}\n${lines(sent)}`);
+  await writeFile(second, lines(found));
+  const { status, out } = await finishedHere(['verify-batch', first, second, join(folder, 'common.json')]);
+  return [status, out];
+}
+
+describe('divisor verify-batch', () => {
+  test('verifies results in any order', async () => {
+    expect(await verified(accounts, results.toReversed())).toEqual([
+      0,
+      '3 results verified, 0 wrong, 0 accounts refused\n',
+    ]);
+  });
+
+  test('reports an account without a result, and a second result', async () => {
+    const [status, out] = await verified(accounts, [results[0], results[2], results[2]]);
+    expect(status).toBe(1);
+    expect(out).toContain('three: no such account in ACCOUNTS, or a second result of it\n');
+    expect(out).toContain('two: the account has no result\n2 results verified, 2 wrong');
+  });
+
+  test('reports figures that do not follow from the trades', async () => {
+    const [status, out] = await verified(accounts, [{ ...results[0], tax: 12 }, results[1], results[2]]);
+    expect([status, out]).toEqual([1, expect.stringContaining('one: tax: ')]);
+  });
+});

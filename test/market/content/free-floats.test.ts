@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { warnOfMarket } from '#market/content/market-warnings.js';
+import { createProblems } from '#market/tables/problems.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
+
+function warningsOf(floats: Record<string, (number | null)[]>) {
+  const close = Object.fromEntries(Object.keys(floats).map((name) => [name, [10, 10]]));
+  const problems = createProblems();
+  warnOfMarket(buildMarket({ dates: ['2024-01-02', '2024-01-03'], close, fields: { FREE_FLOAT: floats } }), problems);
+  return problems.findings();
+}
+
+test('free floats above 1 are one warning, with the first value and their number', () => {
+  expect(warningsOf({ A: [0.8, 80], B: [1 + 1e-12, 90] })).toMatchObject([
+    {
+      severity: 'warning',
+      code: 'OUT_OF_RANGE',
+      path: 'market[A 2024-01-03].FREE_FLOAT',
+      message: 'FREE_FLOAT of A is 80 on 2024-01-03; it is a fraction of the shares, at most 1. 2 values are above 1.',
+      value: 80,
+    },
+  ]);
+  expect(warningsOf({ A: [1, null], B: [0, 0.5] })).toEqual([]);
+});

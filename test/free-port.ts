@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 
-/** Below the range of ephemeral ports: no other process takes one before the server listens, or while it is down. */
+/** Ports below the ephemeral range: no other process takes one before the server listens, or while it is stopped. */
 const PORTS = { first: 20_000, count: 12_000 };
 
-/** A port of loopback for a server that is started next. */
+/** Returns a free loopback port for a server. */
 export async function freePort(): Promise<number> {
-  // Processes that look at once begin at different places.
+  // Concurrent processes begin at different ports.
   for (let i = 0; i < PORTS.count; i++) {
     const port = PORTS.first + ((process.pid * 7 + i) % PORTS.count);
     if (await isFree(port)) return port;

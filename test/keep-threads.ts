@@ -1,4 +1,4 @@
 import { keepThreads } from '#jobs/lane-threads.js';
 
-// Run before every file. Services that one file starts one after the other have threads that know nothing of its data.
+// Runs before every file. The first services of a file use threads of earlier files, which have none of its data.
 keepThreads();

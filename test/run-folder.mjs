@@ -13,7 +13,7 @@ export function setup() {
   };
 }
 
-/** Lines of a file that are a number; none where nobody has started what writes it. */
+/** Returns the lines of a file that are numbers; none if the file does not exist. */
 function numbersIn(file) {
   try {
     return (readFileSync(file, 'utf8').match(/^\d+$/gm) ?? []).map(Number);
@@ -26,6 +26,6 @@ function end(pid, signal) {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** Limit for what may hang: a shared machine may be several times slower for minutes. As that of `expect.poll`. */
+/** Limit for a test that hangs, as of `expect.poll`: a shared machine may be several times slower for minutes. */
 const WAIT = { timeout: 150_000, interval: 20 } as const;
 
 /** Repeats a probe until it does not throw. @returns its result */

@@ -4,7 +4,7 @@ import { Id } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
 const SHARED_MAX = 100;
-/** `sub:` and the longest subject of a token. */
+/** Maximum length of `sub:` and the subject of a token. */
 const NAME_MAX = 259;
 
 export const DocumentAccess = z

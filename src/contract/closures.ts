@@ -75,7 +75,7 @@ const params = z.strictObject({
 });
 const tag = 'calendars';
 
-/** Versions of the recorded changes of a calendar: their place and their words. */
+/** Paths and texts of the versions of a calendar's recorded changes. */
 export const closuresFamily = {
   path: '/calendars/{calendar_code}/closures',
   params: params.shape,

@@ -38,7 +38,8 @@ export function startsJobs({ success, startsJobs: starts = false }: Route): bool
 }
 
 /**
- * Returns the query of a route, with what all routes take that start jobs, read a market, or answer in several formats.
+ * Returns the query of a route, with the parameters of all routes that start jobs, read a market, or respond in several
+ * formats.
  */
 export function queryOf(route: Route): z.ZodObject | undefined {
   const formats = formatsOf(route);

@@ -68,7 +68,7 @@ export const ErrorDetail = z
 
 export const ErrorEnvelope = z.strictObject({ error: ErrorDetail }).meta({ id: 'ErrorEnvelope' });
 
-/** Errors of running an index from its definition, for the routes that answer at once. */
+/** Errors of routes that compute an index from its definition before they respond. */
 export const compositionErrors = [
   'EMPTY_INDEX',
   'FX_MISSING',
@@ -137,15 +137,15 @@ export const TypeSpec = z
   .meta({ id: 'TypeSpec' });
 
 /**
- * Listing queries: the whole listing unless `limit` is given. Queries are declared in plain types; their text is read
- * by the pipeline.
+ * Query of a listing. Default of `limit`: the whole listing. Queries are declared in plain types; the pipeline parses
+ * their texts.
  */
 export const listingQuery = z.strictObject({
   limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of entries.' }),
   after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),
 });
 
-/** Query of deletions of documents that have versions. */
+/** Query to delete a document that has versions. */
 export const purgeQuery = z.strictObject({
   purge: z
     .boolean()

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
 
-/** Meaning of the value of an action, by its type. */
+/** Meaning of the value of a corporate action, by type. */
 export const VALUE_MEANING =
   'As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.';
 
 export const CorporateAction = z
   .strictObject({
-    type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table has entries
+    type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // The table is not empty.
     kind: z.enum(['cash', 'ratio', 'structural']).meta({
       description:
         'Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.',

@@ -269,7 +269,7 @@ const pricing = [
   'NUMERIC_FAILURE',
 ] as const;
 
-/** Of those that ask for announced dividends. */
+/** Errors of routes that read announced dividends. */
 const withDividends = ['STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'] as const;
 
 export const derivativeRoutes = routes({

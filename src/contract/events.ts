@@ -12,7 +12,7 @@ const meanings = Object.entries(EVENT_KINDS)
   .map(([kind, meaning]) => `\`${kind}\`: ${meaning}`)
   .join('; ');
 
-/** Most indices that a client names. */
+/** Maximum number of indices that a client names. */
 const IDS_MAX = 200;
 
 export const EventsQuery = z.strictObject({

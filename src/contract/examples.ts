@@ -1,9 +1,9 @@
 /**
- * One story runs through every example of the document: the index LARGE-100 on a generated market, with its run, its
- * risk model and its report. The tests send each example to a service, in an order in which it can succeed.
+ * All examples of the document use the same data: the index LARGE-100 on a generated market, with its run, its risk
+ * model and its report. The tests send each example to a service, in an order in which it succeeds.
  */
 
-/** Parameters of paths and queries by name, as the examples fill them in. */
+/** Values of path and query parameters in the examples, by name. */
 export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   index_id: 'LARGE-100',
   identifier: 'BEDV',
@@ -45,5 +45,5 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   table: 'levels',
 };
 
-/** Answers by operation id, as a service gave them, long lists cut: `data/answers.json`. */
+/** Recorded responses by operation id, with long lists shortened: `data/answers.json`. */
 export type ExampleAnswers = Readonly<Record<string, unknown>>;

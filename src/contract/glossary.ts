@@ -6,8 +6,8 @@ import { SERVICE_WORDS } from './glossary/service.js';
 import { STUDIES_WORDS } from './glossary/studies.js';
 
 /**
- * The meaning of a field wherever it stands, for schemas that do not describe it themselves: one word is one idea
- * everywhere. `Schema.field` goes before `field`, where a schema gives the word a separate meaning.
+ * Meanings of fields that their schemas do not describe: a name has the same meaning everywhere. `Schema.field` takes
+ * precedence over `field`, for a schema in which the name has another meaning.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
   ...DOCUMENTS_WORDS,

@@ -8,7 +8,7 @@ import { routes } from './route.js';
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'lost', 'released'] as const;
 
-/** A job id is `{kind}:{ident}`; the path takes the colon as it is or as %3A. */
+/** A job id is `{kind}:{ident}`; the path accepts the colon unescaped or as %3A. */
 export const jobIdSchema = z
   .string()
   .regex(
@@ -82,7 +82,7 @@ const fields = {
   callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified of its end.' }),
 };
 
-/** Returns the status of a kind of job as a separate schema, with the shape of its result. */
+/** Returns the schema of the status of a kind of job, including its result. */
 export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
   return z
     .strictObject({
@@ -122,7 +122,7 @@ export const JobRetries = z
   .meta({ id: 'JobRetries' });
 export type JobRetries = z.infer<typeof JobRetries>;
 
-/** Returns a time of ISO-8601 with offset. */
+/** Returns the schema of an ISO 8601 time with an offset. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text));
 

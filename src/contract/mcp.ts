@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { routes, type Route } from './route.js';
 
-/** Groups of tools that a client may select: an agent chooses better among few. */
+/** Groups of tools that a client may select, because an agent chooses better among few tools. */
 export const TOOLSETS = {
   jobs: { help: 'Jobs: list, wait, cancel, retry.', isDefault: true },
   indices: { help: 'Index definitions: validate, preview, store, explain.', isDefault: true },
@@ -34,10 +34,10 @@ export const DEFAULT_TOOLSETS: readonly Toolset[] = TOOLSET_NAMES.filter((name) 
 export const toolsetOf = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =>
   path.includes('/versions') ? 'versions' : tag;
 
-/** Media types of answers that an agent cannot use: streams without an end, pages and pictures for people. */
+/** Media types that an agent cannot use: endless streams, and pages and pictures for people. */
 const FOR_PEOPLE = /^(?:text\/(?:event-stream|html)|image\/)/;
 
-/** True for a route that an agent may call as a tool: its answer has a media type that is not only for people. */
+/** True for a route that an agent may call as a tool: its response has a media type that programs can read. */
 export const isTool = ({ success: { schema, media = [] } }: Pick<Route, 'success'>): boolean =>
   schema !== undefined || media.length === 0 || media.some((type) => !FOR_PEOPLE.test(type));
 

@@ -10,13 +10,13 @@ export const FILE_MEDIA: readonly string[] = Object.values(EXPORT_FORMATS)
   .map(({ media }) => media as string)
   .filter((media) => media !== JSON_TYPE);
 
-/** A log as one JSON object a line. */
+/** A log with one JSON object per line. */
 export const LOG_MEDIA = 'application/x-ndjson';
 
 /** A calendar file (RFC 5545). */
 export const CALENDAR_MEDIA = 'text/calendar';
 
-/** A page of the guide for people, and as it is written. */
+/** A page of the guide as HTML and as Markdown. */
 export const PAGE_MEDIA = 'text/html';
 export const MARKDOWN_MEDIA = 'text/markdown';
 
@@ -29,7 +29,7 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
   [MARKDOWN_MEDIA]: 'md',
 };
 
-/** Media types that a route answers with, JSON first; none if its handler alone knows them. */
+/** Media types of a route's responses, JSON first; empty if its handler chooses them. */
 export function offeredBy({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
   return schema === undefined ? media : [JSON_TYPE, ...media];
 }
@@ -43,7 +43,7 @@ export function formatsOf(route: Route): ReadonlyMap<string, string> {
   return new Map(offered.map((media) => [nameOf(media), media]));
 }
 
-/** Returns the member of a query that says which format is wanted. */
+/** Returns the query parameter that selects the format. */
 export function formatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
   const [first, ...others] = formats.keys();
   return z

@@ -9,7 +9,7 @@ import { createSchemaRegistry, type JsonSchema, type SchemaRegistry } from './sc
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The document, as far as code looks into it. */
+/** Parts of the document that code reads. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.1';
   readonly info: Json;
@@ -230,7 +230,7 @@ function successResponse(method: Route['method'], success: Success, registry: Sc
   };
 }
 
-/** Codes any route can answer, by status. */
+/** Error codes of all routes, by status. */
 const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['MALFORMED_REQUEST']],
   [401, ['UNAUTHENTICATED']],
@@ -245,10 +245,10 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [503, ['NO_DATA_SOURCE', 'STORE_UNAVAILABLE', 'OVERLOADED', 'DRAINING', 'STORAGE_FULL']],
 ];
 
-/** Statuses of what a key may not do: routes that need none do not answer them. */
+/** Statuses for missing permissions; open routes never return them. */
 const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
 
-/** Every error code a route can answer: the shared ones, those its parts bring with them, and its own. */
+/** All error codes of a route: the shared ones, those of its parts, and those that it declares. */
 export function errorCodesOf(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
   const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
@@ -260,7 +260,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...shared,
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
-      ...(isOpen ? [] : missingCodesOf(namesOf(route))), // also of a write, where a client may not name the id
+      ...(isOpen ? [] : missingCodesOf(namesOf(route))), // also for a write to an id that the client may not use
       ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,

@@ -27,7 +27,7 @@ export const ConstraintTypes = z
   .meta({ id: 'ConstraintTypes' });
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
-/** A row by its class: for the documentation, since the service words its own findings. */
+/** Rows by class, only for the documentation: the service words the findings itself. */
 const [firstRow, ...otherRows] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
   ConstraintRow.extend({
     type: z.literal(type),
@@ -40,13 +40,13 @@ const ConstraintSetBody = ConstraintSet.extend({ constraints: z.array(Constraint
   description: 'A ConstraintSet with the parameters of every constraint class.',
 });
 
-/** An objective and expected returns by their classes: for the documentation, as rows are. */
+/** Objectives and expected returns by class, only for the documentation, like rows. */
 const [firstObjective, ...otherObjectives] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
   params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Objective`, description: help }),
 );
 const ObjectiveBody = z
   .union([
-    z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue has entries.
+    z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue is not empty.
     z.discriminatedUnion('type', [firstObjective!, ...otherObjectives]),
   ])
   .meta({
@@ -60,12 +60,12 @@ const ReturnsBody = z
   .discriminatedUnion('type', [firstReturns!, ...otherReturns])
   .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the securities.' });
 
-/** `max_sharpe` reads `MaxSharpe`. */
+/** Converts `max_sharpe` to `MaxSharpe`. */
 function pascal(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Returns a schema with the words of the one that it is made from. */
+/** Returns a schema with the title and description of the one from which it is derived. */
 function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }

@@ -61,7 +61,7 @@ export type PluginCollection = z.infer<typeof PluginCollection>;
 
 const params = z.strictObject({ plugin_id: Id.meta({ description: 'Id of the plug-in.' }) });
 
-/** A datapoint, a selection rule and a weighting, as the guide has them. */
+/** The datapoint, the selection rule and the weighting of the guide. */
 export const PLUGIN_EXAMPLES = {
   'near-high': {
     name: 'Near its high',

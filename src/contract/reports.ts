@@ -7,7 +7,7 @@ import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 import { RunKey } from './run-state.js';
 
-/** A watch list of one desk: at two pages each, well within the pages of a report. */
+/** Maximum number of indices: the watchlist of one desk. At two pages each, it fits into a report. */
 const REPORT_INDICES_MAX = 50;
 
 export const RenderRequest = z

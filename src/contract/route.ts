@@ -20,17 +20,17 @@ export interface Route {
   readonly scope: Scope | 'open';
   readonly tag: string;
   readonly summary: string;
-  /** More than a sentence about behaviour, in Markdown. */
+  /** Description of the behaviour, in Markdown, if one sentence is not enough. */
   readonly description?: string;
   /** Path parameters. Ids are checked before anything is looked up. */
   readonly params?: z.ZodObject;
   /** Query parameters; unknown ones are refused unless `openQuery` is set. Arrays accept repetition and commas. */
   readonly query?: z.ZodObject;
-  /** Of an open route: a valid key is recognised, and may receive more. */
+  /** True for an open route that recognises a valid key and may return more for it. */
   readonly optionalKey?: true;
-  /** The query is ignored altogether (health and its probes). */
+  /** True if the query is ignored (health and its probes). */
   readonly openQuery?: boolean;
-  /** Writes what has versions, a document or data, or deletes results: takes the header X-Change-Note. */
+  /** True for a write to versioned documents or data, or a deletion of results; accepts the header X-Change-Note. */
   readonly versioned?: true;
   /** Honours If-Match, as every PUT, PATCH and DELETE of an id does. */
   readonly conditional?: true;
@@ -45,11 +45,11 @@ export interface Route {
   readonly onStore?: 'query' | 'path' | 'body';
   /** A view of the stored run that `index_id` names: its handler derives from these terms. */
   readonly view?: RunViewTerms;
-  /** Starts jobs and answers something else than one. */
+  /** True if the route starts jobs and its response is not a job. */
   readonly startsJobs?: boolean;
   /** Response to a conditional request if nothing has changed. */
   readonly unchanged?: Success;
-  /** Response without a body to a message that asks for nothing. */
+  /** Response without a body to a message that requests nothing. */
   readonly acknowledged?: Success;
   /** Error codes in addition to those of every route. */
   readonly errors: readonly ErrorCode[];
@@ -59,23 +59,23 @@ export interface Body {
   readonly schema: z.ZodType;
   /** No body, an empty body, `null` and `{}` are all accepted and parsed as `{}`. */
   readonly optional?: boolean;
-  /** Longest accepted body. Default: LIMITS.MAX_BODY_BYTES. */
+  /** Maximum size of the body. Default: LIMITS.MAX_BODY_BYTES. */
   readonly bytesMax?: number;
   /**
-   * A document is handed to its service as parsed JSON: the service's own validation words the findings
-   * and drops unknown fields with a warning. Other bodies are parsed strictly by `schema`.
+   * True for a document, which the service receives as parsed JSON and validates: it returns findings, and drops
+   * unknown fields with a warning. Other bodies are parsed strictly by `schema`.
    */
   readonly document?: boolean;
   /**
-   * The handler gets the bytes of the JSON as they came: a body of this size is parsed off the event loop, by its
-   * service, after the query.
+   * True if the handler receives the bytes of the JSON: the service parses a body of this size outside the event loop,
+   * after the query.
    */
   readonly raw?: boolean;
-  /** Bodies that are no JSON: the handler gets them as they come, and has them written to a file. */
+  /** True for bodies that are not JSON: the handler receives the stream and has it written to a file. */
   readonly upload?: { readonly media: readonly string[]; readonly bytesMax: number };
   /**
-   * The answer is a report on the body: a number beyond the range of a double is left in it as an infinity
-   * for the report to name, where every other route refuses it first.
+   * True if the response is a report on the body: a number beyond the range of a double becomes an infinity, which the
+   * report names. All other routes refuse such a number.
    */
   readonly report?: boolean;
   readonly example?: unknown;
@@ -88,7 +88,7 @@ export interface Success {
   readonly schema?: z.ZodType;
   /** Media types of a body that is not JSON, or of alternatives to JSON by `Accept`. */
   readonly media?: readonly string[];
-  /** Media types of answers that the body of the request asks for, whatever `Accept` prefers. */
+  /** Media types that the body of the request selects, regardless of `Accept`. */
   readonly mediaByBody?: readonly string[];
   readonly example?: unknown;
 }

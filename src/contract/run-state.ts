@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '#domain/schema/shape.js';
 
-/** How a stored run differs from what a run of the same request would give now. */
+/** Differences between a stored run and a new run of the same request. */
 export const StaleState = z
   .strictObject({
     definition: z.boolean().meta({ description: 'The index, or a document that it uses, has changed since the run.' }),
@@ -20,7 +20,7 @@ export const RunKey = z
   .string()
   .regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits, as in the list of runs of an index');
 
-/** The state of its run, part of every run view. */
+/** State of the run; part of every view of a run. */
 export const runState = {
   index_version: z.int().min(1).nullable().meta({
     description: 'Version of the index or strategy; null for runs stored before versions existed.',
@@ -30,10 +30,10 @@ export const runState = {
   }),
 };
 
-/** A view as it is computed and cached: the state of its run is added when it is answered. */
+/** A view as computed and cached; the response adds the state of its run. */
 export type Stateless<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
 
-/** An index or strategy, or one run of it. */
+/** An index or strategy, or one of its runs. */
 export const RunOf = z
   .union([
     Id,
@@ -44,14 +44,14 @@ export const RunOf = z
     description: 'An index or strategy (its newest run), or one of its runs as ID@RUN.',
   });
 
-/** Which run a view is of. */
+/** The run of a view. */
 export const whichRun = {
   run_id: RunKey.optional().meta({
     description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.',
   }),
 };
 
-/** The run whose definition is decided. */
+/** The run whose definition is used. */
 export const definitionRun = RunKey.optional().meta({
   description:
     'Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.',

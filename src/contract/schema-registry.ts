@@ -7,14 +7,13 @@ export type JsonSchema = Record<string, unknown>;
 type Direction = 'input' | 'output';
 
 /**
- * Collects the schemas of a document as components. What a client sends and what it gets can differ under one name
- * (a field with a default may be left out, and is always answered): such a name stands twice, as `Name` and
- * `NameInput`.
+ * Collects the schemas of a document as components. A schema that differs between requests and responses (a field with
+ * a default is optional in a request and always present in a response) has two components, `Name` and `NameInput`.
  */
 export interface SchemaRegistry {
-  /** The schema of a body or parameter a client sends; its references are set by `resolve`. */
+  /** Returns the schema of a body or parameter of a request; `resolve` sets its references. */
   request(schema: z.ZodType): JsonSchema;
-  /** Returns the schema of a body the service answers. */
+  /** Returns the schema of a response body. */
   response(schema: z.ZodType): JsonSchema;
   /** Returns every named schema seen so far, by component name. */
   components(): Record<string, JsonSchema>;
@@ -66,7 +65,7 @@ export function createSchemaRegistry(): SchemaRegistry {
   };
 }
 
-/** Ids that stand for different schemas in the two directions, by themselves or through what they refer to. */
+/** Ids with different schemas in requests and responses, directly or through a reference. */
 function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
   const plain = (schema: JsonSchema | undefined) => JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
   const shared = [...output.keys()].filter((id) => input.has(id));
@@ -81,7 +80,7 @@ function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, Jso
   return twofold;
 }
 
-/** Returns a named schema whose fields say what they mean, by themselves or by the glossary. */
+/** Returns a named schema with a description of each field, from the field or from the glossary. */
 function withMeanings(schema: unknown, id: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => withMeanings(item, id));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -139,7 +138,7 @@ function wordAsSchema(schema: JsonSchema): void {
   if (String(schema['format']) in FORMATS && schema['format'] !== 'date') delete schema['format'];
 }
 
-/** The range of whole numbers a double holds exactly says nothing to a reader. */
+/** Removes the range of the integers that a double represents exactly, which does not inform a reader. */
 function dropSafeRange(schema: JsonSchema): void {
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];

@@ -19,7 +19,7 @@ export const StudyRunsRequest = z
 
 export const STUDY_OUTCOMES = ['solved', 'refused'] as const;
 
-/** Figures of an optimisation, as in its result. */
+/** Figures of an optimisation, as in the result. */
 const figures = {
   rebalance_date: z.string(),
   converged: z.boolean().meta({ description: 'True if the solver reached its tolerances.' }),

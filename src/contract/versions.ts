@@ -95,20 +95,20 @@ const VersionNumber = z
   .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1')
   .meta({ description: 'Number of the version.', example: '1' });
 
-/** The versions of one family of documents. */
+/** Versions of one family of documents. */
 interface Family<P extends z.ZodRawShape, S extends z.ZodType> {
-  /** Of one document: `/indices/{index_id}`. */
+  /** Path of one document: `/indices/{index_id}`. */
   readonly path: string;
   readonly params: P;
   readonly tag: string;
-  /** As a sentence names a document of it. */
+  /** Term for one of its documents in sentences. */
   readonly word: string;
-  /** Scope of its writes. */
+  /** Scope that a write needs. */
   readonly scope: Scope;
   readonly missing: ErrorCode;
-  /** Answer of a restoration: that of the family's own write. */
+  /** Response to a restoration, as to a write of the family. */
   readonly saved: S;
-  /** Refusals of a restoration: those of the family's own write. */
+  /** Errors of a restoration, as of a write of the family. */
   readonly errors?: readonly ErrorCode[];
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Weights in the figures of an optimisation: those of the index, or those that it decided. */
+/** Weights in the figures of an optimisation: of the index or of the solution. */
 export const WeightFigures = z
   .strictObject({
     objective_value: z

@@ -89,7 +89,7 @@ test('run the image of this version, and migrate by a job named after it: the jo
   expect(jobs).toEqual([`divisor-migrate-${version.replaceAll('.', '-')}`]);
 });
 
-/** The services of the Compose file: the block of each, merged with the block that it extends. */
+/** Returns the services of the Compose file, each merged with the block that it extends. */
 const services = Object.fromEntries(
   compose
     .slice(compose.indexOf('services:\n'), compose.search(/^volumes:/m))

@@ -8,7 +8,7 @@ import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { keepThreads } from '#jobs/lane-threads.js';
 
-/** The command of this package, as words of a process, which compiles for speed later than that of a user. */
+/** Words that start the command of this package in a process, which optimises its code later than that of a user. */
 export const DIVISOR = [
   process.execPath,
   '--require',
@@ -29,7 +29,7 @@ export interface Run {
   readonly ended: Promise<number | string>;
 }
 
-/** Its requests wait for the data of before a restart however busy the machine is. */
+/** Starts the command in a separate process. Its requests wait longer for data after a restart, for a busy machine. */
 export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
   const [node, ...main] = DIVISOR;
@@ -45,7 +45,7 @@ export function divisor(words: readonly string[], environment: Record<string, st
   return { child, out: () => out, err: () => err, ended };
 }
 
-/** How a command ended, and what it wrote. */
+/** Exit status and output of a command. */
 export interface Ending {
   readonly status: number | string;
   readonly out: string;
@@ -53,8 +53,8 @@ export interface Ending {
 }
 
 /**
- * Runs a command to its end in this process, without the cost of another: what it does and writes. Its environment is the
- * one without others. One runs at a time, because the streams are those of the process.
+ * Runs a command to its end in this process, which is cheaper than another one. Its environment contains only the given
+ * variables. One command runs at a time, because the streams belong to the process.
  */
 export async function finishedHere(
   words: readonly string[],
@@ -71,12 +71,12 @@ export async function finishedHere(
   }
 }
 
-/** Keeps what is written to a stream of this process, and forgets who began to listen to it meanwhile. */
+/** Captures the output of a stream of this process; `release` also removes the listeners added meanwhile. */
 function caught(stream: NodeJS.WriteStream): { text(): string; release(): void } {
   const chunks: Uint8Array[] = [];
   const listeners = stream.listeners('error');
   const most = stream.getMaxListeners();
-  stream.setMaxListeners(0); // the threads of every command of this process are joined to it, until they have ended
+  stream.setMaxListeners(0); // every thread of this process adds listeners until it ends
   const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
     chunks.push(Buffer.from(chunk));
     for (const done of rest) if (typeof done === 'function') done();
@@ -107,20 +107,20 @@ export async function finished(
 
 export type Listening = Run & { readonly url: string; readonly home: string };
 
-/** Starts the service on a home and waits until it says where it listens. */
+/** Starts the service on a home and waits until it reports its address. */
 export const serving = (
   home: string,
   words: readonly string[] = [],
   environment: Record<string, string> = {},
 ): Promise<Listening> => listening('serve', home, words, environment);
 
-/** A service on a home in this process, where the process is not what is tested. */
+/** A service on a home in this process, for tests of other things than the process. */
 export interface Served {
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Starts the service of `serving` in this process, without a log; it serves its market. */
+/** Starts the service of `serving` in this process, without a log, and waits until it serves its market. */
 export async function servingHere(
   home: string,
   words: readonly string[] = [],
@@ -134,7 +134,7 @@ export async function servingHere(
   return { url: running.server.url, stop: () => stop({ ...running, drainMs: 0 }) };
 }
 
-/** Starts a worker in a separate process, as `serving` does a service. */
+/** Starts a worker in a separate process, like `serving`. */
 export const working = (
   home: string,
   words: readonly string[],

@@ -10,7 +10,7 @@ import { typescriptSource } from './typescript-source.js';
 
 const PYTHON = 'src/clients/python/divisor';
 
-/** The files of the clients that are written from the contract, by their place. */
+/** Client files that are generated from the contract, by path. */
 export function clientSources(): Readonly<Record<string, string>> {
   const document = openApiDocument(API, '');
   const api = pythonOperations(document);

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statfsSync } fr
 import { join } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
-/** Chromium without network, sandbox, or anything that differs from machine to machine. */
+/** Flags of Chromium: no network, no sandbox, and no differences between machines. */
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -12,20 +12,20 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // Pages of one service share what is compiled.
+  // Pages of one service share compiled code.
   '--renderer-process-limit=1',
   '--font-render-hinting=none',
 ];
 
-/** Browsers of distributions, for machines that the one of the package does not run on. */
+/** Browsers of distributions, for machines on which the browser of the package does not run. */
 const INSTALLED = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`);
 
-/** Where the browser of the package is unpacked to, once for all runs of this version. */
+/** Folder of the unpacked browser of the package, for all runs of this version. */
 const UNPACKED = 'node_modules/.cache/chromium-147.0.0';
 
 /**
- * A browser: that of CHROME_PATH, else that of the package, the same everywhere, else one that is installed.
- * @throws Error where none can start
+ * Starts the browser of CHROME_PATH, else the one of the package, else an installed one.
+ * @throws Error if none can start
  */
 export async function openBrowser(): Promise<Browser> {
   const given = process.env['CHROME_PATH'];
@@ -39,7 +39,7 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
-/** Memory that processes share, in which a browser has room. Without it every tile and answer is a file on the disk. */
+/** Shared memory that a browser needs; with less, it writes every tile and response to a file on the disk. */
 const SHARED_BYTES = 2 ** 30;
 
 function launch(executablePath: string): Promise<Browser> {
@@ -60,7 +60,7 @@ async function unpacked(): Promise<string> {
   mkdirSync('node_modules/.cache', { recursive: true });
   const folder = mkdtempSync('node_modules/.cache/unpacking-');
   const before = process.env['TMPDIR'];
-  process.env['TMPDIR'] = folder; // The package unpacks into the folder for temporary files and nowhere else.
+  process.env['TMPDIR'] = folder; // The package unpacks only into the folder for temporary files.
   try {
     const { default: chromium } = await import('@sparticuz/chromium');
     await chromium.executablePath();
@@ -73,7 +73,7 @@ async function unpacked(): Promise<string> {
   return path;
 }
 
-/** A browser, or why none can start here. With REQUIRE_BROWSER that is a failure and no reason to skip. */
+/** Returns a browser, or the reason why none can start. @throws that reason if REQUIRE_BROWSER is set */
 export async function tryBrowser(): Promise<{ readonly browser: Browser } | { readonly why: string }> {
   try {
     return { browser: await openBrowser() };

@@ -6,34 +6,34 @@ import { expect } from 'vitest';
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
 import { runService, type RunningService } from '../services/running-service.js';
 
-/** Longest wait for a state, on a machine that does other things as well. */
+/** Maximum wait for a state on a busy machine. */
 export const WAIT_MS = 60_000;
 
-/** The value once it is what is expected of it. */
+/** Polls a value until it satisfies the expectation. */
 export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
 
-/** A service, and a browser that looks at it. */
+/** A service and a browser with pages of its console. */
 export interface Desk {
   readonly service: RunningService;
-  /** The page that the walk goes through. */
+  /** The main page of the test. */
   readonly page: Page;
-  /** The complaints of the browser: errors of scripts, and everything its policy blocked. */
+  /** Errors that the browser reported: of scripts, and of everything that the policy of the page blocked. */
   readonly complaints: readonly string[];
-  /** Another page, which complains into the same list. */
+  /** Opens another page, whose errors are added to the same list. */
   newPage(options?: BrowserContextOptions): Promise<Page>;
   close(): Promise<void>;
 }
 
-/** Of a page: what moves by itself is painted at each frame, and nothing is learned from it. */
+/** Options of a page. Animations are off, because every frame costs processor time. */
 const VIEW = { viewport: { width: 1280, height: 820 }, locale: 'en-GB', reducedMotion: 'reduce' } as const;
 
-/** The language of browsers whose system has none: no tag. */
+/** The language of a browser on a system that has no language: it is not a language tag. */
 const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
 
-/** A page without a viewer of PDF, in every browser: tabs would get lost in that of a full Chromium. */
+/** Disables the PDF viewer, in which a full Chromium would open tabs. */
 const NO_VIEWER = `Object.defineProperty(Navigator.prototype, 'pdfViewerEnabled', { get: () => false })`;
 
-/** A service that comes back to the same address when it is started again, and the browser of all tests. */
+/** Starts a service, which has the same address after a restart, and opens a page in the browser. */
 export async function openDesk(browser: Browser): Promise<Desk> {
   const flags = ['--port', String(await freePort())];
   const service = await runService(flags);
@@ -49,7 +49,7 @@ export async function openDesk(browser: Browser): Promise<Desk> {
     });
     page.on('pageerror', (failure) => complaints.push(String(failure)));
     page.on('console', (message) => {
-      // A refusal of the service is shown in the page, and by the browser too.
+      // The browser reports a refusal of the service, which the page shows.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         complaints.push(message.text());
     });
@@ -72,19 +72,19 @@ export async function openDesk(browser: Browser): Promise<Desk> {
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const { port } = server.address() as AddressInfo; // The server listens on a port.
   server.close();
   await once(server, 'close');
   return port;
 }
 
-/** Goes to an address of the console as a link does, without loading the page again. */
+/** Opens an address of the console like a link, without loading the page again. */
 export const follow = (page: Page, address: string): Promise<void> =>
   page.evaluate(
     `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
 
-/** A name with bars from the first date of the market to the last. */
+/** Returns a security with bars from the first date of the market to the last. */
 export async function wholeName(service: RunningService): Promise<string> {
   const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
   const first = body.identifiers.map(({ start }) => start!).toSorted()[0];
@@ -95,7 +95,7 @@ export async function wholeName(service: RunningService): Promise<string> {
   return body.identifiers.find(({ start, end }) => start === first && end === last)!.identifier;
 }
 
-/** The file that something done to a page has the browser save. */
+/** Returns the file that the browser saves because of an action. */
 export async function downloaded(page: Page, act: () => Promise<unknown>): Promise<Buffer> {
   const [file] = await Promise.all([page.waitForEvent('download'), act()]);
   return readFile(await file.path());

@@ -117,7 +117,7 @@ function createClients() {
     if (answer.status >= 500 && answer.status !== 503) throw new Error(`${key}: ${JSON.stringify(answer.body)}`);
   }
 
-  /** Writes repeatedly: private lists, one shared with another writer, and an index that comes and goes with its child. */
+  /** Writes repeatedly: separate lists, a list shared with another writer, and an index that is created and deleted with its child. */
   async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const own = `/data/watchlists/own-${writer}`;
     const shared = `/data/watchlists/shared-${writer % 4}`;

@@ -161,7 +161,7 @@ const HOSTILE_NUMBERS: readonly number[] = [
   253,
 ];
 
-/** Any value that nobody expects in its place. */
+/** Any value that is unexpected in its place. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
   { weight: 3, arbitrary: fc.constantFrom(...HOSTILE_NUMBERS) },

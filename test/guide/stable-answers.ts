@@ -9,7 +9,7 @@ const VARYING = [
   /\d+(?= MiB are free)/g,
 ];
 
-/** Members whose numbers and days differ, and the text of the changelog. */
+/** Members whose numbers and dates differ between runs, and the text of the changelog. */
 const VARYING_MEMBERS: ReadonlySet<string> = new Set([
   'uptime_seconds',
   'duration_ms',

@@ -15,7 +15,7 @@ export interface Provider {
   token(claims: JWTPayload, terms?: TokenTerms): Promise<string>;
   /** Who signs in next, and what the ID token says otherwise. */
   person: JWTPayload;
-  /** Makes the ID tokens in its place. Default: signed as `token`, for the client that signs in. */
+  /** Creates the ID tokens. Default: those of `token`, for the client that signs in. */
   idTokenOf: ((claims: JWTPayload) => string | Promise<string>) | undefined;
   close(): Promise<void>;
 }

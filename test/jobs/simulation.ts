@@ -109,10 +109,10 @@ function checkEnd(world: World): void {
 interface Service {
   readonly engine: JobSystem;
   readonly kind: JobKind<Payload>;
-  /** True if it answers. */
+  /** True if the process responds. */
   readonly isUp: boolean;
   readonly restarts: number;
-  /** Ends the process that lives and starts another. */
+  /** Ends the running process and starts another. */
   boot(): Promise<void>;
   /** Gives everything back and ends, as on a signal. */
   stop(): void;

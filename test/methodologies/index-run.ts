@@ -95,7 +95,7 @@ interface Due {
   readonly pricing: number;
 }
 
-/** Reviews by their effective closes, the one that counts first; the base is decided and priced on its own day. */
+/** Reviews by effective close, the decisive one first; the base is decided and priced on its date. */
 function dueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, Due> {
   const due = new Map<number, Due>();
   for (const review of [terms, ...(terms.reviews ?? [])]) {

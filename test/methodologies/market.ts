@@ -11,7 +11,7 @@ export interface Market {
   floatCap(i: number, t: number): number;
   /** Growth over the session without dividends; with them where they are asked for. NaN without a bar before. */
   growth(i: number, t: number, withDividends?: boolean): number;
-  /** Daily returns of a number of sessions that end on `t`, of prices; with dividends where they are asked for. */
+  /** Daily price returns of a number of sessions up to `t`, with dividends on request. */
   returns(i: number, t: number, sessions: number, withDividends?: boolean): number[];
   traded(i: number, t: number, sessions: number): number[];
   fact(i: number, t: number, name: string): number;

@@ -7,7 +7,7 @@ export type Cut = 'before' | 'after';
 export interface CuttingProxy {
   /** URL of the server, by this way. */
   readonly url: string;
-  /** Breaks the connection of the next message with a text in it. */
+  /** Closes the connection of the next message that contains a text. */
   cutNext(text: string, cut: Cut): void;
   /** Messages that were cut. */
   readonly cutCount: number;

@@ -8,7 +8,7 @@ export interface RegexLiteral {
 const BEFORE_REGEX =
   /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
 
-/** The regular expressions of a TypeScript source: strings, templates and comments are passed over. */
+/** Returns the regular expressions of a TypeScript source; skips strings, templates and comments. */
 export function regexLiterals(text: string): RegexLiteral[] {
   const source = text.replace(/^#!.*/, '');
   const results: RegexLiteral[] = [];

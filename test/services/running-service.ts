@@ -18,7 +18,7 @@ export interface Answer<T> {
 export interface RunningService {
   /** Folder that the service may read data from. */
   readonly root: string;
-  /** Where the service listens; another place after a restart. */
+  /** Address of the service, which changes with a restart. */
   url(): string;
   ask<T = Record<string, unknown>>(
     method: string,
@@ -26,16 +26,17 @@ export interface RunningService {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer<T>>;
-  /** An answer as it comes. */
+  /** Returns the response without parsing it. */
   download(path: string, init?: RequestInit): Promise<Response>;
-  /** The error of an answer that must be one. */
+  /** Returns the error of a response. @throws Error if it is not an error */
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
-  /** The job in its terminal state. */
+  /** Resolves with the job in its terminal state. */
   finished(jobId: string, headers?: Record<string, string>): Promise<JobStatus>;
   /**
    * Stops the service and starts it again on the same home.
-   * @param whileAway what happens in between
-   * @param threads `handed on`: those that have loaded and compiled the program, for what no thread is asked about
+   * @param whileAway runs while the service is stopped
+   * @param threads `handed on`: the new service uses the old threads, which have loaded the program, for tests in which
+   *   the memory of threads has no effect
    */
   restart(whileAway?: () => Promise<void>, threads?: 'new' | 'handed on'): Promise<void>;
   /** Resolves when the store that was served before a start is served again. */
@@ -43,7 +44,7 @@ export interface RunningService {
   close(): Promise<void>;
 }
 
-/** @param flags settings besides those that a test needs to be on its own; @param environment others, that have no flag */
+/** @param flags settings in addition to those of every test @param environment settings without a flag */
 export async function runService(
   flags: readonly string[] = [],
   environment: NodeJS.ProcessEnv = {},

@@ -87,5 +87,5 @@ interface Call {
   readonly size: number;
 }
 
-/** Reached by no call of `rows`, unless a script has changed what these calls use. */
+/** Creates the error of a list that does not exist: only a script that changes the functions of `rows` causes it. */
 const invalid = (): SandboxError => new SandboxError('threw', 'gave a native function a list that does not exist');

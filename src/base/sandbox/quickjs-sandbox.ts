@@ -65,7 +65,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   const prepare = callFunction(interpreter, context, prelude, [table, native]);
   const bare = takeSnapshot(interpreter);
 
-  /** Returns all effects of a program, including traps, are undone before the next one begins. */
+  /** Runs work with a maximum number of steps. @throws SandboxError, also for traps of the interpreter */
   const bounded = <T>(limit: number, work: () => T): T => {
     steps.value = limit;
     try {

@@ -12,7 +12,7 @@ export interface Snapshot {
 export interface Restorable {
   readonly memory: PrivateMemory;
   readonly variables: readonly Variable[];
-  /** Stack of running functions, of which nothing outlives a call. */
+  /** Stack of running functions, which is empty between calls. */
   readonly stack: { readonly from: number; readonly to: number };
 }
 

@@ -26,7 +26,7 @@ export function nearestName(written: string, candidates: Iterable<string>): stri
 const ABBREVIATION_MIN = 3;
 
 /**
- * Returns the candidate with the same number of words, each an abbreviation of the other's word or abbreviated by it.
+ * Returns the first candidate with the same number of words, if each pair of words begins with the shorter one.
  */
 function findAbbreviation(written: string, candidates: Iterable<string>): string | undefined {
   const words = wordsOf(written);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** A span as others refer to it: W3C trace context. */
+/** Identity of a span, as in the W3C trace context. */
 export interface SpanContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;

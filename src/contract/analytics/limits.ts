@@ -4,7 +4,7 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { Finding } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 
-/** Most rows of a request. */
+/** Maximum number of rows per request. */
 const ROWS_MAX = 100;
 
 export const LimitsRequest = z

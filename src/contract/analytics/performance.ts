@@ -4,7 +4,7 @@ import { SeriesPayload } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
-/** Series of a run that are measured. */
+/** Series of a run with performance figures. */
 export const MEASURED = ['portfolio', 'index'] as const;
 
 export const PerformanceView = z

@@ -3,11 +3,11 @@ import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
-/** Returns an optional field with its default, unless a strategy has its own. */
+/** Returns an optional field with its default; a strategy may have another value. */
 const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
 const terms = BacktestFields.shape;
 
-/** Missing fields are the strategy's; for an index, the defaults. */
+/** Missing fields have the values of the strategy; for an index, the defaults. */
 export const BacktestRequest = z
   .strictObject({
     benchmark: z
@@ -35,5 +35,5 @@ export const BacktestRequest = z
     description:
       'Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field.',
   });
-/** The request of a run, whether or not it has to be computed. */
+/** Request of a run that may already be stored. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;

@@ -7,7 +7,7 @@ import type { runViewRoutes } from './run-view-routes.js';
 
 type Routes = typeof analyticsRoutes & typeof runViewRoutes & typeof rollingRiskRoutes;
 
-/** The routes of a table that are views of a stored run. */
+/** Routes of a table that are views of a stored run. */
 export type ViewRoutes<T> = {
   readonly [K in keyof T as T[K] extends { readonly view: RunViewTerms } ? K : never]: Extract<T[K], ViewRoute>;
 };
@@ -16,7 +16,7 @@ export type ViewRoute = Route & { readonly view: RunViewTerms };
 
 type Output<S> = S extends z.ZodType ? z.output<S> : object;
 
-/** Parameters that identify the run, or that the value of a need replaces. */
+/** Parameters that identify the run or are replaced by the value of a need. */
 type LookedUp = 'index_id' | 'run_id' | 'benchmark';
 
 type QuestionOf<R> = R extends ViewRoute

@@ -30,15 +30,15 @@ const window = {
 const errors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
 
-/** Most groups of an answer about exposures. */
+/** Maximum number of groups in a response about exposures. */
 const GROUPS_MAX = 100;
 
-/** Most datapoints of it: each is read on every date. */
+/** Maximum number of datapoints in such a response; each is read on every date. */
 const FIELDS_MAX = 10;
 
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
-/** Returns the tables of a file, a line each. */
+/** Returns the tables of a file, one per line. */
 function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
   return Object.entries(tables)
     .map(
@@ -48,7 +48,7 @@ function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
     .join('\n');
 }
 
-/** @param usual the table of a file where none is named */
+/** @param usual table of the file if the request names none */
 const ofFiles = (usual: string) => ({
   description: `Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: \`${usual}\`.`,
 });

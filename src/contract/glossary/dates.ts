@@ -1,4 +1,4 @@
-/** Dates, and whose they are. */
+/** Dates and their owners. */
 export const DATES_WORDS: Readonly<Record<string, string>> = {
   date: 'The date.',
   start: 'First date.',

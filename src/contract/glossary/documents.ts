@@ -1,4 +1,4 @@
-/** Names, definitions and what a client asks of them. */
+/** Names, definitions, and requests about them. */
 export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   // Names and documents
   id: 'Id: 1 to 64 letters, digits, dashes and underscores.',

@@ -14,7 +14,7 @@ const expression = z.union([
   z.record(z.string(), z.unknown()).meta({ description: 'Nodes: an ExpressionNode.' }),
 ]);
 
-/** Securities whose values an editor shows. */
+/** Maximum number of securities whose values an editor shows. */
 export const VALUES_MAX = 3;
 
 export const DatapointRequest = z

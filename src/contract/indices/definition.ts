@@ -108,8 +108,7 @@ export const OverlayTypes = z
 export type OverlayTypes = z.infer<typeof OverlayTypes>;
 
 /**
- * The document as clients write it, each row by its class: for the documentation, since the service words its own
- * findings.
+ * Rows of the document by class, only for the documentation: the service words the findings itself.
  */
 const [firstRule, ...otherRules] = SELECTION_CLASSES.map(({ type, help, params }) =>
   RuleSpec.extend({

@@ -160,5 +160,5 @@ export const PreviewResponse = z
       .meta({ description: 'Warnings, for example about selected securities without a weight.' }),
   })
   .meta({ id: 'PreviewResponse' });
-/** As it is computed: the version is added when it is answered. */
+/** Preview as computed; the response adds the version. */
 export type PreviewResponse = Omit<z.infer<typeof PreviewResponse>, 'index_version'>;

@@ -3,7 +3,7 @@ import { SWAP_RULES, type SwapRule } from '#domain/books/constituent-swap.js';
 
 const RULES = Object.keys(SWAP_RULES) as [SwapRule, ...SwapRule[]]; // Object.keys returns plain strings.
 
-/** A security that entered between reviews, and the constituent whose place it took. */
+/** A security that entered between reviews, and the constituent that it replaced. */
 export const Replacement = z
   .strictObject({
     date: z.string().meta({ description: 'Effective date, at the close.' }),

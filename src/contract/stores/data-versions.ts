@@ -4,7 +4,7 @@ import { Id } from '#domain/schema/shape.js';
 import { skippedFields } from '../common.js';
 import { routes } from '../route.js';
 
-/** Rows by which two contents differ. */
+/** Rows that differ between two versions of the data. */
 export const rowCounts = {
   rows_added: z.int().min(0).meta({ description: 'Number of new rows.' }),
   rows_changed: z.int().min(0).meta({ description: 'Number of changed rows.' }),
@@ -82,7 +82,7 @@ export const DataDifference = z
   .meta({ id: 'DataDifference' });
 export type DataDifferenceView = z.infer<typeof DataDifference>;
 
-/** Errors of a request for an earlier content. */
+/** Errors of a request for an earlier version of the data. */
 export const asKnownErrors = ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE'] as const;
 
 const params = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });

@@ -3,7 +3,7 @@ import { Mapping, MappingChange } from '#domain/documents/mapping.js';
 import { Adjustment, TableNames } from '#domain/documents/dataset-document.js';
 import { Finding, TableFrame } from '../common.js';
 
-/** Bytes of a file that is inspected from a request, in base64: a larger one is looked at in a folder. */
+/** Maximum size of a file in the request, in base64; a larger file is inspected in a folder. */
 const CONTENT_CHARS_MAX = 8 << 20;
 
 const MappingAnswers = z

@@ -170,8 +170,8 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
 const MARK = '.';
 
 /**
- * Returns a response contains more than the document. Its etag changes with either and begins with the etag of the
- * document.
+ * Returns the etag of a response. It begins with the etag of the document, and also changes with the rest of the
+ * response.
  */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;

@@ -58,7 +58,7 @@ test.skipIf(!hasPostgresql)(
     const { body: run } = await first.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
     const sessions = run.levels.index;
     let published = 0;
-    /** Signs with the stored key, and reads the source with the stored password. */
+    /** Signs with the stored key and reads the source with the stored password. */
     async function works(front: RunningService): Promise<void> {
       const through = sessions[published++];
       expect(await front.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({

@@ -119,7 +119,7 @@ const AROUND = ['.rail', '.top-bar'];
 
 type Shade = 'light' | 'dark';
 
-/** The turn of a view on a page. */
+/** Position of a view in the order of a page. */
 interface Turn {
   readonly isFirst: boolean;
   /** True if axe-core checks it: in the soak in both views, otherwise in the initial view of a page. */

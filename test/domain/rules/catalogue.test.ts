@@ -172,7 +172,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
   });
 });
 
-/** The numbers that a reader finds in a sentence: thousands grouped, shares as percent. */
+/** Returns the numbers in a sentence: thousands are grouped, shares are percentages. */
 function numbersIn(sentence: string): number[] {
   return [...sentence.matchAll(/(\d[\d,]*(?:\.\d+)?)(%?)/g)].map(([, digits, percent]) =>
     Number(`${digits!.replaceAll(',', '')}e${percent === '%' ? -2 : 0}`),

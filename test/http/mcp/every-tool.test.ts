@@ -36,7 +36,7 @@ async function askByTool<T>(method: string, path: string, body?: unknown): Promi
   return { status: result.isError === true ? 400 : isJob ? 202 : 200, headers: new Headers(), body: parsed };
 }
 
-/** The tool of a request, and its arguments by the template of its path. */
+/** Returns the tool of a request and its arguments, by the template of the path. */
 function callOf(method: string, address: string, body: unknown) {
   const { pathname, searchParams } = new URL(address, 'http://localhost');
   for (const [id, { method: of, path }] of Object.entries(ROUTES)) {

@@ -4,7 +4,7 @@ import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
 import { familyOn, fileOf, performed, publishedDates, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of a split whose index demands confirmed actions: tests follow each other. */
+/** A split in an index that requires confirmed actions; each test continues the one before. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];

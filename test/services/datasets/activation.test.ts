@@ -31,7 +31,7 @@ async function contentOf(id: string): Promise<string> {
   return (result as { readonly store_content_hash: string }).store_content_hash;
 }
 
-/** A run of PINNED while the store that it began on is deleted. @returns whether it was still running then */
+/** Runs PINNED while its store is deleted. @returns true if the run had not ended */
 async function outlivesItsStore(): Promise<boolean> {
   const first = await generated('first', 1, { activate: true });
   await service.ask('PUT', '/indices/PINNED', { ...INDEX, id: 'PINNED' });

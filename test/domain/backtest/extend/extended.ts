@@ -49,7 +49,7 @@ export interface ExtendTerms {
   readonly datesMax?: number;
 }
 
-/** A stored run extended, or why it is not. */
+/** Returns the extended run, or the reason why it cannot be extended. */
 export function extend(
   plan: BacktestPlan,
   market: MarketData,

@@ -1309,8 +1309,10 @@ export interface BenchmarkStatement {
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
-    /** Decisions, newest first; up to 50. */
+    /** Decisions, newest first; up to 50. Days that were performed without a reason are no judgement. */
     readonly judgements: readonly Judgement[];
+    /** Prices since its base date in place of those of the source, latest session first; up to 50. */
+    readonly overrides: readonly PriceOverride[];
   };
   /** Circumstances in which the index may not serve its purpose. */
   readonly limitations: readonly string[];

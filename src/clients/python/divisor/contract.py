@@ -1441,8 +1441,10 @@ class BenchmarkStatementDiscretionApprovals(t.TypedDict):
 class BenchmarkStatementDiscretion(t.TypedDict):
     #: Changes that several people have to agree to.
     approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
-    #: Decisions, newest first; up to 50.
+    #: Decisions, newest first; up to 50. Days that were performed without a reason are no judgement.
     judgements: t.Sequence[Judgement]
+    #: Prices since its base date in place of those of the source, latest session first; up to 50.
+    overrides: t.Sequence[PriceOverride]
 
 
 class BenchmarkStatementReview(t.TypedDict):

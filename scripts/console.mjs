@@ -18,7 +18,7 @@ const isCore = (id) =>
       id,
     ) ||
     /pages\/index\/(run-terms|run-settings)\./.test(id)) &&
-  !/components\/(chart\/|table\/|entries|link-cards|job-table|conflict|versions\/(?!families)|editor|form\/(expression|formula|row-list))|words\/(tabular|conflicts|publication)/.test(
+  !/components\/(chart\/|table\/|entries|link-cards|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form\/(expression|formula|row-list|list-row|kind-list|named-rows|any-field))|words\/(tabular|conflicts|publication|compared|places)/.test(
     id,
   );
 

@@ -9,6 +9,7 @@ import { columnsOn } from './webassembly/columns.js';
 import { eigenOn } from './webassembly/eigen.js';
 import { BYTES, createKernelsOn } from './webassembly/kernels.js';
 import { pathsOn } from './webassembly/paths.js';
+import { factorsOn } from './webassembly/factors.js';
 import { productsOn } from './webassembly/products.js';
 
 /**
@@ -92,6 +93,7 @@ export function engineOn(
     scope: kernels.run,
     bytes: () => arena.bytes(),
     ...productsOn(kernels, inTeam.product),
+    ...factorsOn(kernels),
     ...eigenOn(kernels, inTeam.eigen),
     ...columnsOn(kernels),
     ...pathsOn(kernels),

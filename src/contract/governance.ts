@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { Amendment } from '#domain/documents/amendment.js';
 import { APPROVAL_ACTION_NAMES } from '#domain/documents/approval-document.js';
+import { PriceOverride } from '#domain/documents/price-override.js';
 import { PROCEDURE_KINDS, ProcedureDocument } from '#domain/documents/procedure-document.js';
 import { PublishedError } from '#domain/documents/published-error.js';
 import { VERSION_ACTIONS } from '#domain/documents/version-document.js';
@@ -74,7 +75,12 @@ export const BenchmarkStatement = z
             }),
           )
           .meta({ description: 'Changes that several people have to agree to.' }),
-        judgements: z.array(Judgement).meta({ description: 'Decisions, newest first; up to 50.' }),
+        judgements: z.array(Judgement).meta({
+          description: 'Decisions, newest first; up to 50. Days that were performed without a reason are no judgement.',
+        }),
+        overrides: z.array(PriceOverride).meta({
+          description: 'Prices since its base date in place of those of the source, latest session first; up to 50.',
+        }),
       })
       .meta({ description: 'Discretion and its record.' }),
     limitations: z

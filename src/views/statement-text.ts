@@ -23,6 +23,10 @@ export function statementText(statement: BenchmarkStatement): string {
         ...discretion.judgements.map(
           ({ date, author, action, reason }) => `- ${date}: ${author}, ${action}. ${reason ?? 'No reason was given.'}`,
         ),
+        ...discretion.overrides.map(
+          ({ date, author, identifier, price, source_price: source, reason }) =>
+            `- ${date}: ${author}, price of ${identifier}: ${price} in place of ${source ?? 'none'}. ${reason}`,
+        ),
       ],
     ],
     ['Limitations', statement.limitations.map((sentence) => `- ${sentence}`)],
@@ -33,7 +37,7 @@ export function statementText(statement: BenchmarkStatement): string {
       publication === null
         ? ['None.']
         : [
-            `${publication.closes} closes from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${publication.restatements} restatements.`,
+            `${countOf(publication.closes, 'close')} from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${countOf(publication.restatements, 'restatement')}.`,
           ],
     ],
     // Notices are sentences for clients.
@@ -63,5 +67,7 @@ function changeLines({ amendments, changes }: BenchmarkStatement): readonly stri
     ]),
   ];
 }
+
+const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 const list = (dates: readonly string[]): string => (dates.length === 0 ? 'none' : dates.join(', '));

@@ -98,8 +98,8 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
       await route.continue();
     });
     await save.click();
-    await eventually(stored).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
     await page.getByText('The changes of XNYS are saved and apply at once.').waitFor();
+    await eventually(stored).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
     await page.getByRole('button', { name: 'Remove change 1' }).click();
     await save.click();
     await eventually(stored).toEqual([]);

@@ -21,6 +21,16 @@ test('every word is in the text or the kind', () => {
   expect(textsFor(' ')).toHaveLength(all.length);
 });
 
+test('of several words, whole ones come before beginnings', () => {
+  const targets = [target('CORE Runs', 'page'), target('Run CORE', 'action')];
+  expect(found(targets, 'core run').map(({ text }) => text)).toEqual(['Run CORE', 'CORE Runs']);
+});
+
+test('a target is found by its other words', () => {
+  const schedule = { ...target('New schedule', 'action'), words: 'create' };
+  expect(found([...all, schedule], 'schedule create')).toEqual([schedule]);
+});
+
 test('words are in any order, and letters may be missing between the first and the last', () => {
   expect(textsFor('strategy core')).toEqual(['CORE-FUND Fund']);
   expect(textsFor('eqty')).toEqual(['EQ-CORE Equity core']);

@@ -166,7 +166,8 @@ test('a template becomes an index under another id by one command, which replace
 });
 
 test('the level of a template is that of the index it becomes, over the last three years', async () => {
-  const { level } = await service.ok<TemplateLevel>('GET', '/indices/templates/largest-100/level');
+  const { level, problem } = await service.ok<TemplateLevel>('GET', '/indices/templates/largest-100/level');
+  if (level === null) throw new Error(String(problem));
   const [first = ''] = level.index;
   expect([level.index.length <= 80, level.index.at(-1)]).toEqual([true, store.dates.at(-1)]);
   expect(Date.parse(store.dates.at(-1)!) - Date.parse(first)).toBeGreaterThan(3 * 365 * 86_400_000 - 5 * 86_400_000);

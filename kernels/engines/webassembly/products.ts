@@ -1,30 +1,16 @@
 import type { Engine } from '../engine.js';
 import { assertProduct, type ProductShape } from '../../algebra/gemm.js';
-import { columnsOf } from '../../algebra/triangular-solve.js';
 import { assert } from '../../assert.js';
-import type { KernelExports } from '../wasm-exports.js';
 import { BYTES, type Kernels } from './kernels.js';
 
 /** Runs a product with this number of multiply-adds, on several threads where that is worth it. */
 export type ProductInTeam = (multiplyAdds: number, work: () => void) => void;
 
-/** Products of matrices, factors and what is solved with them. */
+/** Products of matrices. */
 export function productsOn(
   { kernels, arena, operands, run }: Kernels,
   inTeam: ProductInTeam,
-): Pick<
-  Engine,
-  | 'symmetricRankK'
-  | 'gemm'
-  | 'gemv'
-  | 'gemvTransposed'
-  | 'symv'
-  | 'cholesky'
-  | 'solveLower'
-  | 'solveLowerTransposed'
-  | 'square'
-  | 'rankOneUpdate'
-> {
+): Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'symv' | 'square' | 'rankOneUpdate'> {
   const multiply = (shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void => {
     assertProduct(shape, a, b, out);
     const { rows, inner, columns, transposeA = false, transposeB = false } = shape;
@@ -36,17 +22,6 @@ export function productsOn(
       const [aRow, aInner] = transposeA ? [BYTES, rows * BYTES] : [inner * BYTES, BYTES];
       const [bInner, bColumn] = transposeB ? [BYTES, inner * BYTES] : [columns * BYTES, BYTES];
       kernels.gemm(rows, inner, columns, pa, aRow!, aInner!, pb, bInner!, bColumn!, pc, columns * BYTES, 1, 0, scratch);
-      write();
-    });
-  };
-
-  const solve = (kernel: KernelExports['solveLower'], l: Float64Array, n: number, b: Float64Array): void => {
-    const columns = columnsOf(l, n, b);
-    if (b.length === 0) return;
-    run(() => {
-      const pl = operands.input(l);
-      const [pb, write] = operands.inPlace(b);
-      kernel(pl, n, pb, columns, arena.reserve(kernels.triangularSolveScratch()));
       write();
     });
   };
@@ -103,19 +78,6 @@ export function productsOn(
         write();
       });
     },
-
-    cholesky(a, n) {
-      assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
-      return run(() => {
-        const [pa, write] = operands.inPlace(a);
-        const pivots = kernels.cholesky(pa, n, arena.reserve(kernels.choleskyScratch(n)));
-        write();
-        return pivots;
-      });
-    },
-
-    solveLower: (l, n, b) => solve(kernels.solveLower, l, n, b),
-    solveLowerTransposed: (l, n, b) => solve(kernels.solveLowerTransposed, l, n, b),
 
     square(x, out) {
       assert(out.length === x.length, `out: ${out.length} values for ${x.length}`);

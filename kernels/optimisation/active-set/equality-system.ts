@@ -37,7 +37,7 @@ const MANY_ROWS = 240;
  *          variable as an additional row of the factor of more variables.
  */
 export function createEqualitySystem(program: Program, curvatures: Curvatures, work: Work): EqualitySystem {
-  const { n, rows, kinks, norms } = program;
+  const { rows, kinks, norms } = program;
   const firstName = rows.count + kinks.length + norms.length;
   const first = createFactoredNames(curvatures[0], work);
   const last = createFactoredNames(curvatures[1], work);
@@ -86,7 +86,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
           out[key - firstName] = 1;
           return key - firstName;
         }
-        const gradient = gradientOf(state, iterate, key);
+        const gradient = gradientOf(program, state, iterate, key);
         for (let p = 0; p < count; p++) out[p] = gradient(names[p]!);
         return 0;
       },
@@ -103,25 +103,12 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       solved = new Float64Array(f * m);
     }
     for (let a = 0; a < m; a++) {
-      const gradient = gradientOf(state, iterate, active[a]!);
+      const gradient = gradientOf(program, state, iterate, active[a]!);
       for (let p = 0; p < f; p++) columns[p * m + a] = gradient(free[p]!);
     }
     present.curvature.solveWithProducts(columns, m, solved, schur);
     columnRows.read(columns, f, m);
     solvedRows.read(solved, f, m);
-  }
-
-  /** Returns the gradient of an active row, kink or norm by security. */
-  function gradientOf(state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
-    if (row < rows.count) {
-      const from = row * n;
-      return (name) => rows.coefficients[from + name]!;
-    }
-    if (row < rows.count + kinks.length) return (name) => slopeOf(program, state, row - rows.count, name);
-    const norm = norms[row - rows.count - kinks.length]!;
-    const offset = x.map((value, i) => value - norm.centre[i]!);
-    const force = computeNormForce(program, norm, offset, new Float64Array(n));
-    return (name) => force[name]!;
   }
 
   function solveWhole(step: Float64Array, wanted: Float64Array): void {
@@ -158,4 +145,18 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       for (let a = 0; a < work.activeCount; a++) wanted[a] = change[held + a]!;
     },
   };
+}
+
+/** Returns the gradient of an active row, kink or norm by security. */
+function gradientOf(program: Program, state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
+  const { n, rows, kinks, norms } = program;
+  if (row < rows.count) {
+    const from = row * n;
+    return (name) => rows.coefficients[from + name]!;
+  }
+  if (row < rows.count + kinks.length) return (name) => slopeOf(program, state, row - rows.count, name);
+  const norm = norms[row - rows.count - kinks.length]!;
+  const offset = x.map((value, i) => value - norm.centre[i]!);
+  const force = computeNormForce(program, norm, offset, new Float64Array(n));
+  return (name) => force[name]!;
 }

@@ -35,21 +35,6 @@ export function createPathSystem(path: Path): PathSystem {
   const columns: Float64Array[] = [];
   let m = 0;
 
-  function gather(): void {
-    m = 0;
-    for (let r = 0; r < rows.count; r++) {
-      const held = state.rows[r]!;
-      if (held === IDLE || held === OVER || held === UNDER) continue;
-      wanted[m] = held === LOWER ? path.lowerRate[r]! : path.upperRate[r]!;
-      active[m++] = r;
-    }
-    for (let k = 0; k < kinks.length; k++) {
-      if (state.kinks[k] !== UPPER) continue;
-      wanted[m] = 0;
-      active[m++] = rows.count + k;
-    }
-  }
-
   /** Computes columns L^-1 A' of the active rows on the free securities, and their products. */
   function factorActive(): void {
     const f = factor.count();
@@ -143,11 +128,30 @@ export function createPathSystem(path: Path): PathSystem {
 
   return {
     solve() {
-      gather();
+      m = gatherActive(path, active, wanted);
       factorActive();
       if (turn()) return true;
       go();
       return false;
     },
   };
+}
+
+/** Lists the active rows and kinks with the rates that they require. @returns their number */
+function gatherActive(path: Path, active: Int32Array, wanted: Float64Array): number {
+  const { program, state } = path;
+  const { rows, kinks } = program;
+  let m = 0;
+  for (let r = 0; r < rows.count; r++) {
+    const held = state.rows[r]!;
+    if (held === IDLE || held === OVER || held === UNDER) continue;
+    wanted[m] = held === LOWER ? path.lowerRate[r]! : path.upperRate[r]!;
+    active[m++] = r;
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    if (state.kinks[k] !== UPPER) continue;
+    wanted[m] = 0;
+    active[m++] = rows.count + k;
+  }
+  return m;
 }

@@ -4,12 +4,16 @@ import { UsageError } from '../usage-error.js';
 import { viewCommand } from './view-command.js';
 
 const APPROVAL = { name: 'NUMBER', help: 'Number of an approval.' };
+const APPROVALS = { name: 'NUMBERS', help: 'Numbers of approvals, separated by commas.', isList: true } as const;
 const COLUMNS = ['approval_id', 'state', 'action', 'subject', 'requested_by', 'requested_at', 'missing', 'summary'];
 
 const numberOf = (word: string): number => {
   if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
   throw new UsageError(`${word} is no number of an approval; divisor approval list shows them`);
 };
+
+/** Returns the numbers of a list, each once. */
+const numbersOf = (word: string): number[] => [...new Set(word.split(',').map(numberOf))];
 
 const historyOf = ({ history }: Approval): string[] =>
   history.map(
@@ -51,24 +55,26 @@ export const showApproval = viewCommand({
 function decisionCommand(decision: ApprovalDecisionRequest['decision'], summary: string, isRequired: boolean) {
   return viewCommand({
     summary,
-    words: [APPROVAL],
+    words: [APPROVALS],
     flags: { comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' } },
-    examples: [`divisor approval ${decision} 12 --comment "Levels agree with ours"`],
-    ask(client: DivisorClient, [word = ''], flags) {
+    examples: [`divisor approval ${decision} 12,13 --comment "Levels agree with ours"`],
+    async ask(client: DivisorClient, [word = ''], flags) {
       const comment = flags.text('comment');
       if (isRequired && comment === undefined) throw new UsageError(`divisor approval ${decision} requires --comment`);
-      return client.call('decideApproval', {
-        params: { approval_id: numberOf(word) },
-        body: { decision, comment: comment ?? null },
-      });
+      const body = { decision, comment: comment ?? null };
+      const decided: Approval[] = [];
+      for (const id of numbersOf(word))
+        decided.push(await client.call('decideApproval', { params: { approval_id: id }, body }));
+      return decided;
     },
-    records: (approval) => [approval],
+    records: (decided) => decided,
     columns: COLUMNS,
-    notices: historyOf,
+    notices: (decided) =>
+      decided.flatMap((approval) => historyOf(approval).map((line) => `${approval.approval_id}: ${line}`)),
   });
 }
 
-export const approve = decisionCommand('approve', 'Approve a change that another person requested.', false);
-export const reject = decisionCommand('reject', 'Reject a change that another person requested.', true);
-export const withdraw = decisionCommand('withdraw', 'Withdraw a change that you requested.', false);
-export const comment = decisionCommand('comment', 'Comment on a change that waits for agreement.', true);
+export const approve = decisionCommand('approve', 'Approve changes that another person requested.', false);
+export const reject = decisionCommand('reject', 'Reject changes that another person requested.', true);
+export const withdraw = decisionCommand('withdraw', 'Withdraw changes that you requested.', false);
+export const comment = decisionCommand('comment', 'Comment on changes that wait for agreement.', true);

@@ -1309,8 +1309,10 @@ export interface BenchmarkStatement {
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
-    /** Decisions, newest first; up to 50. */
+    /** Decisions, newest first; up to 50. Days that were performed without a reason are no judgement. */
     readonly judgements: readonly Judgement[];
+    /** Prices since its base date in place of those of the source, latest session first; up to 50. */
+    readonly overrides: readonly PriceOverride[];
   };
   /** Circumstances in which the index may not serve its purpose. */
   readonly limitations: readonly string[];
@@ -6615,8 +6617,10 @@ export interface MethodologyTemplateDetail {
 export interface MethodologyTemplateLevel {
   /** Document of the level: the last of the template. */
   readonly index_id: string;
-  /** Level on a few sessions of the last three years of the served store. */
-  readonly level: SeriesPayload;
+  /** Level on a few sessions of the last three years of the served store; null with a problem. */
+  readonly level: SeriesPayload | null;
+  /** Reason why the served store has no composition under the rules of the template. */
+  readonly problem: string | null;
 }
 
 export interface MethodologyTemplateSummary {

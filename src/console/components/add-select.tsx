@@ -43,7 +43,12 @@ export function AddSelect({ label, prompt, options, onAdd }: AddSelectProps) {
               add(chosen);
             }
           }}
-          onChange={({ currentTarget: { value } }) => (isByKeys.current ? setChosen(value) : add(value))}
+          onChange={({ currentTarget }) => {
+            const { value } = currentTarget;
+            if (isByKeys.current) return setChosen(value);
+            currentTarget.value = '';
+            add(value);
+          }}
         >
           <option value="">{prompt}</option>
           {options.map((option) => (

@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { isMissing } from '../words/findings.js';
+import { isMissing, plainMessage } from '../words/findings.js';
 import { Badge } from './badge.js';
 import './findings.css';
 
@@ -15,7 +15,7 @@ interface FindingsProps {
   readonly isOpenForm?: boolean | undefined;
 }
 
-/** Findings in the words of the service, each with its code and field under "Details". */
+/** Findings with the labels of their fields, each with its code and path under "Details". */
 export function Findings({ findings, shown = 8, addressOf, isOpenForm }: FindingsProps) {
   const rest = findings.slice(shown);
   return (
@@ -42,7 +42,7 @@ function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsP
             <Badge kind={KINDS[finding.severity]}>{finding.severity}</Badge>
           )}
           <div>
-            {finding.message}
+            {plainMessage(finding)}
             <FindingDetails finding={finding} address={addressOf?.(finding.path) ?? null} />
           </div>
         </li>

@@ -1,5 +1,7 @@
 import type { PreviewAsset, PreviewStep } from '#clients/typescript/divisor.js';
 import { parameter, setParameters } from '../state/place.js';
+import { useResource } from '../state/resource.js';
+import { service } from '../state/service.js';
 import { count } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import './funnel.css';
@@ -20,6 +22,10 @@ const SHOWN_MAX = 200;
  */
 export function Funnel({ steps, assets, onName }: FunnelProps) {
   const open = parameter('step');
+  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+    follows: false,
+  });
+  const labelOf = (type: string) => types.data?.selection.find((own) => own.type === type)?.label ?? type;
   const most = Math.max(1, ...steps.map(({ remaining }) => remaining));
   const held = assets.filter(({ included }) => included).length;
   const last = steps.at(-1)?.remaining ?? 0;
@@ -41,7 +47,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
             onClick={() => setParameters({ step: open === String(position) ? null : String(position) })}
           >
             <span class="funnel-name">
-              {id ?? 'Universe'} {type !== null && <span class="quiet">{type}</span>}
+              {id ?? 'Universe'} {type !== null && <span class="quiet">{labelOf(type)}</span>}
             </span>
             <span class="funnel-ground" aria-hidden="true">
               <span style={{ width: `${(remaining / most) * 100}%` }} />

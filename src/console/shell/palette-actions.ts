@@ -26,8 +26,6 @@ const link = (address: string, text: string): Target => ({ address, text, kind: 
 /** Actions that the key allows, available on every page. */
 export function actionsFor({ indices, stores, onShortcuts }: Known): readonly Target[] {
   return [
-    ...(may('write') ? [link('/console/indices/new', 'Create an index')] : []),
-    ...(may('data') ? [link('/console/data/import', 'Import data')] : []),
     ...indices.flatMap(({ id }) => [
       ...(may('run') ? [action(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }))] : []),
       ...(may('write')

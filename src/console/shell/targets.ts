@@ -16,30 +16,11 @@ import {
 import { moment } from '../words/dates.js';
 import { jobAddress, jobIdent, jobSubject } from '../words/jobs.js';
 import { actionsFor } from './palette-actions.js';
+import { forms, partsOf, PLACES } from './palette-pages.js';
 import { found, type Target } from '../words/search.js';
 
-const PLACES: readonly Target[] = [
-  { address: '/', text: 'Indices', kind: 'page' },
-  { address: '/console/indices/new', text: 'New index', kind: 'page' },
-  { address: '/console/dashboard', text: 'Dashboard', kind: 'page' },
-  { address: '/console/compare', text: 'Compare', kind: 'page' },
-  { address: '/console/optimise', text: 'Optimise', kind: 'page' },
-  { address: '/console/risk-models', text: 'Risk models', kind: 'page' },
-  { address: '/console/calendar', text: 'Calendar', kind: 'page' },
-  { address: '/console/sweeps', text: 'Sweeps', kind: 'page' },
-  { address: '/console/batches', text: 'Personal indices', kind: 'page' },
-  { address: '/console/data', text: 'Data', kind: 'page' },
-  { address: '/console/data/sql', text: 'SQL', kind: 'page' },
-  { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
-  { address: '/console/plugins', text: 'Plug-ins', kind: 'page' },
-  { address: '/console/reports', text: 'Reports', kind: 'page' },
-  { address: '/console/actions', text: 'Corporate actions', kind: 'page' },
-  { address: '/console/schedules', text: 'Schedules', kind: 'page' },
-  { address: '/console/approvals', text: 'Approvals', kind: 'page' },
-  { address: '/console/jobs', text: 'Jobs', kind: 'page' },
-  { address: '/console/health', text: 'Health', kind: 'page' },
-];
 const SHOWN_MAX = 12;
+const RECENT_SHOWN = 6;
 
 /** Job results with their own pages. */
 const RESULTS = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } as const;
@@ -117,11 +98,17 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
       ...recent.value
         .toReversed()
         .filter(({ address }) => address !== place.value.path)
+        .slice(0, RECENT_SHOWN)
         .map((visit) => ({ ...visit, kind: 'recent' })),
       ...PLACES.filter(({ address }) => recent.value.every((visit) => visit.address !== address)),
     ].slice(0, SHOWN_MAX);
   const actions = actionsFor({ indices: indices.data?.indices ?? [], stores: stores.data?.stores ?? [], onShortcuts });
-  return [...found([...all, ...actions], text), ...ofMarket].slice(0, SHOWN_MAX);
+  const parts = partsOf({
+    indices: indices.data?.indices ?? [],
+    strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
+    stores: (stores.data?.stores ?? []).map(({ store_id: id, name }) => ({ id, name })),
+  });
+  return [...found([...all, ...forms(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
 }
 
 /** `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */

@@ -24,13 +24,14 @@ export const setPins = set;
 /** Pins a part of the page, with its range and other choices. */
 export function pinPart(part: string, width: Pin['width'] = 1): void {
   const { path, query } = place.peek();
-  const pinned: Pin = {
-    id: crypto.randomUUID(),
+  addPin({
     address: addressOf(path, Object.fromEntries(query)),
     part,
     page: document.title.replace(/ · Divisor$/, ''),
     width,
-  };
-  set([...items.peek(), pinned]);
+  });
   say('good', `${part} was pinned to the dashboard.`);
 }
+
+/** Adds a part of any page at the end. */
+export const addPin = (pin: Omit<Pin, 'id'>): void => set([...items.peek(), { id: crypto.randomUUID(), ...pin }]);

@@ -6,7 +6,7 @@ interface Visit {
   readonly text: string;
 }
 
-const RECENT_MAX = 6;
+const RECENT_MAX = 30;
 
 const { items, set } = keptList<Visit>('divisor.visits', RECENT_MAX);
 
@@ -15,4 +15,12 @@ export const recent = items;
 
 export function noteVisit(visit: Visit): void {
   set([...items.peek().filter(({ address }) => address !== visit.address), visit]);
+}
+
+const INDEX_PAGE = /^\/console\/indices\/([^/]+)/;
+
+/** Returns the index among these whose pages were seen last; the first one if none was. */
+export function lastSeen(ids: readonly string[]): string | undefined {
+  const seen = items.peek().flatMap(({ address }) => INDEX_PAGE.exec(address)?.[1] ?? []);
+  return seen.map(decodeURIComponent).findLast((id) => ids.includes(id)) ?? ids[0];
 }

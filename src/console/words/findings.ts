@@ -1,4 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { pathWords } from './labels.js';
 
 /** Returns true if a finding reports a missing value, which is not a mistake before the field was edited. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
@@ -65,4 +66,18 @@ export function messageAt({ message, path }: Pick<Finding, 'message' | 'path'>, 
   const at = path.lastIndexOf(`${name}.`);
   const part = path === name || path.endsWith(`.${name}`) || at < 0 ? '' : `, ${path.slice(at + name.length + 1)}`;
   return `${label}${part}${message.slice(path.length)}`;
+}
+
+/** Path in a document or request; paths in data have rows of files, securities and columns. */
+const isOfDocument = /^[a-z_]+(?:\.[a-z_]+|\[\d+\])*$/;
+
+/**
+ * Message of a finding in a list: words replace the path at its beginning. `pipeline.weighting.cap is 1.5` reads
+ * `Weighting, Cap is 1.5`.
+ */
+export function plainMessage({ message, path }: Pick<Finding, 'message' | 'path'>): string {
+  if (!isOfDocument.test(path) || !message.startsWith(`${path} `)) return message;
+  const steps = path.split(/[.[\]]+/).filter(Boolean);
+  const named = steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+  return pathWords(named, undefined) + message.slice(path.length);
 }

@@ -17,3 +17,10 @@ export function helpOfChoice(help: string, chosen: string | undefined): string {
     ? help
     : `${help.slice(0, list)}\`${chosen}\`: ${meaning}.`;
 }
+
+/** Returns help of the API as help of a form, in which an empty field is null, and a condition is chosen by yes. */
+export const formHelp = (help: string): string =>
+  help
+    .replaceAll(/\bNull: /g, 'Empty: ')
+    .replaceAll(/\bTrue if /g, 'Yes if ')
+    .replaceAll(/\bNull\b/g, 'Empty');

@@ -49,7 +49,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'replay':
       return `/console/indices/${ident}`;
     case 'rerun':
-      return '/console/indices';
+      return '/';
     case 'diff':
       return `/console/indices/${ident}?tab=runs`;
     case 'optimise':

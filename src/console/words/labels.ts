@@ -30,3 +30,7 @@ export const pathOfPointer = (pointer: string): Path =>
     .split('/')
     .slice(1)
     .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')));
+
+/** Returns a factor as a label: `MARKET` reads `Market`, `BOOK_TO_PRICE` `Book to price`; a sector is unchanged. */
+export const factorLabel = (factor: string): string =>
+  /^[A-Z][A-Z_]+$/.test(factor) ? labelOf(factor.toLowerCase()) : factor;

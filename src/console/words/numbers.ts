@@ -34,6 +34,12 @@ export const percent = (value: Maybe, digits = 2): string =>
 export const change = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
 
+/** Rounding of sums of doubles, below any figure on a page. */
+const ROUNDING = 1e-9;
+
+/** Returns a residual: rounding errors as 0. */
+export const residualText = (value: number): string => (Math.abs(value) < ROUNDING ? '0' : figure(value));
+
 /** Returns a fraction as basis points: 0.000523 is `5.23 bps`. */
 export const bps = (value: Maybe): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 1e4, 2)} bps`;

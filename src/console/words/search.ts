@@ -5,23 +5,28 @@ export interface Target {
   readonly text: string;
   /** Kind of the item. */
   readonly kind: string;
+  /** Other words by which it is found. */
+  readonly words?: string;
   /** Done instead of going to the address. */
   readonly act?: () => unknown;
 }
 
 /**
- * Returns targets whose text or kind matches every typed word, in any order: as a substring, or letter by letter with
+ * Returns targets whose text, kind or other words match every typed word, in any order: as a substring, or letter by letter with
  * others between. Texts that begin with the typed text come first.
  */
 export function found(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
-  const placeOf = ({ text: own, kind }: Target): number => {
-    const lower = own.toLowerCase();
-    const whole = `${lower} ${kind}`.toLowerCase();
-    if (!words.every((word) => whole.includes(word))) return words.every((word) => hasLetters(whole, word)) ? 3 : NONE;
-    if (lower.startsWith(text)) return 0;
-    return lower.split(/[\s_-]+/).some((word) => word.startsWith(words[0]!)) ? 1 : 2; // A text has at least one word.
+  const placeOf = ({ text: title, kind, words: more = '' }: Target): number => {
+    const lower = title.toLowerCase();
+    const whole = `${lower} ${kind} ${more}`.toLowerCase();
+    const own = lower.split(/[\s_-]+/);
+    if (!words.every((word) => whole.includes(word))) return words.every((word) => hasLetters(whole, word)) ? 4 : NONE;
+    // Of several words: `core run` is rather "Run CORE" than "CORE Runs".
+    if (words.length > 1 && words.every((word) => own.includes(word) || lower === word)) return 0;
+    if (lower.startsWith(text)) return 1;
+    return own.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // A text has at least one word.
   };
   return targets
     .map((target, order) => ({ target, order, place: placeOf(target) }))

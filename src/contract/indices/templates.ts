@@ -52,7 +52,13 @@ export type TemplateDetail = z.infer<typeof TemplateDetail>;
 export const TemplateLevel = z
   .strictObject({
     index_id: z.string().meta({ description: 'Document of the level: the last of the template.' }),
-    level: SeriesPayload.meta({ description: 'Level on a few sessions of the last three years of the served store.' }),
+    level: SeriesPayload.nullable().meta({
+      description: 'Level on a few sessions of the last three years of the served store; null with a problem.',
+    }),
+    problem: z
+      .string()
+      .nullable()
+      .meta({ description: 'Reason why the served store has no composition under the rules of the template.' }),
   })
   .meta({ id: 'MethodologyTemplateLevel' });
 export type TemplateLevel = z.infer<typeof TemplateLevel>;

@@ -67,10 +67,10 @@ function staleFindings({ document, market, isRun }: Assumed): Finding[] {
   const path = 'pipeline.treatment.max_stale_sessions';
   if (defaultStaleSessions(market) !== null) {
     if (isRun === undefined) return [];
-    const message = `${path} is ${STALE_SESSIONS} by default because the store has no delisting, acquisition or merger: a constituent without a price for ${STALE_SESSIONS} sessions leaves.`;
+    const message = `The store has no delisting, acquisition or merger, so by default a constituent without a price for ${STALE_SESSIONS} sessions leaves.`;
     return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: STALE_SESSIONS }];
   }
-  const message = `${path} is null by default because the store has a delisting, an acquisition or a merger: a suspended constituent stays until a review or an action removes it. Without such actions in the store the default is ${STALE_SESSIONS}.`;
+  const message = `The store has a delisting, an acquisition or a merger, so by default a suspended constituent stays until a review or an action removes it. Without such actions it would leave after ${STALE_SESSIONS} sessions without a price.`;
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: null }];
 }
 

@@ -33,18 +33,9 @@ interface Held {
  * @param rowsOn creates rows that report to the given problems
  */
 export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
-  /** Problems of a row whose kind is not yet known; null if they are reported immediately. */
-  let caught: Held[] | null = null;
-  const report = ({ problem, times }: Held) => problems.error(problem, times);
-  const rows = rowsOn({
-    ...problems,
-    get errors() {
-      return problems.errors;
-    },
-    error: (problem, times) =>
-      caught === null ? problems.error(problem, times) : void caught.push({ problem, times }),
-  });
-  let footer: { readonly held: Held[]; readonly texts: string[]; readonly counted: number }[] = [];
+  const { problems: caught, report, catching } = createCatcher(problems);
+  const rows = rowsOn(caught);
+  let footer: FooterRow[] = [];
   let keys: Held[] = [];
   let table: MarketFile | undefined;
   let hasBars = false;
@@ -53,15 +44,6 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   let before = 0;
   /** The row that is read now, where it may be of a footer. */
   let current: Held[] | null = null;
-
-  function catching<T>(held: Held[], read: () => T): T {
-    caught = held;
-    try {
-      return read();
-    } finally {
-      caught = null;
-    }
-  }
 
   /** Reports the held rows as data, because a later row has a bar or another fault, so they are not a footer. */
   function refuseFooter(): void {
@@ -84,14 +66,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
   function endTable(): void {
     if (footer.length > 0 && table !== undefined) {
-      const texts = footer.flatMap((row) => row.texts);
-      const quoted = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
-      const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
-      problems.warning({
-        code: 'BAD_DATE',
-        path: footer[0]!.held[0]?.problem.path ?? cellPath(table.label, 0, ''),
-        message: `${which} no day${quoted.length === 0 ? '' : `, but ${quoted.join(', ')}`}: ignored as a footer.`,
-      });
+      problems.warning(ignoredFooter(footer, table));
       left += footer.reduce((sum, { counted }) => sum + counted, 0);
     }
     [footer, current, hasBars] = [[], null, false];
@@ -163,6 +138,56 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
     get rows() {
       return rows.rows - left;
     },
+  };
+}
+
+/** A row that may belong to a footer: its problems, its texts and the number of rows that it counts for. */
+interface FooterRow {
+  readonly held: Held[];
+  readonly texts: string[];
+  readonly counted: number;
+}
+
+/** Problems that hold those of a row back while its kind is unknown. */
+interface Catcher {
+  readonly problems: Problems;
+  readonly report: (held: Held) => void;
+  /** Adds the problems of `read` to a list instead of reporting them. */
+  catching<T>(held: Held[], read: () => T): T;
+}
+
+function createCatcher(problems: Problems): Catcher {
+  let caught: Held[] | null = null;
+  return {
+    problems: {
+      ...problems,
+      get errors() {
+        return problems.errors;
+      },
+      error: (problem, times) =>
+        caught === null ? problems.error(problem, times) : void caught.push({ problem, times }),
+    },
+    report: ({ problem, times }) => problems.error(problem, times),
+    catching(held, read) {
+      caught = held;
+      try {
+        return read();
+      } finally {
+        caught = null;
+      }
+    },
+  };
+}
+
+/** Returns the warning about a footer, with its first texts. */
+function ignoredFooter(footer: readonly FooterRow[], table: MarketFile): Problem {
+  const texts = footer.flatMap((row) => row.texts);
+  const quoted = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
+  const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
+  return {
+    code: 'BAD_DATE',
+    path: footer[0]!.held[0]?.problem.path ?? cellPath(table.label, 0, ''),
+    message: `${which} no day${quoted.length === 0 ? '' : `, but ${quoted.join(', ')}`}: ignored as a footer.`,
   };
 }
 

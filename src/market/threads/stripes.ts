@@ -136,7 +136,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     const { rows, flags } = stage;
     staged.delete(stripe);
     if (rows === expected[stripe]) writeWhole(stripe, stage);
-    else putThrough(stripe, stage);
+    else putThrough(stage, cellsOf(stripe)[0], target);
     flags.fill(0);
     stage.rows = 0;
     spare.push(stage);
@@ -156,23 +156,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     listener.digest(stripe, blockDigest(days, values)); // a stripe is a block
   }
 
-  /** The cells of a stripe that others fill, too. */
-  function putThrough(stripe: number, { cells, flags }: Stage): void {
-    const [begin] = cellsOf(stripe);
-    for (let from = flags.indexOf(1); from >= 0;) {
-      const index = flags.indexOf(0, from);
-      const to = index < 0 ? flags.length : index;
-      for (const [f, panel] of panels.entries()) {
-        const values = cells[f]!.subarray(from, to);
-        if (to - from < WRITTEN_CELLS_MIN) panel.set(values, begin + from);
-        else writeInto(panel.buffer, byteOf(stripe, f) + from * Float64Array.BYTES_PER_ELEMENT, bytesOf(values));
-      }
-      filled.fill(1, begin + from, begin + to);
-      from = flags.indexOf(1, to);
-    }
-  }
-
-  /** Rows of a stripe are in the panels. */
+  /** Counts rows that are in the panels, and completes the batch with its last ones. */
   function reportFilled(stripe: number, rows: number): void {
     const batch = Math.floor((stripe * stripeDays) / batchDays);
     if (Atomics.sub(target.left, batch, rows) !== rows) return;
@@ -217,6 +201,22 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   }
 
   return { take, flush, isSound: () => isSound, end: () => uncached?.close() };
+}
+
+/** Writes the cells of a stripe that other threads fill, too. @param begin first cell of the stripe */
+function putThrough({ cells, flags }: Stage, begin: number, { panels, filled }: StripeTarget): void {
+  for (let from = flags.indexOf(1); from >= 0;) {
+    const index = flags.indexOf(0, from);
+    const to = index < 0 ? flags.length : index;
+    for (const [f, panel] of panels.entries()) {
+      const values = cells[f]!.subarray(from, to);
+      const at = panel.byteOffset + (begin + from) * Float64Array.BYTES_PER_ELEMENT;
+      if (to - from < WRITTEN_CELLS_MIN) panel.set(values, begin + from);
+      else writeInto(panel.buffer, at, bytesOf(values));
+    }
+    filled.fill(1, begin + from, begin + to);
+    from = flags.indexOf(1, to);
+  }
 }
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Float64Array): Uint8Array =>

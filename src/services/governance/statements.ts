@@ -3,7 +3,9 @@ import { referencesOf } from '#domain/checks/validate-reference.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import type { PriceOverride } from '#domain/documents/price-override.js';
 import { staleSessions } from '#domain/documents/stale-sessions.js';
 import type { Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -21,6 +23,7 @@ import type { ApprovalGate } from '../approvals/approvals.js';
 import type { Versions } from '../history/versions.js';
 import type { Publications } from '../publication/publications.js';
 import { adjustmentOf } from '../stored/declared-adjustment.js';
+import { storeNamed } from '../indices/on-store.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import type { Procedures } from './procedures.js';
 
@@ -91,10 +94,20 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         const read = await documents.get('judgement', numberedId(scheduleId, seq));
         const judgement = parseStored(read, Judgement);
         if (judgement === undefined || (judgement.index_id !== null && judgement.index_id !== indexId)) continue;
+        if (judgement.action === 'run' && judgement.reason === null) continue;
         found.push(judgement);
       }
     }
     return found.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, LISTED);
+  }
+
+  /** Returns the overrides of the data store of an index since its base date. */
+  async function overridesOf(document: IndexDocument): Promise<PriceOverride[]> {
+    const storeId = (await storeNamed(documents, document)) ?? markets.served()?.identity.datasetId;
+    const store =
+      storeId === undefined ? undefined : parseStored(await documents.get('store', storeId), DatasetDocument);
+    const since = (store?.price_overrides ?? []).filter(({ date }) => date >= document.base_date);
+    return since.toReversed().slice(0, LISTED);
   }
 
   async function publicationOf(indexId: string): Promise<BenchmarkStatement['publication']> {
@@ -142,6 +155,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
             return rule === undefined ? [] : [{ action, persons: rule.persons }];
           }),
           judgements: [...(await judgementsOf(indexId))],
+          overrides: await overridesOf(document),
         },
         limitations: limitationsOf(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
         changes: [...(await changes(indexId, LISTED))],
@@ -156,7 +170,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set(['VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
-const ACTIONS = ['publish', 'restate', 'amend', 'action', 'waive'] as const;
+const ACTIONS = ['publish', 'restate', 'amend', 'action', 'override', 'waive'] as const;
 
 /** Data that is used for a close, most preferred first. */
 function hierarchyOf(document: IndexDocument): string[] {

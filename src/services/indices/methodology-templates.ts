@@ -8,7 +8,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { documentsOfTemplate, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
+import { assertNoErrors, Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -70,6 +70,9 @@ const HISTORY_DAYS = 366;
 const LEVEL_DAYS = 3 * 366;
 const LEVEL_POINTS = 80;
 
+/** Refusals of rules that select nothing on a store, or whose constraints it cannot satisfy. */
+const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
+
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
   const templates = once(() => new Map(read().map((template) => [template.id, knownOf(template, calendars)])));
 
@@ -98,6 +101,19 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
       accepted: [...templates().keys()],
     });
+  }
+
+  async function sketch(
+    question: Parameters<typeof jobs.query<'sketch-level'>>[1],
+    signal: AbortSignal,
+  ): Promise<Pick<TemplateLevel, 'level' | 'problem'>> {
+    try {
+      const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
+      return { level: { index: [...dates], data: [...data], name: question.indexId }, problem: null };
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || !UNSUITABLE.has(failure.code)) throw failure;
+      return { level: null, problem: failure.message };
+    }
   }
 
   function summaryOf(known: Known) {
@@ -149,8 +165,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       );
       const indexId = known.documents.at(-1)!.id; // A template has a document.
       const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
-      const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
-      const answer = { index_id: indexId, level: { index: [...dates], data: [...data], name: indexId } };
+      const answer = { index_id: indexId, ...(await sketch(question, signal)) };
       levels.set(id, answer);
       return answer;
     },

@@ -130,11 +130,13 @@ function noticeOf({
   largest,
   reason,
 }: Pick<NewError, 'decision' | 'first' | 'last' | 'largest' | 'reason'> & { readonly indexId: string }): string {
-  const dates = first === last ? `the close of ${first}` : `closes from ${first} to ${last}`;
+  const isOne = first === last;
+  const dates = isOne ? `the close of ${first}` : `closes from ${first} to ${last}`;
+  const [were, differ, stand] = isOne ? ['was', 'differs', 'stands'] : ['were', 'differ', 'stand'];
   const what = {
-    restated: `${indexId}: ${dates} were published again.`,
-    announced: `${indexId}: ${dates} were wrong and stand as published. Later closes are correct.`,
-    left: `${indexId}: ${dates} differ immaterially and stand as published.`,
+    restated: `${indexId}: ${dates} ${were} published again.`,
+    announced: `${indexId}: ${dates} ${were} wrong and ${stand} as published. Later closes are correct.`,
+    left: `${indexId}: ${dates} ${differ} immaterially and ${stand} as published.`,
   }[decision];
   if (largest === null) return `${what} ${reason}`;
   const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${largest.published} to ${largest.run}.`;

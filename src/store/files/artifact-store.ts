@@ -39,7 +39,6 @@ export async function openArtifacts(
   const { call } = guard;
   const path = (name: string): string => join(folder, name);
   const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? ownHash();
-
   /** Files of a shared folder that a worker of this process writes itself. */
   const claimed = new Set<string>();
 

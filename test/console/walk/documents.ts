@@ -65,7 +65,7 @@ export function describeDocuments(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Overlay' }).click();
     const form = page.getByRole('region', { name: 'Overlay' });
-    await page.getByText('overlay.percent is required').first().waitFor();
+    await page.getByText('Overlay, Percent is required').first().waitFor();
     expect(await form.getByLabel('Percent').getAttribute('aria-invalid')).toBe('false');
     // A blend has rows and its own schedule.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('blend');

@@ -1,4 +1,3 @@
-import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type {
   IndexDocument,
@@ -10,6 +9,7 @@ import type {
 } from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, wholeName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
+import { typeFormulas } from './formulas.js';
 
 /** An index designed, edited by two, run, and looked at. */
 export function describeIndices(desk: () => Desk): void {
@@ -29,7 +29,7 @@ export function describeIndices(desk: () => Desk): void {
     await schedule.getByLabel('Months').waitFor();
     expect(await schedule.getByLabel('Day', { exact: true }).inputValue()).toBe('third_friday');
     await page.getByLabel('Kind').selectOption('watchlist');
-    await page.getByText('universe.watchlist_id is required').first().waitFor();
+    await page.getByText('Universe, Watchlist is required').first().waitFor();
     await page.getByRole('link', { name: 'New watchlist' }).waitFor();
     await page.getByLabel('Kind').selectOption('all');
     await page.getByLabel('Add a rule').selectOption('TopN');
@@ -40,7 +40,7 @@ export function describeIndices(desk: () => Desk): void {
     const funnel = page.getByLabel('Preview').getByRole('button', { name: /history-filter/ });
     await funnel.waitFor();
     await page.getByRole('button', { name: 'Move history-filter up' }).click();
-    await page.getByRole('button', { name: /^top-n TopN 30/ }).waitFor();
+    await page.getByRole('button', { name: /^top-n Best by a field 30/ }).waitFor();
     // A condition is written in fields, as deep as it is.
     await page.getByLabel('Add a rule').selectOption('ExpressionFilter');
     await page.getByLabel('Datapoint *').fill('CLOSE');
@@ -155,11 +155,11 @@ export function describeIndices(desk: () => Desk): void {
       ['Attribution', 'Average exposure'],
       ['Risk', 'Identities'],
       ['Limits', 'Breaches'],
-      ['Scenarios', 'No scenario yet'],
+      ['Scenarios', 'Pandemic 2020'],
       ['Rebalances', 'Turnover'],
       ['Actions', 'Ex-date'],
       ['Publication', 'Nothing is published yet'],
-      ['Versions', 'Select a version'],
+      ['Versions', 'Reason'],
       ['Runs', 'A comparison is available after the second run'],
       ['Methodology', 'Definition'],
     ] as const) {
@@ -217,7 +217,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.reload();
     await eventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    const taken = page.getByText(`Benchmark identifier:${benchmark} · Transaction cost 25 bps`);
+    const taken = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bps`);
     await taken.waitFor();
     // Whose line it is, and in which return.
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
@@ -255,7 +255,14 @@ export function describeIndices(desk: () => Desk): void {
     expect([costs < 0, effects!.reduce((sum, effect) => sum + effect.total_return, 0)]).toEqual([true, total]);
     await causes.getByRole('row', { name: `Terms of the run −${Math.abs(100 * costs).toFixed(4)}%` }).waitFor();
     await page.getByRole('region', { name: 'Changes of the terms' }).getByText('Transaction cost').waitFor();
-    await page.getByRole('row', { name: new RegExp(first!.run_id) }).click();
+    // The newest run is below the titles, and this one two rows further.
+    await page
+      .getByRole('grid', { name: 'runs of CORE' })
+      .getByRole('row')
+      .nth(3)
+      .getByRole('gridcell')
+      .first()
+      .click();
     await page.getByText('is shown, not the newest').waitFor();
     // A report of it is asked of that run, and of no other.
     await page.getByRole('link', { name: 'Report', exact: true }).click();
@@ -301,6 +308,12 @@ export function describeIndices(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
     await page.getByText('The range 2020-01-02 to 2020-06-30 does not apply here').waitFor();
     await page.getByRole('link', { name: 'Scenarios' }).click();
+    // The latest windows of the library and the largest sectors are shown before a choice.
+    await page
+      .getByRole('row', { name: /^Pandemic 2020 / })
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'Remove all' }).click();
     await page.getByRole('button', { name: 'Window' }).click();
     await page.getByLabel('Start *').fill('2020-02-20');
     await page.getByLabel('End *').fill('2020-03-23');
@@ -326,17 +339,4 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('row', { name: /^Shock 2 / }).waitFor();
     expect(complaints).toEqual([]);
   });
-}
-
-/** A field takes an expression, and shows its meaning and its errors. */
-async function typeFormulas(page: Page): Promise<void> {
-  const field = page.getByLabel('Field', { exact: true });
-  await field.fill('zcore(CLOSE)');
-  await page.getByText('Did you mean zscore?').first().waitFor();
-  await field.fill('1 + zsc');
-  await page.getByRole('button', { name: 'zscore(' }).click();
-  await eventually(() => field.inputValue()).toBe('1 + zscore(');
-  await field.fill('rank(CLOSE, by=SECTOR) * 2');
-  await page.getByText(/^number · /).waitFor();
-  await field.fill('');
 }

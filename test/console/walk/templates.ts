@@ -10,7 +10,12 @@ export function describeTemplates(desk: () => Desk): void {
     const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
     const calm = card('Low volatility, 100 securities');
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
-    await card('Best rated half of each sector').getByText('ESG_RATING').waitFor();
+    // Missing data is stated by its meaning, with the names of columns folded.
+    const rated = card('Best rated half of each sector');
+    await rated.getByText('Data that the store lacks').waitFor();
+    expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);
+    await rated.getByText('Details').click();
+    await rated.getByText('ESG_RATING').waitFor();
     await calm.getByRole('link', { name: 'Use' }).click();
     await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
     await page.getByRole('button', { name: 'Store the index' }).click();

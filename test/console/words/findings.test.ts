@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { messageAt } from '#console/words/findings.js';
+import { messageAt, plainMessage } from '#console/words/findings.js';
 
 test('a message at its field has the label in place of the path, and the part of the field that it is about', () => {
   const at = (path: string, rest: string) => ({ path, message: `${path} ${rest}` });
@@ -8,4 +8,11 @@ test('a message at its field has the label in place of the path, and the part of
     'Shocks, SECTOR:Energy must be a number.',
   );
   expect(messageAt({ path: 'name', message: 'The name is taken.' }, 'name', 'Name')).toBe('The name is taken.');
+});
+
+test('a message in a list has words in place of the path in a document, and a place in data unchanged', () => {
+  const said = (path: string) => plainMessage({ path, message: `${path} is 1.5.` });
+  expect(said('pipeline.selection[1].params.count')).toBe('Selection, 2, Count is 1.5.');
+  expect(said('market[XYZ 2024-03-15].CLOSE')).toBe('market[XYZ 2024-03-15].CLOSE is 1.5.');
+  expect(plainMessage({ path: 'name', message: 'The name is taken.' })).toBe('The name is taken.');
 });

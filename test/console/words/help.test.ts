@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { helpOfChoice } from '#console/words/help.js';
+import { formHelp, helpOfChoice } from '#console/words/help.js';
 
 const HELP =
   'Contents of the rows. `held`: names held, the largest first; `months`: a year a row; `literal`: the rows of `frame`.';
@@ -9,4 +9,11 @@ test('of help that lists choices the one that is chosen is said', () => {
   expect(helpOfChoice(HELP, 'held')).toBe('Contents of the rows. `held`: names held, the largest first.');
   expect([helpOfChoice(HELP, 'other'), helpOfChoice(HELP, undefined)]).toEqual([HELP, HELP]);
   expect(helpOfChoice('Of `one`, and more.', 'one')).toBe('Of `one`, and more.');
+});
+
+test('help of the API reads as help of a form', () => {
+  expect(formHelp('Data store of the index. Null: the active store.')).toBe(
+    'Data store of the index. Empty: the active store.',
+  );
+  expect(formHelp('True if dividends are reinvested.')).toBe('Yes if dividends are reinvested.');
 });

@@ -71,16 +71,21 @@ test('a wrong price holds back the indices with the security until a person waiv
   });
 });
 
-test('the source corrects its price: published closes stand, and the day says which differ', async () => {
+test('the source corrects its price: published closes stand until a policy for errors decides about them', async () => {
   await folder.write(fileOf(day2));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   await service.finished('refresh:vendor');
   const day = await performed(service, day2);
   expect(findingsOf(day)).toEqual(['CORE published null blocked']);
   expect((await publishedDates(service, 'EVEN')).at(-1)).toBe(day2);
-  for (const id of ['CORE', 'CORE-FEE'])
-    await service.ask('POST', `/analytics/${id}/publish`, { restate: true, reason: 'A price ten times too high' });
-  expect((await performed(service, day2)).state).toBe('done');
+  const errors = { materiality_bps: 1, correction_window: 5 };
+  await putSchedule(service, { enabled: false, steps: [...steps.slice(0, 3), { type: 'publish', errors }] });
+  const decided = await performed(service, day2);
+  expect(decided.state).toBe('done');
+  expect(findingsOf(decided)).toEqual(['CORE published null done', 'CORE-FEE published null done']);
+  const { body } = await service.ask<{ errors: object[] }>('GET', '/analytics/CORE/published/errors');
+  expect(body.errors).toMatchObject([{ decision: 'restated', first: day2 }]);
+  await putSchedule(service, { enabled: false, steps });
 });
 
 test('a history that the vendor changes is reported, and the security is not updated', async () => {

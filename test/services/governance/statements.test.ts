@@ -50,11 +50,25 @@ test('a statement counts the published closes, and lists the decisions of people
   const before = await statementOf('CORE');
   expect(before.publication).toEqual({ first: day(0), through: day(9), closes: 10, restatements: 0 });
   expect((await statementOf('EVEN')).publication).toBeNull();
-  expect(before.discretion.judgements.map(({ action, date }) => [action, date])).toEqual([['run', day(9)]]);
-  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // of no schedule
+  expect(before.discretion).toMatchObject({ judgements: [], overrides: [] }); // A run without a reason is no judgement.
   const again = { again: ['publish'], reason: 'Asked by a client' };
   await performed(service, day(9), again);
-  expect((await statementOf('CORE')).discretion.judgements[0]).toMatchObject({ reason: 'Asked by a client' });
+  expect((await statementOf('CORE')).discretion.judgements).toMatchObject([{ reason: 'Asked by a client' }]);
+  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // of no schedule
+});
+
+test('a statement lists prices that people gave in place of those of the source', async () => {
+  const request = { identifier: 'AA', date: day(8), price: 21, reason: 'Close of the exchange' };
+  expect((await service.ask('POST', '/data/stores/vendor/overrides', request)).status).toBe(200);
+  await service.finished('refresh:vendor');
+  expect((await statementOf('CORE')).discretion.overrides).toMatchObject([{ ...request, author: 'local' }]);
+  const { body } = await service.ask(
+    'PUT',
+    '/indices/LATER',
+    definition('LATER', 'EqualWeight', { base_date: day(9) }),
+  );
+  expect(body, JSON.stringify(body)).toHaveProperty('index');
+  expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // before its base date
 });
 
 test('the change log has the sentences that each version removed and added', async () => {

@@ -77,7 +77,7 @@ test('a material error within the window is restated from its first material dat
   await putSchedule(service, { enabled: false, indices: ['CORE'], starts_on: day(12), steps });
   const done = await performed(service, day(12));
   expect(done.state).toBe('done');
-  expect(done.steps[2]!.items[0]!.message).toContain('were published again');
+  expect(done.steps[2]!.items[0]!.message).toContain('published again');
   const log = await entries();
   expect(log.filter(({ kind }) => kind === 'restatement').map(({ date }) => date)).toEqual([day(11)]);
   expect(log.at(-1)).toMatchObject({ kind: 'close', date: day(12) });

@@ -1441,8 +1441,10 @@ class BenchmarkStatementDiscretionApprovals(t.TypedDict):
 class BenchmarkStatementDiscretion(t.TypedDict):
     #: Changes that several people have to agree to.
     approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
-    #: Decisions, newest first; up to 50.
+    #: Decisions, newest first; up to 50. Days that were performed without a reason are no judgement.
     judgements: t.Sequence[Judgement]
+    #: Prices since its base date in place of those of the source, latest session first; up to 50.
+    overrides: t.Sequence[PriceOverride]
 
 
 class BenchmarkStatementReview(t.TypedDict):
@@ -7421,8 +7423,10 @@ class MethodologyTemplateDetail(t.TypedDict):
 class MethodologyTemplateLevel(t.TypedDict):
     #: Document of the level: the last of the template.
     index_id: str
-    #: Level on a few sessions of the last three years of the served store.
-    level: SeriesPayload
+    #: Level on a few sessions of the last three years of the served store; null with a problem.
+    level: t.Optional[SeriesPayload]
+    #: Reason why the served store has no composition under the rules of the template.
+    problem: t.Optional[str]
 
 
 class MethodologyTemplateSummary(t.TypedDict):

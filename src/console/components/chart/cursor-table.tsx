@@ -11,10 +11,14 @@ interface CursorTableProps {
   readonly unit: Unit;
 }
 
-/** Values at the cursor, their changes since a date, and the differences of these from the first line. */
+/** Values at the cursor, their changes since a date, and the differences of these from the reference, by default the first line. */
 export function CursorTable({ label, dates, lines, at, from, unit }: CursorTableProps) {
   const changes = lines.map(({ values }) => changeOf(values, from, at));
-  const [reference] = changes;
+  const base = Math.max(
+    0,
+    lines.findIndex(({ reference }) => reference !== undefined),
+  );
+  const name = lines[base]?.reference ?? lines[base]?.label.split(',')[0];
   return (
     <div class="cursor-table">
       <table aria-label={`${label} at the cursor`}>
@@ -23,19 +27,19 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
             <th scope="col">{dates[at]}</th>
             <th scope="col">Value</th>
             <th scope="col">Since {dates[from]}</th>
-            {lines.length > 1 && <th scope="col">Difference</th>}
+            {lines.length > 1 && <th scope="col">Minus {name}</th>}
           </tr>
         </thead>
         <tbody>
-          {lines.map(({ id, label: name, values, colour, isDashed }, k) => (
+          {lines.map(({ id, label: own, values, colour, isDashed }, k) => (
             <tr key={id}>
-              <th scope="row" title={name}>
+              <th scope="row" title={own}>
                 <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />{' '}
-                {name}
+                {own}
               </th>
               <td>{textAt(values, at, unit)}</td>
               <td class={signClass(changes[k])}>{change(changes[k])}</td>
-              {lines.length > 1 && <td>{k === 0 ? '' : differenceText(changes[k], reference)}</td>}
+              {lines.length > 1 && <td>{k === base ? '' : differenceText(changes[k], changes[base])}</td>}
             </tr>
           ))}
         </tbody>

@@ -8,6 +8,8 @@ export interface Line {
   /** Number of its colour, from 1. */
   readonly colour: number;
   readonly isDashed?: boolean;
+  /** Short name of the line from which the others are subtracted in a table. Default: none; the first line is used. */
+  readonly reference?: string;
   /** True if the area below it is filled. */
   readonly isFilled?: boolean;
 }

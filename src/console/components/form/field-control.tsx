@@ -99,10 +99,11 @@ const YesAndNo = () => (
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 
 /** Returns the text for the value that is used if nothing is chosen. */
-function otherwiseText({ otherwise }: FieldSpec): string {
+function otherwiseText({ otherwise, words }: FieldSpec): string {
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
-  return `${String(otherwise).replaceAll('_', ' ')}, by default`;
+  const text = String(otherwise);
+  return `${words?.[text] ?? text.replaceAll('_', ' ')}, by default`;
 }
 
 interface CommonProps extends ControlProps {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
 import { isMissing, messageAt, nearest } from '../../words/findings.js';
-import { helpOfChoice } from '../../words/help.js';
+import { formHelp, helpOfChoice } from '../../words/help.js';
 import { percent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
 import { Button } from '../button.js';
@@ -74,7 +74,7 @@ export function Field({
       />
       {explained !== '' && (
         <p id={`${id}-help`} class="field-help">
-          {coded(explained)}
+          {coded(formHelp(explained))}
         </p>
       )}
       {link !== undefined && (

@@ -5,6 +5,7 @@ import { resolve, useSchemas, type Schema, type Schemas } from '../../state/sche
 import { isObject, moved, pathText, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { Answered } from '../wait.js';
+import { coded } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { ListRow, type RowActions } from './list-row.js';
 import { fieldsOf } from './schema-fields.js';
@@ -146,7 +147,7 @@ function KindRow(props: KindRowProps) {
     >
       {!isFolded && (
         <>
-          {help !== undefined && <p class="quiet">{help}</p>}
+          {help !== undefined && <p class="quiet">{coded(help)}</p>}
           {form((name) => !rare.includes(name))}
           {more?.(row, at, onRow)}
           {names.some((name) => rare.includes(name)) && (

@@ -8,7 +8,9 @@ export interface Column<R> {
   readonly help?: string;
   /** Minimum width in pixels. */
   readonly width: number;
-  /** Share of the remaining width. Default: none. */
+  /** Width in pixels for which columns of low priority are hidden. Default: the minimum. */
+  readonly ideal?: number;
+  /** Share of the remaining width. Default: a small one. */
   readonly grow?: number;
   /** 1 is always shown; the highest are hidden first in narrow tables. Default: 1. */
   readonly priority?: number;
@@ -94,20 +96,38 @@ export const inCurrency = <R>(
     money.includes(column.id) ? { ...column, title: `${column.title} ${currency}`.trim() } : column,
   );
 
+/** Highest priority of a column that is not hidden to give others their ideal width. */
+const IMPORTANT = 3;
+
 /** Returns the columns that fit. */
 export function fitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
   let kept = columns;
-  for (let priority = 9; priority > 1 && widthOf(kept) > width; priority--)
+  for (let priority = 9; priority > 1 && neededFor(kept, priority) > width; priority--)
     kept = kept.filter((column) => (column.priority ?? 1) < priority);
   return kept;
 }
+
+const neededFor = <R>(columns: readonly Column<R>[], priority: number): number =>
+  priority > IMPORTANT
+    ? columns.reduce((sum, column) => sum + Math.max(column.width, column.ideal ?? 0), 0)
+    : widthOf(columns);
 
 /** Returns the minimum width of columns, in pixels. */
 export const widthOf = <R>(columns: readonly Column<R>[]): number =>
   columns.reduce((sum, column) => sum + column.width, 0);
 
-export const templateOf = <R>(columns: readonly Column<R>[]): string =>
-  columns.map(({ width, grow }) => (grow === undefined ? `${width}px` : `minmax(${width}px, ${grow}fr)`)).join(' ');
+/** Columns without a title, such as checkboxes, and pinned or resized columns keep their width; the others share the rest. */
+export const templateOf = <R>(columns: readonly Column<R>[], isFixed: (column: Column<R>) => boolean): string =>
+  columns
+    .map((column) =>
+      isFixed(column) || column.title === ''
+        ? `${column.width}px`
+        : `minmax(${column.width}px, ${column.grow ?? GROWTH}fr)`,
+    )
+    .join(' ');
+
+/** Default share of the remaining width. */
+const GROWTH = 0.4;
 
 /** `level:desc` and back; undefined for what is no order. */
 export const sortText = ({ column, direction }: Sort): string => `${column}:${direction}`;

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
-import type { Column } from './columns.js';
+import { widthOf, type Column } from './columns.js';
 
 interface RowRestProps<R> {
   /** The element that has the rows. */
@@ -23,7 +23,7 @@ export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps
       return cell !== undefined && cell.scrollWidth > cell.clientWidth;
     });
     setCut(found.map(({ id }) => id).join(' '));
-  }, [at, row, fits.length]);
+  }, [at, row, fits.length, widthOf(fits)]);
   const ids = cut.split(' ');
   const rest = columns.filter(
     (column) =>

@@ -117,7 +117,8 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
     layout,
   );
   const fits = fitting(wide, width);
-  return { wide, fits, template: templateOf(fits), pinned: pinnedPlaces(fits, layout) };
+  const isFixed = ({ id }: Column<R>) => layout.pinned.includes(id) || layout.widths[id] !== undefined;
+  return { wide, fits, template: templateOf(fits, isFixed), pinned: pinnedPlaces(fits, layout) };
 }
 
 interface InSight {

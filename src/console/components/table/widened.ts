@@ -4,10 +4,12 @@ import type { Column } from './columns.js';
 
 /** Width of the border of a cell, in pixels. */
 const ROOM = 2;
+/** Texts longer than this are truncated, in pixels. */
+const TEXT_MAX = 200;
 
 /**
- * Returns the columns, numeric ones as wide as the widest number that was visible, because a truncated number would be
- * read as another number.
+ * Returns the columns as wide as their titles and the widest number or short text that was visible: a truncated number
+ * or date would be read as another one. Texts of growing columns may be truncated.
  */
 export function useWidened<R>(
   table: { readonly current: HTMLElement | null },
@@ -18,10 +20,14 @@ export function useWidened<R>(
   const [widths, setWidths] = useState<Readonly<Record<string, number>>>({});
   useLayoutEffect(() => {
     const wider: Record<string, number> = {};
-    for (const cell of table.current?.querySelectorAll<HTMLElement>('.table-cell.right') ?? []) {
-      const id = cell.dataset['column'];
-      if (id === undefined || chosen[id] !== undefined || cell.scrollWidth <= cell.clientWidth) continue;
-      wider[id] = Math.max(wider[id] ?? 0, cell.scrollWidth + ROOM);
+    const growing = new Set(columns.filter(({ grow }) => grow !== undefined).map(({ id }) => id));
+    for (const cell of table.current?.querySelectorAll<HTMLElement>('.table-cell[data-column]') ?? []) {
+      const id = cell.dataset['column']!; // Selected by it.
+      // A hidden cell has no width.
+      if (chosen[id] !== undefined || cell.clientWidth === 0) continue;
+      const needed = neededBy(cell, growing.has(id)) + ROOM;
+      // A width that did not suffice is not repeated.
+      if (needed > cell.clientWidth + ROOM && needed > (widths[id] ?? 0)) wider[id] = Math.max(wider[id] ?? 0, needed);
     }
     if (Object.keys(wider).length > 0) setWidths({ ...widths, ...wider });
   });
@@ -33,4 +39,20 @@ export function useWidened<R>(
       })),
     [columns, widths, chosen],
   );
+}
+
+/** Returns the width that a cell needs, in pixels; 0 if its text may be truncated. */
+function neededBy(cell: HTMLElement, mayGrow: boolean): number {
+  const title = cell.getAttribute('role') === 'columnheader' ? cell.querySelector('button') : null;
+  if (title !== null) return widthOfTitle(cell, title);
+  if (cell.classList.contains('right')) return cell.scrollWidth;
+  return mayGrow ? 0 : Math.min(TEXT_MAX, cell.scrollWidth);
+}
+
+/** Width of a title with its mark of order. The box of a right-aligned title does not show what overflows on the left. */
+function widthOfTitle(cell: HTMLElement, title: HTMLElement): number {
+  const content = document.createRange();
+  content.selectNodeContents(title);
+  const { paddingLeft, paddingRight } = getComputedStyle(cell);
+  return Math.ceil(content.getBoundingClientRect().width + parseFloat(paddingLeft) + parseFloat(paddingRight));
 }

@@ -38,7 +38,10 @@ interface ListedProps {
 }
 
 function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
-  const open = versions.find(({ version }) => String(version) === parameter('version'));
+  // The newest one is open by default, except a first version, which has nothing to compare with.
+  const open =
+    versions.find(({ version }) => String(version) === parameter('version')) ??
+    (versions.length > 1 ? versions[0] : undefined);
   return (
     <div class="versions">
       <Table

@@ -1,9 +1,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
-import { pins, setPins, type Pin } from '../../state/dashboard.js';
+import { addPin, pins, PINS_MAX, setPins, type Pin } from '../../state/dashboard.js';
+import { partName } from '../../state/part.js';
+import { addressOf } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import './dashboard.css';
 
@@ -20,11 +26,13 @@ export function DashboardPage() {
     <Page
       title="Dashboard"
       subtitle={all.length === 0 ? undefined : `${countValues(all.length, 'part')}, kept in this browser`}
+      actions={all.length < PINS_MAX && <AddPart />}
     >
       {all.length === 0 ? (
         <EmptyState title="Nothing is pinned yet">
-          Open a page, choose <strong>Views</strong> (the star) in the bar above, and pin any of its charts, tables or
-          figures. It is shown here with its range and choices, and stays up to date.
+          Add a chart or table of an index above, or open any page, choose <strong>Views</strong> (the star) in the bar
+          above, and pin one of its charts, tables or figures. It is shown here with its range and choices, and stays up
+          to date.
         </EmptyState>
       ) : (
         <ul class="dashboard">
@@ -48,7 +56,8 @@ export function DashboardPage() {
                 onDragEnd={() => setDragged(null)}
               >
                 <h2>
-                  <a href={one.address}>{one.part}</a> <span class="quiet">{one.page}</span>
+                  <a href={one.address}>{titleOf(one)}</a>{' '}
+                  {!one.part.includes(one.page) && <span class="quiet">{one.page}</span>}
                 </h2>
                 <PinButtons one={one} at={k} last={all.length - 1} onMove={(to) => move(one.id, to)} />
               </header>
@@ -60,6 +69,46 @@ export function DashboardPage() {
     </Page>
   );
 }
+
+/** Parts of an index that are added without opening its page. Names are those of charts and tables on the page. */
+const PARTS = [
+  { text: 'Level', tab: 'performance', part: (id: string) => `Level of ${id}`, width: 2 },
+  { text: 'Drawdown', tab: 'performance', part: () => 'Drawdown', width: 1 },
+  { text: 'Figures', tab: 'performance', part: () => partName('Figures from 2000-01-01 to 2000-01-01'), width: 2 },
+  { text: 'Constituents', tab: 'constituents', part: (id: string) => `constituents of ${id}`, width: 1 },
+  { text: 'Rolling risk', tab: 'risk', part: () => 'Rolling risk', width: 2 },
+  { text: 'Rebalances', tab: 'rebalances', part: (id: string) => `rebalances of ${id}`, width: 2 },
+] as const;
+
+/** Adds a part of an index with a run. */
+function AddPart() {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const options = (runs.data?.backtests ?? []).flatMap(({ index_id: id }) =>
+    PARTS.map(({ text }, k) => ({ value: `${k} ${id}`, text: `${id}: ${text}` })),
+  );
+  if (options.length === 0) return null;
+  return (
+    <AddSelect
+      label="Add to the dashboard"
+      prompt="+ Add"
+      options={options}
+      onAdd={(value) => {
+        const [k = '', id = ''] = value.split(' ');
+        const { tab, part, width } = PARTS[Number(k)]!; // An option.
+        const address = addressOf(indexAddress(id), { tab: tab === 'performance' ? null : tab });
+        addPin({ address, part: part(id), page: id, width });
+      }}
+    />
+  );
+}
+
+const WIDTHS = { 1: 'Narrow', 2: 'Medium', 3: 'Wide' } as const;
+
+/** `Constituents of CORE`, `Figures`: the name of the part without dates. */
+const titleOf = ({ part }: Pin): string => {
+  const text = part.replace(' from … to …', '');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
 
 interface PinButtonsProps {
   readonly one: Pin;
@@ -86,7 +135,7 @@ function PinButtons({ one, at, last, onMove }: PinButtonsProps) {
         title="Change the width"
         onClick={() => change(width === 3 ? 1 : width === 2 ? 3 : 2)}
       >
-        {width}/3
+        {WIDTHS[width]}
       </Button>
       <Button
         kind="bare"

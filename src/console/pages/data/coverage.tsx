@@ -2,15 +2,19 @@ import type { CoverageHistoryResponse, DataStore } from '#clients/typescript/div
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line, Unit } from '../../components/chart/series.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { count } from '../../words/numbers.js';
+import { datapointText } from '../../words/datapoints.js';
+import { count, NONE, percent } from '../../words/numbers.js';
+import { meaningOf } from './field-words.js';
 
 const NAMES: Unit = { of: 'number', digits: 0 };
 
@@ -30,17 +34,7 @@ export function Coverage({ store }: { readonly store: DataStore }) {
       <Answered resource={fields} what="the fields">
         {({ fields: all, universes }) => (
           <>
-            <Section title="Fields" aside="available to rules">
-              <Table
-                label="fields"
-                name="fields"
-                columns={FIELD_COLUMNS}
-                rows={all}
-                keyOf={({ dataset, name }) => `${dataset} ${name}`}
-                searchIn={({ name, dataset }) => `${name} ${dataset}`}
-                height={360}
-              />
-            </Section>
+            <Fields rows={all} />
             {universes.length > 0 && (
               <Section title="Universes">
                 <p>{universes.join(', ')}</p>
@@ -53,7 +47,11 @@ export function Coverage({ store }: { readonly store: DataStore }) {
   );
 }
 
-function Through({ view: { dates, priced, expected } }: { readonly view: CoverageHistoryResponse }) {
+interface ThroughProps {
+  readonly view: Pick<CoverageHistoryResponse, 'dates' | 'priced' | 'expected'>;
+}
+
+function Through({ view: { dates, priced, expected } }: ThroughProps) {
   const lines = useMemo<readonly Line[]>(
     () => [
       { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 },
@@ -64,22 +62,94 @@ function Through({ view: { dates, priced, expected } }: { readonly view: Coverag
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined) return null;
   return (
-    <Section title="Securities through time" aside="expected: between the first and the last price of a security">
-      <RangeBar start={start} end={end} />
-      <Chart
-        label="Securities with a price"
-        dates={dates}
-        lines={lines}
-        height={260}
-        hasZero
-        unit={NAMES}
-        range={chosenRange()}
-        onRange={chooseRange}
+    <>
+      <Figures view={{ dates, priced, expected }} />
+      <Section title="Securities through time" aside="expected: between the first and the last price of a security">
+        <RangeBar start={start} end={end} />
+        <Chart
+          label="Securities with a price"
+          dates={dates}
+          lines={lines}
+          height={260}
+          hasZero
+          unit={NAMES}
+          range={chosenRange()}
+          onRange={chooseRange}
+        />
+        <p class="quiet">
+          On {end}: {count(priced.at(-1))} of {count(expected.at(-1))}.
+        </p>
+      </Section>
+    </>
+  );
+}
+
+/** Figures of the whole history: gaps are securities without a price between their first and last one. */
+function Figures({ view: { dates, priced, expected } }: ThroughProps) {
+  const gaps = priced.map((have, t) => (expected[t] ?? have) - have);
+  const total = expected.reduce((sum, value) => sum + value, 0);
+  const missing = gaps.reduce((sum, value) => sum + value, 0);
+  const worst = gaps.reduce((at, gap, t) => (gap > gaps[at]! ? t : at), 0); // Each session has a gap.
+  return (
+    <Metrics
+      label="Coverage of prices"
+      metrics={[
+        { term: 'Sessions', value: count(dates.length), note: `${dates[0]} to ${dates.at(-1)}` },
+        { term: 'Securities now', value: count(priced.at(-1)), note: `of ${count(expected.at(-1))} expected` },
+        {
+          term: 'Average coverage',
+          value: total === 0 ? NONE : percent(1 - missing / total),
+          help: 'Prices per expected price',
+        },
+        { term: 'Missing prices', value: count(missing), kind: missing > 0 ? 'down' : '', note: 'over all sessions' },
+        {
+          term: 'Largest gap',
+          value: count(gaps[worst]),
+          note: gaps[worst] === 0 ? 'no session has one' : `on ${dates[worst]}`,
+        },
+      ]}
+    />
+  );
+}
+
+/** Fields that rules can use; one opens to values of the latest session. */
+function Fields({ rows }: { readonly rows: readonly FieldRow[] }) {
+  const open = parameter('field');
+  return (
+    <Section title="Fields" aside="available to rules; select one for its values">
+      <Table
+        label="fields"
+        name="fields"
+        columns={FIELD_COLUMNS}
+        rows={rows}
+        keyOf={({ dataset, name }) => `${dataset} ${name}`}
+        searchIn={({ name, dataset }) => `${name} ${dataset} ${meaningOf(name)}`}
+        onOpen={({ name }) => setParameters({ field: name })}
+        openKey={rows.filter(({ name }) => name === open).map(({ dataset, name }) => `${dataset} ${name}`)[0] ?? null}
+        height={360}
       />
-      <p class="quiet">
-        On {end}: {count(priced.at(-1))} of {count(expected.at(-1))}.
-      </p>
+      {open !== null && <Values key={open} field={open} />}
     </Section>
+  );
+}
+
+/** Renders a few values of a field, with their unit and session. */
+function Values({ field }: { readonly field: string }) {
+  const values = useResource(`values ${field}`, (signal) =>
+    service.value.call('evaluateDatapoint', { body: { expression: field }, signal }),
+  );
+  return (
+    <Answered resource={values} what={`the values of ${field}`}>
+      {({ values: all, as_of: session, unit, findings }) => (
+        <p>
+          <code>{field}</code>
+          {unit !== null && unit !== 'number' && ` in ${unit}`}
+          {session !== null && ` on ${session}`}:{' '}
+          {all.map(({ identifier, value }) => `${identifier} ${datapointText(field, value)}`).join(' · ')}
+          {all.length === 0 && (findings[0]?.message ?? 'no value')}
+        </p>
+      )}
+    </Answered>
   );
 }
 
@@ -94,10 +164,19 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
     id: 'name',
     title: 'Field',
     width: 190,
-    grow: 2,
+    grow: 1,
     value: ({ name }) => name,
     show: ({ name }) => <code>{name}</code>,
   },
-  { id: 'dataset', title: 'From', width: 90, grow: 1, value: ({ dataset }) => dataset },
-  { id: 'kind', title: 'Kind', width: 84, grow: 1, value: ({ kind }) => kind },
+  {
+    id: 'meaning',
+    title: 'Meaning',
+    width: 200,
+    grow: 3,
+    priority: 2,
+    value: ({ name }) => meaningOf(name),
+    show: ({ name }) => <span title={meaningOf(name)}>{meaningOf(name)}</span>,
+  },
+  { id: 'dataset', title: 'From', width: 90, value: ({ dataset }) => (dataset === 'derived' ? 'computed' : dataset) },
+  { id: 'kind', title: 'Kind', width: 84, priority: 3, value: ({ kind }) => (kind === 'string' ? 'text' : kind) },
 ];

@@ -24,15 +24,9 @@ import { deleteStore, refreshStore } from './store-acts.js';
 import { StoreOverview } from './store-overview.js';
 import { storeJob } from './store-state.js';
 import './data.css';
+import { STORE_PARTS } from '../../words/parts.js';
 
-const TABS: readonly Tab[] = [
-  { id: 'overview', text: 'Overview' },
-  { id: 'doubts', text: 'Warnings' },
-  { id: 'coverage', text: 'Coverage' },
-  { id: 'names', text: 'Securities' },
-  { id: 'overrides', text: 'Overrides' },
-  { id: 'versions', text: 'Versions' },
-];
+const TABS: readonly Tab[] = STORE_PARTS;
 
 /** Page of one store. */
 export function StorePage({ params }: PageProps) {

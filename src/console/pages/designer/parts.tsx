@@ -105,12 +105,19 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
 /** Fields of the index that most definitions leave at their defaults. */
 const RARE: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
 
+/** Fields of the index that do not affect its level, or that have a default from the served store. */
+const FOLDED: ReadonlySet<string> = new Set(['store_id', 'description', 'tags']);
+
 export function Identity() {
   const { isStored, types } = useWorkshop();
-  const fields = types.fields.index;
+  const fields = types.fields.index.filter(({ name }) => !RARE.has(name));
   return (
     <Part title="Index">
-      <Fields fields={fields.filter(({ name }) => !RARE.has(name))} within={[]} fixed={isStored ? ['id'] : []} />
+      <Fields fields={fields.filter(({ name }) => !FOLDED.has(name))} within={[]} fixed={isStored ? ['id'] : []} />
+      <details class="field-more">
+        <summary>Description, tags and data store</summary>
+        <Fields fields={fields.filter(({ name }) => FOLDED.has(name))} within={[]} />
+      </details>
     </Part>
   );
 }

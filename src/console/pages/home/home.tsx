@@ -17,6 +17,8 @@ import './home.css';
 
 const Coming = lazy('the calendar', async () => (await import('../calendar/coming.js')).Coming);
 
+const LatestJobs = lazy('the latest jobs', async () => (await import('./latest-jobs.js')).LatestJobs);
+
 /** Returns true while a started service reads the previously served market. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
 
@@ -59,8 +61,13 @@ export function Home() {
           />
         )}
       </Answered>
-      {hasIndices && <Coming />}
       <Strategies />
+      {hasIndices && (
+        <div class="home-more">
+          <Coming />
+          <LatestJobs />
+        </div>
+      )}
     </Page>
   );
 }

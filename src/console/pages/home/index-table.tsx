@@ -22,6 +22,7 @@ import { IndexTools } from './index-tools.js';
 import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
 import { change, countValues, decimal, percent, signClass } from '../../words/numbers.js';
+import { staleWord } from '../../words/stale.js';
 
 interface IndexTableProps {
   readonly indices: readonly IndexSummary[];
@@ -114,6 +115,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'index',
     title: 'Index',
     width: 138,
+    ideal: 262,
     grow: 12,
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (
@@ -129,8 +131,8 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'tags',
     title: 'Tags',
-    width: 80,
-    priority: 8,
+    width: 70,
+    priority: 6,
     value: ({ index }) => index.tags.join(', ') || null,
   },
   {
@@ -144,7 +146,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'trace',
     title: 'Last year',
-    width: 100,
+    width: 90,
     priority: 4,
     value: ({ run }) => run?.index?.total_return ?? null,
     show: ({ run }) =>
@@ -154,7 +156,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'level',
     title: 'Level',
     help: 'Index level on the last date of the run, in the return variant of the definition',
-    width: 84,
+    width: 80,
     align: 'right',
     value: ({ run }) => run?.level ?? null,
     show: ({ run }) => (
@@ -168,14 +170,14 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'As of',
     help: 'Last date of the run, which applies to level and returns',
     width: 98,
-    priority: 3,
+    priority: 7,
     value: ({ run }) => run?.end ?? null,
   },
   numeric({
     id: 'day',
     title: 'Day',
     help: 'Return of the index in the last session',
-    width: 72,
+    width: 68,
     priority: 3,
     of: ({ run }) => run?.index?.day_return ?? null,
     write: withSign,
@@ -184,40 +186,57 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'ytd',
     title: 'YTD',
     help: 'Return of the index since the end of the calendar year before',
-    width: 80,
+    width: 72,
     of: ({ run }) => run?.index?.year_to_date ?? null,
+    write: withSign,
+  }),
+  numeric({
+    id: 'year',
+    title: '1Y',
+    help: 'Return of the index over the dates of the line: one year, or the whole run if it is shorter',
+    width: 72,
+    priority: 3,
+    of: ({ run }) => yearReturn(run),
     write: withSign,
   }),
   {
     id: 'volatility',
-    title: 'Volatility 1Y',
+    title: 'Vol. 1Y',
     help: 'Realised annualised volatility over the last 252 returns',
-    width: 96,
+    width: 76,
     priority: 5,
     align: 'right',
     value: ({ run }) => run?.index?.volatility ?? null,
     show: ({ run }) => <span class="number">{percent(run?.index?.volatility)}</span>,
   },
+  numeric({
+    id: 'drawdown',
+    title: 'Max DD',
+    help: 'Largest drawdown of the index since its base date',
+    width: 76,
+    priority: 4,
+    of: ({ run }) => run?.index?.max_drawdown ?? null,
+    write: percent,
+  }),
   {
     id: 'last',
     title: 'Rebalanced',
     width: 96,
-    priority: 6,
+    priority: 8,
     value: ({ run }) => run?.last_rebalance ?? null,
   },
   {
     id: 'next',
     title: 'Next',
     help: 'Next scheduled rebalance that is not part of the run',
-    width: 90,
-    priority: 7,
+    width: 96,
+    priority: 9,
     value: ({ run }) => run?.coming_rebalance ?? null,
   },
   {
     id: 'state',
     title: 'State',
     width: 120,
-    grow: 1,
     priority: 2,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
     copy: ({ run, failed }) =>
@@ -245,11 +264,11 @@ function State({ index, run, isKnown, failed, asking }: Row) {
         <Badge kind="bad" title={failed.error?.message ?? failed.message}>
           run failed
         </Badge>
-      ) : run === null ? (
+      ) : run?.stale == null ? (
         <Badge>never run</Badge>
       ) : (
-        <Badge kind="warning" title={run.stale?.reasons.join(' ')}>
-          {staleWord(run)}
+        <Badge kind="warning" title={run.stale.reasons.join(' ')}>
+          {staleWord(run.stale)}
         </Badge>
       )}
       <RunButton id={index.id} failed={failed} asking={asking} />
@@ -257,8 +276,9 @@ function State({ index, run, isKnown, failed, asking }: Row) {
   );
 }
 
-/** Returns short reasons why a run is stale. Its page has the full sentences. */
-function staleWord({ stale }: RunSummaryRow): string {
-  const parts = [stale?.definition && 'definition', stale?.data && 'data', stale?.engine && 'engine'].filter(Boolean);
-  return parts.length === 0 ? 'stale' : `stale: ${parts.join(', ')}`;
+/** Returns the return over the line of the last year; null without a run. */
+function yearReturn(run: RunSummaryRow | null): number | null {
+  const levels = run?.index?.trace.data;
+  const [first, last] = [levels?.[0], levels?.at(-1)];
+  return first == null || last == null ? null : last / first - 1;
 }

@@ -22,7 +22,7 @@ import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { withSign } from '../../components/signed.js';
-import { change, count, figure, percent, signClass } from '../../words/numbers.js';
+import { change, count, figure, percent, residualText, signClass } from '../../words/numbers.js';
 import { returnText, withReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
 
@@ -164,7 +164,7 @@ function Total({ view }: { readonly view: AttributionView }) {
             term: 'Reconciles',
             value: reconciles ? 'yes' : 'no',
             help: 'The contributions sum to the return',
-            note: `residual ${figure(residual)}`,
+            note: <Residual value={residual} />,
           },
         ]}
       />
@@ -174,6 +174,17 @@ function Total({ view }: { readonly view: AttributionView }) {
     </>
   );
 }
+
+/** Residual of a sum: 0 for rounding errors, whose exact value is folded. */
+export const Residual = ({ value }: { readonly value: number }) =>
+  residualText(value) === figure(value) ? (
+    <>residual {figure(value)}</>
+  ) : (
+    <details>
+      <summary>residual {residualText(value)}</summary>
+      {figure(value)} before rounding
+    </details>
+  );
 
 /** The largest contributions at both ends, everything in between, costs, and the total. */
 function stepsOf({

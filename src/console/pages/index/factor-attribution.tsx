@@ -11,7 +11,8 @@ import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { change, decimal, figure, percent } from '../../words/numbers.js';
+import { factorLabel } from '../../words/labels.js';
+import { change, decimal, percent, residualText } from '../../words/numbers.js';
 
 const MODELS = [
   { value: 'styles', text: 'Styles' },
@@ -58,7 +59,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
   const { factors, specific, other, total_return: total, covered_weight: covered, residual } = view;
   const rows: readonly Row[] = [
     ...factors.map(({ factor, average_exposure: exposure, contribution }) => ({
-      name: factor,
+      name: factorLabel(factor),
       exposure,
       contribution,
     })),
@@ -77,7 +78,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
         sort={{ column: 'contribution', direction: 'desc' }}
       />
       <p class="quiet">
-        Together {change(total)}, residual {figure(residual)}; regressions have {percent(covered)} of the weight.
+        Together {change(total)}, residual {residualText(residual)}; regressions have {percent(covered)} of the weight.
       </p>
     </>
   );

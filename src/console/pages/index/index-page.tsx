@@ -20,6 +20,7 @@ import { useResource } from '../../state/resource.js';
 import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
 import { shownRun } from '../../state/shown-run.js';
 import { indexAddress, storeAddress, strategyAddress } from '../../words/addresses.js';
+import { INDEX_PARTS } from '../../words/parts.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Methodology, Terms } from './methodology.js';
 import { OtherRun } from './other-run.js';
@@ -61,21 +62,7 @@ const CorporateActions = lazy<RunPartProps>(
   async () => (await import('./actions.js')).Actions,
 );
 
-const TABS: readonly Tab[] = [
-  { id: 'performance', text: 'Performance' },
-  { id: 'constituents', text: 'Constituents' },
-  { id: 'weights', text: 'Weights' },
-  { id: 'attribution', text: 'Attribution' },
-  { id: 'risk', text: 'Risk' },
-  { id: 'limits', text: 'Limits' },
-  { id: 'scenarios', text: 'Scenarios' },
-  { id: 'rebalances', text: 'Rebalances' },
-  { id: 'actions', text: 'Actions' },
-  { id: 'methodology', text: 'Methodology' },
-  { id: 'publication', text: 'Publication' },
-  { id: 'versions', text: 'Versions' },
-  { id: 'runs', text: 'Runs' },
-];
+const TABS: readonly Tab[] = INDEX_PARTS;
 
 /** Page of one index or strategy, whose runs and views have the same addresses. */
 export function IndexPage({ params }: PageProps) {

@@ -32,7 +32,7 @@ interface LevelChartProps {
 const OTHERS_MAX = 6;
 
 const VARIANTS = [
-  { value: 'own', text: 'Own', help: 'The return variant of the definition' },
+  { value: 'own', text: 'As defined', help: 'The return variant of the definition' },
   { value: 'price', text: 'Price', help: 'Without dividends' },
   { value: 'total', text: 'Total', help: 'With dividends' },
   { value: 'net', text: 'Net', help: 'With dividends after tax' },
@@ -88,7 +88,7 @@ export function LevelChart(props: LevelChartProps) {
         label={`Level of ${id}`}
         dates={dates}
         lines={lines}
-        height={340}
+        height={300}
         isLog={isLog}
         marks={marks}
         sync="index"
@@ -278,6 +278,7 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
       label: withReturn(`Benchmark ${benchmark}`, read),
       values: on(level),
       colour: 3,
+      reference: benchmark,
     });
   return { dates, lines };
 }

@@ -6,26 +6,53 @@ import { runKey, shownRun } from '../../state/shown-run.js';
 import type { JsonObject } from '../../words/paths.js';
 import { ownScenarios, shocksOf, windowsWithin } from './scenario-library.js';
 
-interface LibraryProps {
-  readonly id: string;
-  readonly asked: readonly JsonObject[];
-  onChange(asked: readonly JsonObject[]): void;
+/** Named windows within the dates of the store, and shocks of the sectors of an index, the largest first. */
+export interface KnownScenarios {
+  readonly windows: readonly JsonObject[];
+  readonly shocks: readonly JsonObject[];
 }
 
-/** Named windows within the dates of the store, shocks of its sectors, and scenarios that were saved. */
-export function Library({ id, asked, onChange }: LibraryProps) {
+/** Returns the scenarios that apply to an index; null before they are known, or without a data store. */
+export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
   const held = useResource(`weights ${runKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: shownRun(), signal }),
   );
   const facts = useNames(held.data?.weights.map(({ identifier }) => identifier) ?? [], held.data?.as_of);
-  const sectors = [...new Set([...facts.values()].flatMap(({ sector }) => sector ?? []))].toSorted();
   if (served?.start == null || served.end === null) return null;
+  // The facts of the holdings come after the holdings.
+  if (held.data === undefined || (facts.size === 0 && held.data.weights.length > 0)) return null;
+  const weights = new Map<string, number>();
+  for (const { identifier, weight } of held.data.weights) {
+    const sector = facts.get(identifier)?.sector;
+    if (sector != null) weights.set(sector, (weights.get(sector) ?? 0) + weight);
+  }
+  const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
+  return { windows: windowsWithin(served.start, served.end), shocks: shocksOf('SECTOR', sectors) };
+}
+
+/** Scenarios of a page that has none in its address: the latest windows, and shocks of the largest sectors. */
+export const usualScenarios = ({ windows, shocks }: KnownScenarios): readonly JsonObject[] => [
+  ...windows.slice(-WINDOWS_USUAL),
+  ...shocks.slice(0, SHOCKS_USUAL),
+];
+
+const WINDOWS_USUAL = 4;
+const SHOCKS_USUAL = 3;
+
+interface LibraryProps {
+  readonly known: KnownScenarios | null;
+  readonly asked: readonly JsonObject[];
+  onAdd(scenario: JsonObject): void;
+}
+
+/** Adds a scenario of the library, or one that was saved. */
+export function Library({ known, asked, onAdd }: LibraryProps) {
   const library: readonly (readonly [string, readonly JsonObject[]])[] = [
     ['saved', ownScenarios.value],
-    ['window', windowsWithin(served.start, served.end)],
-    ['shock', shocksOf('SECTOR', sectors)],
+    ['window', known?.windows ?? []],
+    ['shock', known?.shocks ?? []],
   ];
   const all = library.flatMap(([kind, scenarios]) =>
     scenarios
@@ -38,7 +65,7 @@ export function Library({ id, asked, onChange }: LibraryProps) {
       label="Add from the library"
       prompt="+ From the library"
       options={all}
-      onAdd={(text) => onChange([...asked, JSON.parse(text) as JsonObject])} // Written above.
+      onAdd={(text) => onAdd(JSON.parse(text) as JsonObject)} // Written above.
     />
   );
 }

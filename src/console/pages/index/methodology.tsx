@@ -26,9 +26,12 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
           </ol>
         )}
       </Answered>
-      <Section title="Definition">
+      <details class="designer-part">
+        <summary>
+          <h2>Definition as JSON</h2>
+        </summary>
         <JsonDocument label="Definition as JSON" value={index} />
-      </Section>
+      </details>
     </div>
   );
 }

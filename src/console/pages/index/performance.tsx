@@ -48,28 +48,23 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
   );
   return (
     <div class="performance">
-      <RangeBar start={run.start} end={run.end} />
-      <Answered resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
-        {(view) => (
-          <>
-            <div class="part-bar">
-              <p>
-                <strong>{subjectOf(view, tracked)}</strong>{' '}
-                <span class="quiet">
-                  {view.start} to {view.end}
-                </span>
-                <Instead view={view} variant={variant} />
-              </p>
-              <Choice
-                label="Figures of"
-                options={MEASURED}
-                value={of}
-                onChoose={(chosen) => setParameters({ of: chosen === usual ? null : chosen })}
-              />
-            </div>
-            <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />
-          </>
+      <div class="part-bar">
+        <RangeBar start={run.start} end={run.end} />
+        {measured.data !== undefined && (
+          <p class="part-subject quiet">
+            {subjectOf(measured.data, tracked)}
+            <Instead view={measured.data} variant={variant} />
+          </p>
         )}
+        <Choice
+          label="Figures of"
+          options={MEASURED}
+          value={of}
+          onChoose={(chosen) => setParameters({ of: chosen === usual ? null : chosen })}
+        />
+      </div>
+      <Answered resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
+        {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />}
       </Answered>
       {measured.trouble === null && (
         <LevelChart id={id} tracked={tracked} run={run} performance={measured.data ?? null} />

@@ -16,7 +16,8 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { figure, percent } from '../../words/numbers.js';
+import { factorLabel } from '../../words/labels.js';
+import { figure, percent, residualText } from '../../words/numbers.js';
 import { RiskBars } from './risk-bars.js';
 
 const WINDOWS = [
@@ -34,15 +35,16 @@ const MODELS = [
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED = 'stored:';
 
-/** Renders risk over time, its sources, and the identities of the run. */
+/** Renders risk over time, its sources, and the identities of the run. One reference applies to the whole page. */
 export function Risk({ id }: { readonly id: string }) {
   const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
+  const { isKnown, against, others } = useReference(id);
   const rolling = useResource(
-    `rolling ${runKey(id)} ${window}`,
+    isKnown ? `rolling ${runKey(id)} ${window} ${against}` : null,
     (signal) =>
       service.value.call('getRollingRisk', {
         params: { index_id: id },
-        query: { ...shownRun(), window: Number(window) },
+        query: { ...shownRun(), window: Number(window), ...(against === null ? {} : { benchmark: against }) },
         signal,
       }),
     { keeps: true },
@@ -53,6 +55,18 @@ export function Risk({ id }: { readonly id: string }) {
         title="Rolling risk"
         aside={
           <>
+            {others.length > 0 && (
+              <Select
+                label="Relative to"
+                isLabelShown
+                options={[
+                  ...(against === null ? [{ value: '', text: 'choose an index' }] : []),
+                  ...others.map((other) => ({ value: other, text: other })),
+                ]}
+                value={against ?? ''}
+                onChoose={(other) => setParameters({ against: other })}
+              />
+            )}
             <Choice
               label="Window"
               options={WINDOWS}
@@ -68,10 +82,33 @@ export function Risk({ id }: { readonly id: string }) {
         </Answered>
       </Section>
       <Contributions id={id} />
-      <Factors id={id} />
+      {others.length > 0 && <Factors id={id} against={against} />}
       <Reconciliation id={id} />
     </div>
   );
+}
+
+interface Reference {
+  /** False until the benchmark of the run is known. */
+  readonly isKnown: boolean;
+  /** The chosen index, or the benchmark of the run; null if there is none. */
+  readonly against: string | null;
+  /** Possible references. */
+  readonly others: readonly string[];
+}
+
+function useReference(id: string): Reference {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const own = useResource(`performance ${runKey(id)}`, (signal) =>
+    service.value.call('getPerformance', { params: { index_id: id }, query: shownRun(), signal }),
+  );
+  const benchmark = own.data?.benchmark === id ? null : (own.data?.benchmark ?? null);
+  const stored = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
+  return {
+    isKnown: own.data !== undefined || own.trouble !== null,
+    against: parameter('against') ?? benchmark,
+    others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...stored])],
+  };
 }
 
 /** Renders the names that make most of the volatility. */
@@ -129,26 +166,27 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
     const at = columns.indexOf(column);
     return at < 0 ? [] : [{ id: column, label, colour, values: data.map((row) => row[at] as number | null) }];
   };
-  const lines = useMemo(
-    () => [
+  const lines = useMemo(() => {
+    const { benchmark_id: reference } = view;
+    // Without a reference the run would be compared with the index that it follows: the difference is its costs.
+    if (reference === null) return line('volatility', 'Volatility', 1);
+    return [
       ...line('volatility', 'Volatility', 1),
-      ...line('index_volatility', 'Volatility of the index', 2),
-      ...line('tracking_error', 'Forecast tracking error', 3),
-    ],
-    [view],
-  );
+      ...line('benchmark_volatility', `Volatility of ${reference}`, 2),
+      ...line('tracking_error', `Realised tracking error to ${reference}`, 3),
+    ];
+  }, [view]);
   return <Chart label="Rolling risk" dates={dates} lines={lines} height={240} hasZero unit={PERCENT} />;
 }
 
-/** Renders the active risk against another index, split into factors. */
-function Factors({ id }: { readonly id: string }) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const own = useResource(`performance ${runKey(id)}`, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id }, query: shownRun(), signal }),
-  );
-  const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
-  const benchmark = others.find(({ id: other }) => other === own.data?.benchmark);
-  const against = parameter('against') ?? benchmark?.id ?? null;
+interface FactorsProps {
+  readonly id: string;
+  /** The index against which the active risk is measured; null until one is chosen. */
+  readonly against: string | null;
+}
+
+/** Renders the active risk against the reference of the page, split into factors. */
+function Factors({ id, against }: FactorsProps) {
   const stored = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const models: readonly { readonly value: string; readonly text: string }[] = [
     ...MODELS,
@@ -170,32 +208,14 @@ function Factors({ id }: { readonly id: string }) {
       }),
     { keeps: true },
   );
-  if (others.length === 0) return null;
   return (
     <Section
-      title="Active risk by factor"
+      title={against === null ? 'Active risk by factor' : `Active risk against ${against} by factor`}
       aside={
-        <>
-          <Select
-            label="Against"
-            isLabelShown
-            options={[
-              ...(against === null ? [{ value: '', text: 'choose an index' }] : []),
-              ...others.map(({ id: other }) => ({ value: other, text: other })),
-            ]}
-            value={against ?? ''}
-            onChoose={(other) => setParameters({ against: other })}
-          />
-          <Choice
-            label="Model"
-            options={models}
-            value={model}
-            onChoose={(chosen) => setParameters({ model: chosen })}
-          />
-        </>
+        <Choice label="Model" options={models} value={model} onChoose={(chosen) => setParameters({ model: chosen })} />
       }
     >
-      {against === null && <p class="quiet">Choose an index: the active risk is measured against it.</p>}
+      {against === null && <p class="quiet">Choose an index above: the active risk is measured against it.</p>}
       <Answered resource={risk} what="the active risk">
         {(view) => (
           <>
@@ -203,7 +223,11 @@ function Factors({ id }: { readonly id: string }) {
             <Metrics
               label={`Active risk against ${view.benchmark}`}
               metrics={[
-                { term: 'Forecast tracking error', value: percent(view.tracking_error), note: `on ${view.as_of}` },
+                {
+                  term: `Forecast tracking error to ${view.benchmark}`,
+                  value: percent(view.tracking_error),
+                  note: `on ${view.as_of}`,
+                },
                 {
                   term: 'By factors',
                   value: percent(view.factor_share),
@@ -224,7 +248,10 @@ function Factors({ id }: { readonly id: string }) {
             <Bars
               isPlain
               label="Share of each factor in the factor variance"
-              bars={view.factors.map((factor) => ({ label: factor, value: view.contributions[factor] ?? 0 }))}
+              bars={view.factors.map((factor) => ({
+                label: factorLabel(factor),
+                value: view.contributions[factor] ?? 0,
+              }))}
               format={(value) => percent(value, 1)}
             />
           </>
@@ -287,7 +314,7 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
     width: 110,
     priority: 2,
     of: ({ residual }) => residual,
-    write: figure,
+    write: (value) => <span title={figure(value)}>{residualText(value)}</span>,
   }),
   numeric({
     id: 'tolerance',

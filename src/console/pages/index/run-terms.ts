@@ -2,7 +2,6 @@ import type { StoredRun } from '#clients/typescript/divisor.js';
 import { fieldsOf } from '../../components/form/schema-fields.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
-import { labelOf } from '../../words/labels.js';
 import { figure } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
@@ -28,15 +27,14 @@ export function inWord(value: Json | undefined): Json | undefined {
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
-/** Describes a benchmark with another price column than the closes: `index:EQ, price column OPEN`. */
-function wordsOf(value: Json | undefined): string {
+/** Describes a benchmark by its id, and another price column than the closes: `EQ, price column OPEN`. */
+function wordsOf(value: Json): string {
   if (!isObject(value)) return String(value);
-  const { kind, id, ...others } = value;
-  const more = Object.entries(others).map(([name, own]) => `${labelOf(name).toLowerCase()} ${String(own)}`);
-  return [`${String(kind)}:${String(id)}`, ...more].join(', ');
+  const { kind: _, id, price_column: column = 'CLOSE' } = value;
+  return column === 'CLOSE' ? String(id) : `${String(id)}, price column ${String(column)}`;
 }
 
-/** `Transaction cost 5 bps · Benchmark index:EQ`: what is not as by default, costs in any case. */
+/** `Transaction cost 5 bps · Benchmark EQ`: what is not as by default, costs in any case. */
 export function termsText(request: Json, schema: string, schemas: Schemas | undefined): string {
   if (schemas === undefined || !isObject(request)) return 'Terms of the run';
   const parts = fieldsOf(schemas, schema).flatMap(({ name, label, unit, otherwise }) => {
@@ -44,8 +42,7 @@ export function termsText(request: Json, schema: string, schemas: Schemas | unde
     if (value === undefined || value === null || EXCEPT.includes(name)) return [];
     if (value === 0) return [`No ${label.toLowerCase()}`];
     if (value === otherwise) return [];
-    const own = inWord(value);
-    const text = typeof own === 'number' ? figure(own) : wordsOf(own);
+    const text = typeof value === 'number' ? figure(value) : wordsOf(value);
     return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
   });
   return parts.join(' · ');

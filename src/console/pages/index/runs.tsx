@@ -1,6 +1,8 @@
 import type { StoredRun } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Select } from '../../components/choice.js';
+import { Facts } from '../../components/facts.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -11,7 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, storeAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { change, percent, signClass } from '../../words/numbers.js';
+import { change, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
 import { RunDifference } from './run-difference.js';
 import { termsText } from './run-terms.js';
@@ -31,7 +33,9 @@ export function Runs({ id }: { readonly id: string }) {
               <Table
                 label={`runs of ${id}`}
                 name="runs"
-                columns={columnsOf(id, schemas.data)}
+                columns={columnsOf(id, schemas.data).filter(
+                  ({ id: column }) => column !== 'published' || runs.some(({ published }) => published),
+                )}
                 rows={runs}
                 keyOf={({ run_id: run }) => run}
                 addressOf={({ run_id: run }) =>
@@ -42,6 +46,7 @@ export function Runs({ id }: { readonly id: string }) {
                 height={420}
               />
             </Section>
+            <Open run={runs.find(({ run_id: run }) => run === parameter('run_id')) ?? runs[0]} schemas={schemas.data} />
             {runs.length > 1 ? (
               <Compared id={id} runs={runs} />
             ) : (
@@ -51,6 +56,42 @@ export function Runs({ id }: { readonly id: string }) {
         )}
       </Answered>
     </div>
+  );
+}
+
+interface OpenProps {
+  readonly run: StoredRun | undefined;
+  readonly schemas: Schemas | undefined;
+}
+
+/** Renders the figures of the open run, and the data and definition behind them. */
+function Open({ run, schemas }: OpenProps) {
+  if (run === undefined) return null;
+  const { metrics, start, end, store_id: store, store_version: data, index_version: version } = run;
+  return (
+    <Section title="This run" aside={`${start} to ${end}, the portfolio after costs`}>
+      {metrics !== null && (
+        <Metrics
+          label="Figures of the run"
+          metrics={[
+            { term: 'Return', value: change(metrics.total_return), kind: signClass(metrics.total_return) },
+            { term: 'Annualised return', value: change(metrics.annualised_return) },
+            { term: 'Volatility', value: percent(metrics.volatility) },
+            { term: 'Sharpe ratio', value: decimal(metrics.sharpe_ratio) },
+            { term: 'Max drawdown', value: percent(metrics.max_drawdown) },
+          ]}
+        />
+      )}
+      <Facts
+        facts={[
+          ['Terms', termsText(run.request as Json, 'BacktestRequest', schemas)],
+          ['Definition', version === null ? null : `version ${version}`],
+          ['Data', store === null ? null : `${store}${data === null ? '' : `, version ${data}`}`],
+          ['Engine', run.engine_version],
+          ['Id', <code key="id">{run.run_id}</code>],
+        ]}
+      />
+    </Section>
   );
 }
 
@@ -128,8 +169,7 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
     title: 'Id',
     help: 'run_id of the API',
     width: 150,
-    priority: 2,
-    grow: 1,
+    priority: 6,
     value: ({ run_id: run }) => run,
     show: ({ run_id: run }) => <code>{run}</code>,
   },
@@ -171,8 +211,9 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
     title: 'Terms',
     help: 'Terms that differ from the defaults',
     width: 130,
+    ideal: 310,
     priority: 3,
-    grow: 2,
+    grow: 4,
     value: ({ request }) => termsText(request as Json, 'BacktestRequest', schemas),
   },
   { id: 'engine', title: 'Engine', width: 76, priority: 7, value: ({ engine_version: engine }) => engine },

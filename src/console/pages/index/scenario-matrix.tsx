@@ -18,7 +18,8 @@ interface ScenarioMatrixProps {
   readonly asked: readonly JsonObject[];
 }
 
-/** Maximum number of other indices. */
+/** Number of other indices if none is chosen, and their maximum. */
+const OTHERS_USUAL = 3;
 const OTHERS_MAX = 11;
 
 interface Row {
@@ -30,7 +31,7 @@ interface Row {
 export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const free = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
-  const others = (parameter('beside') ?? '')
+  const others = (parameter('beside') ?? free.slice(0, OTHERS_USUAL).join())
     .split(',')
     .filter((one) => free.includes(one))
     .slice(0, OTHERS_MAX);
@@ -46,7 +47,7 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
         label="Other indices"
         values={free.slice(0, 40)}
         chosen={others}
-        onChoose={(next) => setParameters({ beside: next.length === 0 ? null : next.slice(0, OTHERS_MAX).join() })}
+        onChoose={(next) => setParameters({ beside: next.slice(0, OTHERS_MAX).join() })}
       />
       {others.length > 0 && (
         <Answered resource={results} what="the scenarios of the other indices">

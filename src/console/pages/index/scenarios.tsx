@@ -1,6 +1,7 @@
-import type { Finding, OverviewView, ScenarioResult } from '#clients/typescript/divisor.js';
+import type { Finding, OverviewView, ScenarioResult, ScenariosView } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
-import { Bars } from '../../components/bars.js';
 import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
@@ -13,19 +14,18 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { useNames } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { nameAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { withSign } from '../../components/signed.js';
-import { change, countValues, decimal, percent } from '../../words/numbers.js';
+import { change, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { saveScenario } from './scenario-library.js';
-import { Library } from './library-choice.js';
+import { Library, useKnownScenarios, usualScenarios } from './library-choice.js';
 import { ScenarioMatrix } from './scenario-matrix.js';
+import { Opened } from './scenario-result.js';
 import { bodyOf } from './scenario-request.js';
 import '../data/data.css';
 
@@ -37,10 +37,15 @@ interface ScenariosProps {
 /** Renders the composition of the run in past windows and under shocks; the address contains the request. */
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = parameter('scenarios');
-  const asked = scenariosIn(text);
+  const known = useKnownScenarios(id);
+  const asked = text === null ? (known === null ? [] : usualScenarios(known)) : scenariosIn(text);
+  const [edited, setEdited] = useState<number | null>(null);
   const on = parameter('on') ?? run.end;
-  const set = (next: readonly JsonObject[]) =>
-    setParameters({ scenarios: next.length === 0 ? null : JSON.stringify(next) });
+  const set = (next: readonly JsonObject[]) => setParameters({ scenarios: JSON.stringify(next) });
+  const add = (scenario: JsonObject, isEdited: boolean) => {
+    set([...asked, scenario]);
+    setEdited(isEdited ? asked.length : null);
+  };
   // A shock without entries leaves the others unchanged.
   const written = asked.filter((scenario) => !isEmptyShock(scenario));
   const isWritten = written.length > 0;
@@ -52,84 +57,108 @@ export function Scenarios({ id, run }: ScenariosProps) {
     }),
   );
   const { data, trouble, isBehind } = answer;
+  const opened = edited === null ? undefined : asked[edited];
   return (
     <div class="index-part">
-      <Adding id={id} run={run} on={on} asked={asked} onChange={set} />
-      {text !== null && asked.length === 0 && (
+      <Adding run={run} on={on} asked={asked} onAdd={(scenario) => add(scenario, true)} onClear={() => set([])}>
+        <Library known={known} asked={asked} onAdd={(scenario) => add(scenario, false)} />
+      </Adding>
+      {text !== null && text !== '[]' && asked.length === 0 && (
         <Banner
           kind="warning"
           title="The scenarios in this address cannot be read. The address is incomplete or was changed."
         />
       )}
-      {asked.length === 0 && (
+      {text !== null && asked.length === 0 && (
         <EmptyState title="No scenario yet">
           A window applies past returns to the holdings on {on}; a shock changes securities, groups such as{' '}
           <code>SECTOR:Energy</code>, or series, and the other securities respond by regression.
         </EmptyState>
       )}
-      {asked.map((scenario, at) => (
+      <Chosen
+        asked={asked}
+        edited={edited}
+        onEdit={setEdited}
+        onRemove={(at) => {
+          set(asked.toSpliced(at, 1));
+          setEdited(null);
+        }}
+      />
+      {opened !== undefined && (
         <Asked
-          key={at}
-          scenario={scenario}
+          key={edited}
+          scenario={opened}
           findings={isWritten ? (trouble?.findings ?? []) : []}
-          path={`scenarios[${written.indexOf(scenario)}]`}
-          onChange={(next) => set(asked.map((own, i) => (i === at ? next : own)))}
-          onRemove={() => set(asked.filter((_, i) => i !== at))}
+          path={`scenarios[${written.indexOf(opened)}]`}
+          onChange={(next) => set(asked.map((own, i) => (i === edited ? next : own)))}
+          onClose={() => setEdited(null)}
         />
-      ))}
+      )}
       {asked.some(isEmptyShock) && (
         <p class="quiet">An empty shock is ignored. Add a security, group or series and its change.</p>
       )}
-      {isWritten && isBehind && <Wait what="the scenarios" />}
+      {((isWritten && isBehind) || (text === null && known === null)) && <Wait what="the scenarios" />}
       {isWritten && trouble !== null && <Problem trouble={trouble} />}
-      {isWritten && data !== undefined && trouble === null && (
-        <>
-          {data.findings.length > 0 && <Findings findings={data.findings} shown={3} />}
-          <Section title="Returns" aside={`holdings on ${data.as_of}`}>
-            <Table
-              label="scenarios"
-              columns={COLUMNS}
-              rows={data.scenarios}
-              keyOf={({ name: own }) => own}
-              onOpen={({ name: own }) => setParameters({ scenario: own })}
-              openKey={openOf(data.scenarios)?.name ?? null}
-              height={300}
-            />
-          </Section>
-          <Opened result={openOf(data.scenarios)} by={data.by} asOf={data.as_of} />
-          <ScenarioMatrix id={id} own={data.scenarios} asked={written} />
-        </>
-      )}
+      {isWritten && data !== undefined && trouble === null && <Results id={id} view={data} asked={written} />}
     </div>
   );
 }
 
-interface AddingProps {
+interface ResultsProps {
   readonly id: string;
+  readonly view: ScenariosView;
+  readonly asked: readonly JsonObject[];
+}
+
+/** Returns of this index and of others in each scenario, and the sources of the open one. */
+function Results({ id, view, asked }: ResultsProps) {
+  const open = openOf(view.scenarios);
+  return (
+    <>
+      {view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
+      <Section title="Returns" aside={`holdings on ${view.as_of}`}>
+        <Table
+          label="scenarios"
+          columns={COLUMNS}
+          rows={view.scenarios}
+          keyOf={({ name: own }) => own}
+          onOpen={({ name: own }) => setParameters({ scenario: own })}
+          openKey={open?.name ?? null}
+          height={300}
+        />
+      </Section>
+      <ScenarioMatrix id={id} own={view.scenarios} asked={asked} />
+      <Opened result={open} by={view.by} asOf={view.as_of} />
+    </>
+  );
+}
+
+interface AddingProps {
   readonly run: OverviewView;
   /** Date of the holdings. */
   readonly on: string;
   readonly asked: readonly JsonObject[];
-  onChange(asked: readonly JsonObject[]): void;
+  /** Adds a scenario, whose form is opened. */
+  onAdd(scenario: JsonObject): void;
+  onClear(): void;
+  /** Choice of the library. */
+  readonly children: ComponentChildren;
 }
 
 /** Buttons that add scenarios, and the date of the composition. */
-function Adding({ id, run, on, asked, onChange }: AddingProps) {
+function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   const name = (what: string) => `${what} ${asked.length + 1}`;
   return (
     <div class="form-actions">
+      {children}
       <Button
-        onClick={() => {
-          const window = { start: monthsBefore(run.end, 12), end: run.end };
-          onChange([...asked, { name: name('Window'), window: { ...window } }]);
-        }}
+        onClick={() => onAdd({ name: name('Window'), window: { start: monthsBefore(run.end, 12), end: run.end } })}
       >
         <Icon name="plus" /> Window
       </Button>
-      <Button onClick={() => onChange([...asked, { name: name('Shock'), shocks: {} }])}>
+      <Button onClick={() => onAdd({ name: name('Shock'), shocks: {} })}>
         <Icon name="plus" /> Shock
       </Button>
-      <Library id={id} asked={asked} onChange={onChange} />
       <label class="select">
         <span class="quiet">Held on</span>
         <DateInput
@@ -140,8 +169,55 @@ function Adding({ id, run, on, asked, onChange }: AddingProps) {
           onChange={(date) => setParameters({ on: date === run.end ? null : date })}
         />
       </label>
+      {asked.length > 1 && (
+        <Button kind="bare" onClick={onClear}>
+          Remove all
+        </Button>
+      )}
     </div>
   );
+}
+
+interface ChosenProps {
+  readonly asked: readonly JsonObject[];
+  readonly edited: number | null;
+  onEdit(at: number | null): void;
+  onRemove(at: number): void;
+}
+
+/** Scenarios by name, each of which opens to its form. */
+function Chosen({ asked, edited, onEdit, onRemove }: ChosenProps) {
+  return (
+    <ul class="scenario-chips" aria-label="Scenarios">
+      {asked.map((scenario, at) => {
+        const name = String(scenario['name'] ?? '');
+        return (
+          <li key={at}>
+            <Button
+              kind="bare"
+              aria-label={`Edit ${name}`}
+              aria-expanded={edited === at}
+              title={wordsOf(scenario)}
+              onClick={() => onEdit(edited === at ? null : at)}
+            >
+              {name}
+            </Button>
+            <Button kind="bare" aria-label={`Remove ${name}`} onClick={() => onRemove(at)}>
+              <Icon name="close" />
+            </Button>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** `2020-02-19 to 2020-03-23`, or `SECTOR:Energy −20.00%`. */
+function wordsOf({ window, shocks }: JsonObject): string {
+  if (isObject(window)) return `${String(window['start'])} to ${String(window['end'])}`;
+  return Object.entries(isObject(shocks) ? shocks : {})
+    .map(([what, by]) => `${what} ${typeof by === 'number' ? change(by) : String(by)}`)
+    .join(', ');
 }
 
 const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
@@ -165,10 +241,10 @@ interface AskedProps {
   /** Path of the value in findings. */
   readonly path: string;
   onChange(scenario: JsonObject): void;
-  onRemove(): void;
+  onClose(): void;
 }
 
-function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
+function Asked({ scenario, findings, path, onChange, onClose }: AskedProps) {
   const name = String(scenario['name'] ?? '');
   const { window } = scenario;
   const isWindow = window !== undefined;
@@ -198,9 +274,7 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
         />
       )}
       <div class="form-actions">
-        <Button aria-label={`Remove ${name}`} onClick={onRemove}>
-          Remove
-        </Button>
+        <Button onClick={onClose}>Close</Button>
         <Button
           aria-label={`Save in the library: ${name}`}
           disabled={isEmptyShock(scenario)}
@@ -213,55 +287,6 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
         </Button>
       </div>
     </section>
-  );
-}
-
-const SHOWN = 12;
-
-interface OpenedProps {
-  readonly result: ScenarioResult | undefined;
-  readonly by: string;
-  readonly asOf: string;
-}
-
-type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
-
-/** Renders the sources of the return of one scenario. */
-function Opened({ result, by, asOf }: OpenedProps) {
-  const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
-  if (result === undefined) return null;
-  const { name, by_name: names, by_group: groups, proxied } = result;
-  if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
-  const rows = names.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
-  const isEstimated = names.some(({ standard_error: error }) => error !== null);
-  return (
-    <>
-      <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, worst first">
-        <Bars
-          label={`Contributions to ${name}`}
-          bars={groups.slice(0, SHOWN).map(({ group, contribution }) => ({ label: group, value: contribution }))}
-          format={(value) => change(value)}
-        />
-      </Section>
-      <Section
-        title={`${name} by security`}
-        aside={
-          proxied.length > 0 &&
-          `${countValues(proxied.length, 'security', 'securities')} without prices use the returns of their group`
-        }
-      >
-        <Table
-          label={`names in ${name}`}
-          columns={isEstimated ? NAMES : NAMES.filter(({ id }) => id !== 'error')}
-          rows={rows}
-          keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => nameAddress(identifier)}
-          searchIn={({ identifier, company }) => `${identifier} ${company ?? ''}`}
-          sort={{ column: 'contribution', direction: 'asc' }}
-          height={360}
-        />
-      </Section>
-    </>
   );
 }
 
@@ -293,29 +318,5 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
     priority: 4,
     of: (row) => row.r_squared,
     write: decimal,
-  }),
-];
-
-const NAMES: readonly Column<NameRow>[] = [
-  { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
-  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
-  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: withSign }),
-  numeric({
-    id: 'contribution',
-    adds: true,
-    title: 'Contribution',
-    width: 104,
-    of: ({ contribution }) => contribution,
-    write: withSign,
-  }),
-  numeric({
-    id: 'error',
-    title: 'Error',
-    help: 'Standard error of a response by regression',
-    width: 84,
-    priority: 2,
-    of: (row) => row.standard_error,
-    write: percent,
   }),
 ];

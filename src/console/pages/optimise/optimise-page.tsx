@@ -22,6 +22,7 @@ import { jsonIn, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
+import { lastSeen } from '../../state/recent.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
@@ -50,7 +51,8 @@ export function OptimisePage() {
       <Answered resource={indices} what="the indices">
         {({ indices: all }) => {
           const ids = all.map(({ id }) => id);
-          const id = parameter('index') ?? ids[0];
+          const ruled = all.filter(({ kind }) => kind === 'rule').map(({ id }) => id);
+          const id = parameter('index') ?? lastSeen(ruled.length > 0 ? ruled : ids);
           if (id === undefined)
             return (
               <EmptyState title="No index yet">An optimisation starts from an index. Create one first.</EmptyState>

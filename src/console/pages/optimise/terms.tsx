@@ -39,39 +39,41 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
   const common = { findings, datapoints };
   return (
     <>
-      <Answered resource={types} what="the objectives">
-        {({ objectives, expected_returns: returns }) => (
-          <>
-            <Classed
-              {...common}
-              label="Objective"
-              otherwise="min_tracking_error"
-              types={objectives}
-              value={value['objective']}
-              path={[...path, 'objective']}
-              onChange={(own) => put('objective', own)}
-            />
-            <Classed
-              {...common}
-              label="Expected returns"
-              otherwise={null}
-              types={returns}
-              value={value['expected_returns']}
-              path={[...path, 'expected_returns']}
-              onChange={(own) => put('expected_returns', own)}
-            />
-          </>
-        )}
-      </Answered>
-      <SchemaForm
-        schema="DerivationPayloadInput"
-        names={['candidates']}
-        changes={{ candidates: { otherwise: 'parent' } }}
-        value={value}
-        findings={findings}
-        path={path}
-        onChange={onChange}
-      />
+      <div class="field-grid is-joined terms">
+        <Answered resource={types} what="the objectives">
+          {({ objectives, expected_returns: returns }) => (
+            <>
+              <Classed
+                {...common}
+                label="Objective"
+                otherwise="min_tracking_error"
+                types={objectives}
+                value={value['objective']}
+                path={[...path, 'objective']}
+                onChange={(own) => put('objective', own)}
+              />
+              <Classed
+                {...common}
+                label="Expected returns"
+                otherwise={null}
+                types={returns}
+                value={value['expected_returns']}
+                path={[...path, 'expected_returns']}
+                onChange={(own) => put('expected_returns', own)}
+              />
+            </>
+          )}
+        </Answered>
+        <SchemaForm
+          schema="DerivationPayloadInput"
+          names={['candidates']}
+          changes={{ candidates: { otherwise: 'parent' } }}
+          value={value}
+          findings={findings}
+          path={path}
+          onChange={onChange}
+        />
+      </div>
       <details class="terms-more">
         <summary>Uncertainty, costs and risk model</summary>
         <Uncertainty
@@ -192,6 +194,7 @@ function Classed({ label, otherwise, types, value, findings, path, datapoints, o
           label,
           kind: 'choice',
           choices: types.map((known) => known.type),
+          words: Object.fromEntries(types.map((known) => [known.type, known.label])),
           otherwise,
           help: spec?.help ?? null,
         }}

@@ -1,4 +1,5 @@
 import type { Finding, IndexDocument, RuleTypes, StoredRun, SweepRequest } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
@@ -15,6 +16,7 @@ import { useAddressedObject } from '../../state/addressed.js';
 import { start } from '../../state/actions.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
+import { lastSeen } from '../../state/recent.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';
@@ -23,6 +25,7 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
 import { newestRun, termsOf } from '../index/run-terms.js';
 import { FoldsForm } from './folds-form.js';
+import { LatestSweep } from './latest-sweep.js';
 import { variedIn } from './parameters.js';
 import { findingsAt, parseValues, refusedIn, withUnit, type Varied } from './values.js';
 import '../designer/designer.css';
@@ -39,32 +42,56 @@ export function SweepsPage() {
   );
   return (
     <Page title="Sweeps" subtitle="Many variants of an index, run and ranked as one job">
-      {may('run') && (
-        <Answered resource={indices} what="the indices">
-          {({ indices: all }) => (
-            <Answered resource={types} what="the rule classes">
-              {(known) => (
-                <NewSweep ids={all.filter(({ kind }) => kind === 'rule').map(({ id }) => id)} types={known} />
-              )}
-            </Answered>
-          )}
-        </Answered>
-      )}
       <Answered resource={jobs} what="the sweeps">
-        {({ jobs: all }) =>
-          all.length > 0 && (
-            <Section title="Stored sweeps">
-              <JobTable jobs={all} label="sweeps" isOneKind />
-            </Section>
-          )
-        }
+        {({ jobs: all }) => {
+          const last = all.find(({ status }) => status === 'succeeded');
+          return (
+            <>
+              {may('run') && (
+                <Folded isOpen={all.length === 0}>
+                  <Answered resource={indices} what="the indices">
+                    {({ indices: known }) => (
+                      <Answered resource={types} what="the rule classes">
+                        {(classes) => (
+                          <NewSweep
+                            ids={known.filter(({ kind }) => kind === 'rule').map(({ id }) => id)}
+                            types={classes}
+                          />
+                        )}
+                      </Answered>
+                    )}
+                  </Answered>
+                </Folded>
+              )}
+              {last !== undefined && <LatestSweep job={last} />}
+              {all.length > 0 && (
+                <Section title="Stored sweeps">
+                  <JobTable jobs={all} label="sweeps" isOneKind />
+                </Section>
+              )}
+            </>
+          );
+        }}
       </Answered>
     </Page>
   );
 }
 
+/** The form, folded if there is a result. It stays open during editing. */
+function Folded({ isOpen: isFirst, children }: { readonly isOpen: boolean; readonly children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(isFirst || parameter('sweep') !== null || parameter('index') !== null);
+  return (
+    <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <h2>New sweep</h2>
+      </summary>
+      {isOpen && children}
+    </details>
+  );
+}
+
 function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly types: RuleTypes }) {
-  const id = parameter('index') ?? ids[0];
+  const id = parameter('index') ?? lastSeen(ids);
   const document = useResource(id === undefined ? null : `index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id ?? '' }, signal }),
   );
@@ -72,17 +99,14 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
   const schemas = useSchemas();
   if (id === undefined) return <EmptyState title="No index yet">A sweep varies an index. Create one first.</EmptyState>;
   return (
-    <section class="designer-part" aria-label="New sweep">
-      <header class="section-head">
-        <h2>New sweep</h2>
-        <Select
-          label="Index"
-          isLabelShown
-          options={ids.map((value) => ({ value, text: value }))}
-          value={id}
-          onChoose={(chosen) => setParameters({ index: chosen, sweep: null })}
-        />
-      </header>
+    <div class="sweep-form">
+      <Select
+        label="Index"
+        isLabelShown
+        options={ids.map((value) => ({ value, text: value }))}
+        value={id}
+        onChoose={(chosen) => setParameters({ index: chosen, sweep: null })}
+      />
       <Answered resource={document} what="the definition">
         {(index) => (
           <Answered resource={newest} what="the terms of the newest run">
@@ -94,7 +118,7 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
           </Answered>
         )}
       </Answered>
-    </section>
+    </div>
   );
 }
 
@@ -189,16 +213,19 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           onChoose={(pointer) => pointer !== '' && setAxes([...axes, { pointer, text: firstValues(varied, pointer) }])}
         />
       )}
-      {Object.keys(first).length > 0 && (
-        <p class="quiet">The terms of the newest run, but for its benchmark: variants are compared with each other.</p>
-      )}
-      <SchemaForm
-        schema={TERMS}
-        value={terms}
-        findings={trouble?.findings ?? []}
-        path={['request']}
-        onChange={(next) => put('terms', next)}
-      />
+      <details open={(trouble?.findings ?? []).some(({ path }) => path.startsWith('request'))}>
+        <summary>
+          Terms of the backtests
+          {Object.keys(first).length > 0 && <span class="quiet"> as in the newest run, without its benchmark</span>}
+        </summary>
+        <SchemaForm
+          schema={TERMS}
+          value={terms}
+          findings={trouble?.findings ?? []}
+          path={['request']}
+          onChange={(next) => put('terms', next)}
+        />
+      </details>
       <ChoiceTerms asked={asked} findings={trouble?.findings ?? []} onChange={put} />
       {trouble !== null && <Problem trouble={trouble} />}
       <div class="sweep-start">
@@ -223,7 +250,7 @@ interface ChoiceTermsProps {
 /** Renders how the best variant is chosen and how the choice is tested. */
 function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTermsProps) {
   return (
-    <>
+    <div class="sweep-choice">
       <FieldGrid>
         <Field
           spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
@@ -237,7 +264,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
         findings={findings}
         onChange={(next) => onChange('folds', next)}
       />
-    </>
+    </div>
   );
 }
 

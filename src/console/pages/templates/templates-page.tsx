@@ -79,19 +79,26 @@ function Card({ template, taken, isAsked, onAnswer }: CardProps) {
     if (isDone) onAnswer();
   }, [isDone]);
   const use = addressOf('/console/indices/new', { template: id, id: freeId(template, taken) });
+  const problem = level.data?.problem ?? level.trouble?.message ?? null;
   return (
     <li class="template">
       <header>
         <h2>{title}</h2>
-        <Thumbnail values={level.data?.level.data ?? []} title={title} />
+        <State template={template} problem={problem} />
       </header>
       <p>{style}</p>
       <p class="quiet">
         {source.publisher}, <cite>{source.title}</cite>, {source.date}
       </p>
+      <Missing template={template} />
+      {problem !== null && (
+        <details>
+          <summary>Reason</summary>
+          {problem}
+        </details>
+      )}
       <footer>
-        <Missing template={template} />
-        {level.trouble !== null && <Badge kind="warning">{level.trouble.message}</Badge>}
+        <Thumbnail values={level.data?.level?.data ?? []} title={title} />
         {may('write') && <LinkButton href={use}>Use</LinkButton>}
       </footer>
     </li>
@@ -109,20 +116,38 @@ function Thumbnail({ values, title }: { readonly values: readonly (number | null
   );
 }
 
-/** Renders data that the served store lacks, with its meaning. */
+interface StateProps extends Pick<CardProps, 'template'> {
+  /** Reason why its rules have no composition on the served store. */
+  readonly problem: string | null;
+}
+
+/** Renders the state of a template on the served store; empty without a store. */
+function State({ template: { can_run: canRun }, problem }: StateProps) {
+  if (canRun === null) return null;
+  if (!canRun) return <Badge>needs other data</Badge>;
+  return problem === null ? <Badge kind="good">can run</Badge> : <Badge kind="warning">not on this store</Badge>;
+}
+
+/** Renders the data that the served store lacks, by meaning; its names are folded. */
 function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'template'>) {
   const missing = needs.filter((need) => need.missing);
-  if (canRun === true) return <Badge kind="good">can run</Badge>;
-  if (missing.length === 0)
-    return canRun === null ? null : <Badge kind="warning">cannot be run on the served store</Badge>;
+  if (canRun !== false || missing.length === 0) return null;
   return (
-    <span class="template-missing">
-      missing{' '}
-      {missing.map(({ name, meaning }) => (
-        <Badge key={name} kind="warning" title={meaning}>
-          {name}
-        </Badge>
-      ))}
-    </span>
+    <div class="template-missing">
+      Data that the store lacks:
+      <ul>
+        {missing.map(({ name, meaning }) => (
+          <li key={name}>{meaning}</li>
+        ))}
+      </ul>
+      <details>
+        <summary>Details</summary>
+        {missing.map(({ name, kind }) => (
+          <span key={name}>
+            {kind} <code>{name}</code>{' '}
+          </span>
+        ))}
+      </details>
+    </div>
   );
 }

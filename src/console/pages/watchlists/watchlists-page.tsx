@@ -3,16 +3,19 @@ import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
-import { Page } from '../../components/page.js';
+import { Select } from '../../components/choice.js';
+import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { watchlistAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { count } from '../../words/numbers.js';
+import { NameTable } from '../names/name-table.js';
 
 /** Page of the watchlists. */
 export function WatchlistsPage() {
@@ -29,20 +32,51 @@ export function WatchlistsPage() {
           watchlists.length === 0 ? (
             <EmptyState title="No watchlist yet">A watchlist is an ordered list of securities.</EmptyState>
           ) : (
-            <Table
-              label="watchlists"
-              name="lists"
-              columns={COLUMNS}
-              rows={watchlists}
-              keyOf={({ watchlist_id: id }) => id}
-              addressOf={({ watchlist_id: id }) => watchlistAddress(id)}
-              searchIn={({ watchlist_id: id, name }) => `${id} ${name}`}
-              sort={{ column: 'id', direction: 'asc' }}
-            />
+            <>
+              <Table
+                label="watchlists"
+                name="lists"
+                columns={COLUMNS}
+                rows={watchlists}
+                keyOf={({ watchlist_id: id }) => id}
+                addressOf={({ watchlist_id: id }) => watchlistAddress(id)}
+                searchIn={({ watchlist_id: id, name }) => `${id} ${name}`}
+                sort={{ column: 'id', direction: 'asc' }}
+                height={320}
+              />
+              <Shown lists={watchlists} />
+            </>
           )
         }
       </Answered>
     </Page>
+  );
+}
+
+/** Renders the securities of one of the lists with their closes: the first one by default. */
+function Shown({ lists }: { readonly lists: readonly Watchlist[] }) {
+  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // There is one.
+  const known = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
+  return (
+    <Section
+      title={`Securities of ${list.name}`}
+      aside={
+        lists.length > 1 && (
+          <Select
+            label="Watchlist"
+            options={lists.map(({ watchlist_id: value, name }) => ({ value, text: name }))}
+            value={list.watchlist_id}
+            onChoose={(chosen) => setParameters({ list: chosen })}
+          />
+        )
+      }
+    >
+      {known.length === 0 ? (
+        <p class="quiet">None of its securities is in the served store.</p>
+      ) : (
+        <NameTable key={list.watchlist_id} only={known} />
+      )}
+    </Section>
   );
 }
 

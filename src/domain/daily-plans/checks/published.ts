@@ -37,7 +37,8 @@ export const published = checkKind({
       if (bps > largest.bps) largest = { bps, day };
     }
     if (count === 0) return [];
-    const message = `The run differs from ${count} published closes, on ${formatDay(largest.day)} most: ${Number(largest.bps.toPrecision(4))} bp.`;
+    const closes = `${count} published ${count === 1 ? 'close' : 'closes'}`;
+    const message = `The run differs from ${closes}, on ${formatDay(largest.day)} most: ${Number(largest.bps.toPrecision(4))} bp.`;
     return [{ identifier: null, message }];
   },
 });

@@ -23,10 +23,11 @@ const LISTED_MAX = 50;
 export function checksPerformer(dependencies: ChecksDependencies): Performer<'checks'> {
   return (context) => {
     const { type } = context.spec;
-    const { steps } = context.day();
+    const { steps, plan } = context.day();
+    const hasPolicy = plan.steps.some((step) => step.type === 'publish' && step.errors !== null);
     const own = steps.findIndex((step) => step.type === type && step.state === 'running');
     const hasRun = steps.slice(0, own).some((step) => step.type === 'run');
-    return performChecks(dependencies, context, context.spec.checks ?? standardChecks(hasRun));
+    return performChecks(dependencies, context, context.spec.checks ?? standardChecks(hasRun, hasPolicy));
   };
 }
 

@@ -2,10 +2,17 @@ import type { Publications } from '../../publication/publications.js';
 import { eachIndex, type Performer } from '../performer.js';
 
 export interface PublishDependencies {
-  readonly publications: Pick<Publications, 'publish'>;
+  readonly publications: Pick<Publications, 'publish' | 'entries'>;
 }
 
 export function publishPerformer({ publications }: PublishDependencies): Performer<'publish'> {
+  /** Returns true if the close of a session was published again after a time. */
+  async function isRestated(indexId: string, date: string, after: string): Promise<boolean> {
+    for await (const batch of await publications.entries(indexId, { start: date, end: date }))
+      if (batch.some(({ kind, at }) => kind === 'restatement' && at > after)) return true;
+    return false;
+  }
+
   return async (context) => {
     const { spec, day, by, signal } = context;
     await eachIndex(context, async (indexId) => {
@@ -17,7 +24,11 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
       });
       const before = context.item(indexId);
       const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
-      if (published === 0 && error === null && before?.state === 'done') return { ...before };
+      if (published === 0 && error === null && before?.state === 'done') {
+        // Files that are written again have the figures of the restatement.
+        if (!(await isRestated(indexId, day().date, before.at))) return { ...before };
+        return { state: 'done', message: `Its close of ${day().date} was published again.`, detail };
+      }
       const message =
         published === 0
           ? `Its closes through ${through} were published before.`

@@ -70,6 +70,9 @@ function found(params: { readonly check: string }, input: CheckInput): string[] 
 test('an index without a problem passes every check', () => {
   for (const check of standardChecks(true)) expect(found(check, inputOf()), check.check).toEqual([]);
   expect(CHECK_NAMES).toHaveLength(11);
+  expect(standardChecks(true).every(({ check, severity }) => check !== 'published' || severity === 'block')).toBe(true);
+  const withPolicy = standardChecks(true, true).filter(({ check }) => check === 'published');
+  expect(withPolicy).toMatchObject([{ severity: 'warn' }]);
   expect(standardChecks(false).map(({ check }) => check)).toEqual([
     'coverage',
     'staleness',
@@ -201,7 +204,7 @@ test('published: levels of the run that differ from published ones are counted, 
   expect(found({ check: 'published' }, inputOf({ published }))).toEqual([]);
   const other = new Map([[BEFORE, { price: 100, total: 100.05, net: null }]]);
   expect(found({ check: 'published' }, inputOf({ published: other }))).toEqual([
-    '-: The run differs from 1 published closes, on 2026-11-23 most: 4.998 bp.',
+    '-: The run differs from 1 published close, on 2026-11-23 most: 4.998 bp.',
   ]);
   expect(found({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
 });

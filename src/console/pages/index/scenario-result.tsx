@@ -1,0 +1,82 @@
+import type { ScenarioResult } from '#clients/typescript/divisor.js';
+import { Bars } from '../../components/bars.js';
+import { Section } from '../../components/page.js';
+import { withSign } from '../../components/signed.js';
+import { Table } from '../../components/table/table.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { useNames } from '../../state/names.js';
+import { nameAddress } from '../../words/addresses.js';
+import { change, countValues, percent } from '../../words/numbers.js';
+
+const SHOWN = 12;
+
+interface OpenedProps {
+  readonly result: ScenarioResult | undefined;
+  readonly by: string;
+  readonly asOf: string;
+}
+
+type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
+
+/** Renders the sources of the return of one scenario. */
+export function Opened({ result, by, asOf }: OpenedProps) {
+  const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
+  if (result === undefined) return null;
+  const { name, by_name: names, by_group: groups, proxied } = result;
+  if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
+  const rows = names.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
+  const isEstimated = names.some(({ standard_error: error }) => error !== null);
+  return (
+    <>
+      <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, worst first">
+        <Bars
+          label={`Contributions to ${name}`}
+          bars={groups.slice(0, SHOWN).map(({ group, contribution }) => ({ label: group, value: contribution }))}
+          format={(value) => change(value)}
+        />
+      </Section>
+      <Section
+        title={`${name} by security`}
+        aside={
+          proxied.length > 0 &&
+          `${countValues(proxied.length, 'security', 'securities')} without prices use the returns of their group`
+        }
+      >
+        <Table
+          label={`names in ${name}`}
+          columns={isEstimated ? NAMES : NAMES.filter(({ id }) => id !== 'error')}
+          rows={rows}
+          keyOf={({ identifier }) => identifier}
+          addressOf={({ identifier }) => nameAddress(identifier)}
+          searchIn={({ identifier, company }) => `${identifier} ${company ?? ''}`}
+          sort={{ column: 'contribution', direction: 'asc' }}
+          height={360}
+        />
+      </Section>
+    </>
+  );
+}
+
+const NAMES: readonly Column<NameRow>[] = [
+  { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
+  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
+  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: withSign }),
+  numeric({
+    id: 'contribution',
+    adds: true,
+    title: 'Contribution',
+    width: 104,
+    of: ({ contribution }) => contribution,
+    write: withSign,
+  }),
+  numeric({
+    id: 'error',
+    title: 'Error',
+    help: 'Standard error of a response by regression',
+    width: 84,
+    priority: 2,
+    of: (row) => row.standard_error,
+    write: percent,
+  }),
+];

@@ -1,0 +1,49 @@
+import type { JobStatus, SweepView } from '#clients/typescript/divisor.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { addressOf, go } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { moment } from '../../words/dates.js';
+import { jobAddress } from '../../words/jobs.js';
+import { Figures, useTold } from './sweep-figures.js';
+import { SweepMap } from './sweep-map.js';
+
+/** Renders the figures and the map of the last sweep. */
+export function LatestSweep({ job }: { readonly job: JobStatus }) {
+  const full = useResource(`job ${job.job_id}`, (signal) =>
+    service.value.call('getJob', { params: { job_id: job.job_id }, signal }),
+  );
+  return (
+    <Answered resource={full} what="the last sweep">
+      {({ result }) => result !== null && <Result view={result as SweepView} job={job} />}
+    </Answered>
+  );
+}
+
+function Result({ view, job }: { readonly view: SweepView; readonly job: JobStatus }) {
+  const told = useTold(view.index_id);
+  const pointers = [...new Set(view.rows.flatMap(({ patch }) => Object.keys(patch)))];
+  const address = jobAddress(job);
+  return (
+    <Section
+      title={`Last sweep, of ${view.index_id}`}
+      aside={
+        <>
+          {moment(job.finished_at)} <a href={address}>Open</a>
+        </>
+      }
+    >
+      <Figures view={view} />
+      {pointers.length > 0 && (
+        <SweepMap
+          rows={view.rows}
+          pointers={pointers}
+          rankBy={view.rank_by}
+          told={told}
+          onOpen={(variant) => go(addressOf(address, { variant: String(variant) }))}
+        />
+      )}
+    </Section>
+  );
+}

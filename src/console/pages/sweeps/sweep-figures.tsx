@@ -1,0 +1,65 @@
+import type { SweepView } from '#clients/typescript/divisor.js';
+import { Metrics } from '../../components/metrics.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { count, decimal, percent } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { variedIn } from './parameters.js';
+import { pointerLabel, type Told } from './values.js';
+
+/** Renders the figures of a sweep: how far its first rank can be trusted. */
+export function Figures({ view: { selection, overfitting, variants, refused } }: { readonly view: SweepView }) {
+  return (
+    <Metrics
+      label="Figures of the sweep"
+      metrics={[
+        {
+          term: 'Variants',
+          value: count(variants),
+          note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} trials`,
+        },
+        {
+          term: 'Deflated Sharpe',
+          value: percent(selection?.deflated_sharpe_ratio),
+          note: 'probability',
+          help: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero',
+        },
+        {
+          term: 'Overfitting',
+          value: percent(overfitting?.probability),
+          help: 'Share of the selections whose choice is no better than the median out of sample',
+        },
+        {
+          term: 'Probability of loss out of sample',
+          value: percent(overfitting?.probability_of_loss),
+          help: 'Share whose choice has a negative Sharpe ratio out of sample',
+        },
+        {
+          term: 'Best by chance',
+          value: decimal(selection?.expected_maximum_sharpe_ratio, 4),
+          note: 'Sharpe ratio of a session',
+          help: 'Sharpe ratio of a session that the best of as many trials is expected to show where every true one is zero',
+        },
+        {
+          term: 'First by rank',
+          value: decimal(selection?.sharpe_ratio, 4),
+          note: 'Sharpe ratio of a session',
+          help: 'Not annualised; the ranking shows it annualised',
+        },
+      ]}
+    />
+  );
+}
+
+/** Labels and units of variable parameters by pointer; the pointer itself until they are loaded. */
+export function useTold(id: string): Told {
+  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+    follows: false,
+  });
+  const index = useResource(`index ${id}`, (signal) =>
+    service.value.call('getIndex', { params: { index_id: id }, signal }),
+  );
+  const isKnown = types.data !== undefined && index.data !== undefined;
+  const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // A document of JSON.
+  return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: pointerLabel(pointer), unit: null };
+}

@@ -1,0 +1,26 @@
+/** Parts of pages with tabs, in their order: the first one is open by default. */
+
+export const INDEX_PARTS = [
+  { id: 'performance', text: 'Performance' },
+  { id: 'constituents', text: 'Constituents' },
+  { id: 'weights', text: 'Weights' },
+  { id: 'attribution', text: 'Attribution' },
+  { id: 'risk', text: 'Risk' },
+  { id: 'limits', text: 'Limits' },
+  { id: 'scenarios', text: 'Scenarios' },
+  { id: 'rebalances', text: 'Rebalances' },
+  { id: 'actions', text: 'Actions' },
+  { id: 'methodology', text: 'Methodology' },
+  { id: 'publication', text: 'Publication' },
+  { id: 'versions', text: 'Versions' },
+  { id: 'runs', text: 'Runs' },
+] as const;
+
+export const STORE_PARTS = [
+  { id: 'overview', text: 'Overview' },
+  { id: 'doubts', text: 'Warnings' },
+  { id: 'coverage', text: 'Coverage' },
+  { id: 'names', text: 'Securities' },
+  { id: 'overrides', text: 'Overrides' },
+  { id: 'versions', text: 'Versions' },
+] as const;

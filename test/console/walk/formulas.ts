@@ -1,0 +1,15 @@
+import type { Page } from 'playwright-core';
+import { eventually } from '../desk.js';
+
+/** A field takes an expression, and shows its meaning and its errors. */
+export async function typeFormulas(page: Page): Promise<void> {
+  const field = page.getByLabel('Field', { exact: true });
+  await field.fill('zcore(CLOSE)');
+  await page.getByText('Did you mean zscore?').first().waitFor();
+  await field.fill('1 + zsc');
+  await page.getByRole('button', { name: 'zscore(' }).click();
+  await eventually(() => field.inputValue()).toBe('1 + zscore(');
+  await field.fill('rank(CLOSE, by=SECTOR) * 2');
+  await page.getByText(/^number · /).waitFor();
+  await field.fill('');
+}

@@ -1,10 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { linesOf } from '#domain/personal/account-lines.js';
 import { Account } from '#domain/personal/account-request.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { commonFrom, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
+import { accountsOfLots, tableOfText } from '#domain/personal/lot-table.js';
 import { UsageError } from './usage-error.js';
 
 export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
@@ -12,7 +14,7 @@ export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
 Verifies the results of a batch without the solver and without a service: trades are possible, figures follow from the trades, and the
 multipliers of each certificate prove its bound. Every account has one result. Files are read as streams, in the same order at best.
 
-  ACCOUNTS  Accounts as lines of JSON, as sent; a first line with terms is skipped.
+  ACCOUNTS  Accounts as sent: lines of JSON, of which a first one with terms is skipped, or a .csv table of lots.
   RESULTS   Results as lines of JSON, as divisor batch --out writes them.
   COMMON    Answer of GET /optimise/batches/{batch_id}/common.
 
@@ -53,7 +55,7 @@ const NOT_SENT = 'no such account in ACCOUNTS, or a second result of it';
 /** Accounts of a file, each of which is taken once. Only those that were passed over are in memory. */
 function accountsIn(file: string) {
   const passed = new Map<string, Account>();
-  const values = valuesIn(file);
+  const values = extname(file) === '.csv' ? tableIn(file) : valuesIn(file);
 
   /** Reads the next account. @returns false at the end of the file */
   async function readNext(): Promise<boolean> {
@@ -79,6 +81,13 @@ function accountsIn(file: string) {
       return [...passed.keys()];
     },
   };
+}
+
+async function* tableIn(file: string): AsyncGenerator<unknown> {
+  for await (const text of accountsOfLots(await tableOfText(linesOf(createReadStream(file))))) {
+    const { source: _, ...account } = JSON.parse(text) as { readonly source: unknown };
+    yield account;
+  }
 }
 
 async function* valuesIn(file: string): AsyncGenerator<unknown> {

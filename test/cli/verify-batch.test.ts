@@ -14,14 +14,17 @@ const accounts = ['one', 'two', 'three'].map((account_id, at) => ({
 }));
 const results = accounts.map((account, at) => solveOutcome(common, account, `accounts[${at}]`));
 
-async function verified(sent: readonly unknown[], found: readonly unknown[]) {
+async function verified(sent: readonly unknown[] | string, found: readonly unknown[]) {
   const folder = await temporaryFolder();
   const plain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value;
   await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, plain));
   const lines = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
-  const [first, second] = [join(folder, 'accounts.ndjson'), join(folder, 'results.ndjson')];
-  await writeFile(first, `{"parent":"P","risk_model":"M"}\n${lines(sent)}`);
+  const [first, second] = [
+    join(folder, typeof sent === 'string' ? 'lots.csv' : 'accounts.ndjson'),
+    join(folder, 'results.ndjson'),
+  ];
+  await writeFile(first, typeof sent === 'string' ? sent : `{"parent":"P","risk_model":"M"}\n${lines(sent)}`);
   await writeFile(second, lines(found));
   const { status, out } = await finishedHere(['verify-batch', first, second, join(folder, 'common.json')]);
   return [status, out];
@@ -33,6 +36,17 @@ describe('divisor verify-batch', () => {
       0,
       '3 results verified, 0 wrong, 0 accounts refused\n',
     ]);
+  });
+
+  test('reads accounts from a table of lots', async () => {
+    const rows = accounts.flatMap(({ account_id, cash, lots }) => [
+      `${account_id},CASH,${cash},,`,
+      ...lots.map(({ identifier, shares, cost, acquired }) =>
+        [account_id, identifier, shares, cost, acquired].join(','),
+      ),
+    ]);
+    const table = ['account_id,identifier,shares,cost,acquired', ...rows].join('\n');
+    expect(await verified(table, results)).toEqual([0, '3 results verified, 0 wrong, 0 accounts refused\n']);
   });
 
   test('reports an account without a result, and a second result', async () => {

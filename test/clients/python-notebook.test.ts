@@ -47,8 +47,8 @@ html = d.indices()._repr_html_()
 findings = d.validate({**d.api.get_index("PY"), "calendar": "<b>"})
 run = d.backtest("PY", if_stale=True)
 job = d.api.start_backtest("PY", {"if_stale": True})
-print(json.dumps(["<td>PY</td>" in html, "<b>" in findings._repr_html_(), "total_return" in run._repr_html_(), "<table>" in job._repr_html_(), d.indices() == d.request("GET", "/indices")["indices"]]))`);
-    expect(said).toEqual([true, false, true, true, true]);
+print(json.dumps(["<td>PY</td>" in html, "<b>" in findings._repr_html_(), "total_return" in run._repr_html_(), "<table>" in job._repr_html_(), d.indices() == d.request("GET", "/indices")["indices"], "<td>base_date</td>" in d.index("PY")._repr_html_()]))`);
+    expect(said).toEqual([true, false, true, true, true, true]);
   });
 
   test('works with an event loop, several calls at once', async () => {

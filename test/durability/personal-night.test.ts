@@ -102,6 +102,8 @@ test.runIf(IS_SOAK)(
       if (block.status === 200) early.set(kill - 1, await block.text());
       processorS += secondsOf(service.child.pid!);
       memoryMb = Math.max(memoryMb, memoryOf(service.child.pid!));
+      const elapsedS = (performance.now() - began) / 1000;
+      console.log(`kill ${kill} after ${elapsedS.toFixed(0)} s by the clock, ${processorS.toFixed(0)} s of processor`);
       service.child.kill('SIGKILL');
       await service.ended;
       service = await serving(home, flags);

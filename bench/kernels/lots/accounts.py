@@ -1,11 +1,11 @@
-"""Solves a convex account with cvxopt: accounts.py FILE, or accounts.py probe. Prints milliseconds of the processor and of the
-clock, and the objective. Sums by security, factor exposures and gains are variables, so that all matrices are sparse."""
+"""Solves a convex account with a peer: accounts.py FILE PEER, or accounts.py probe PEER; peers are cvxopt and osqp. Prints
+milliseconds of the processor and of the clock, the objective and the status. Sums by security, factor exposures and gains are
+variables, so that all matrices are sparse."""
 import json
 import sys
 import time
 
 import numpy as np
-from cvxopt import matrix, solvers, spmatrix
 
 
 def programme(p):
@@ -46,11 +46,6 @@ def programme(p):
         put(below, under, [(short, piece["short"]), (long, piece["long"]), (tax, -1.0)], -piece["constant"])
     put(below, under, [(long, -1.0)], 0.0)
 
-    def sparse(rows):
-        entries = [(value, at, column) for at, row in enumerate(rows) for column, value in row]
-        values, places, columns = zip(*entries)
-        return spmatrix(values, places, columns, (len(rows), count))
-
     aversion, specific = p["aversion"], np.array(p["specific"])
     diagonal = np.zeros(count)
     diagonal[weight : weight + n] = 2 * aversion * specific
@@ -58,18 +53,67 @@ def programme(p):
     linear = np.zeros(count)
     linear[weight : weight + n] = -2 * aversion * specific * target
     linear[cost], linear[tax] = 1.0, p["taxWeight"]
-    hessian = spmatrix(diagonal, range(count), range(count))
     constant = aversion * float(specific @ target**2)
-    return (hessian, matrix(linear), sparse(below), matrix(under), sparse(equal), matrix(to)), constant
+    return diagonal, linear, (below, under), (equal, to), constant
 
 
-if sys.argv[1] != "probe":
-    with open(sys.argv[1]) as file:
-        arguments, constant = programme(json.load(file))
+def entries_of(rows):
+    entries = [(value, at, column) for at, row in enumerate(rows) for column, value in row]
+    return [list(part) for part in zip(*entries)]
+
+
+def by_cvxopt(diagonal, linear, inequalities, equalities):
+    from cvxopt import matrix, solvers, spmatrix
+
+    def sparse(rows):
+        values, places, columns = entries_of(rows)
+        return spmatrix(values, places, columns, (len(rows), len(linear)))
+
     solvers.options.update(show_progress=False, abstol=1e-11, reltol=1e-11, feastol=1e-11)
+    hessian = spmatrix(diagonal, range(len(linear)), range(len(linear)))
+    (below, under), (equal, to) = inequalities, equalities
+    arguments = hessian, matrix(linear), sparse(below), matrix(under), sparse(equal), matrix(to)
+
+    def solve():
+        answer = solvers.qp(*arguments, kktsolver="chol2")
+        return answer["primal objective"], answer["status"]
+
+    return solve
+
+
+def by_osqp(diagonal, linear, inequalities, equalities):
+    import osqp
+    from scipy import sparse
+
+    (below, under), (equal, to) = inequalities, equalities
+    values, places, columns = entries_of(below + equal)
+    rows = sparse.csc_matrix((values, (places, columns)), shape=(len(below) + len(equal), len(linear)))
+    lower = np.concatenate([np.full(len(below), -np.inf), to])
+    upper = np.concatenate([under, to])
+
+    def solve():
+        problem = osqp.OSQP()
+        problem.setup(
+            sparse.diags(diagonal).tocsc(), linear, rows, lower, upper,
+            eps_abs=1e-6, eps_rel=1e-6, max_iter=200_000, polishing=True, verbose=False,
+        )
+        answer = problem.solve()
+        return answer.info.obj_val, answer.info.status.replace(" ", "_")
+
+    return solve
+
+
+PEERS = {"cvxopt": by_cvxopt, "osqp": by_osqp}
+
+if sys.argv[1] == "probe":
+    __import__(sys.argv[2])
+else:
+    with open(sys.argv[1]) as file:
+        *arguments, constant = programme(json.load(file))
+    solve = PEERS[sys.argv[2]](*arguments)
     times = []
     for _ in range(3):
         begin = np.array([time.process_time(), time.perf_counter()])
-        answer = solvers.qp(*arguments, kktsolver="chol2")
+        objective, status = solve()
         times.append(np.array([time.process_time(), time.perf_counter()]) - begin)
-    print(*1000 * np.median(times[1:], axis=0), answer["primal objective"] + constant, answer["status"])
+    print(*1000 * np.median(times[1:], axis=0), objective + constant, status)

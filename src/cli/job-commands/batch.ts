@@ -9,10 +9,13 @@ import { UsageError } from '../usage-error.js';
 export const batch: JobCommand<BatchView> = {
   summary: 'Compute the trades of many accounts with tax lots that follow an index.',
   words: [
-    { name: 'FILE', help: 'Accounts: .json (a request), .ndjson (terms, then an account per line), or .csv (lots).' },
+    {
+      name: 'FILE',
+      help: 'Accounts: .json (a request), .ndjson (terms, then an account per line), .csv (lots), or .arrow (a stream of lots or accounts).',
+    },
   ],
   notes: `A .csv file has one row per lot: account_id, identifier, shares, cost, acquired, sorted by account. A row with identifier CASH has the cash
-of the account in shares. With a .csv file --terms names the terms.`,
+of the account in shares. With a .csv or .arrow file --terms names the terms.`,
   flags: {
     terms: { type: 'string', value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
     id: { type: 'string', value: 'ID', help: 'Id of the batch. Default: a generated one.' },
@@ -60,8 +63,9 @@ async function submitFile(client: DivisorClient, file: string, given: Given) {
   }
   const bytes = (): Promise<Blob> => openAsBlob(resolve(file));
   if (kind === '.ndjson') return client.upload('startBatch', 'application/x-ndjson', await bytes(), {});
-  if (kind !== '.csv') throw new UsageError(`${file}: accounts are a .json, .ndjson or .csv file`);
-  if (given.terms === undefined) throw new UsageError('a .csv file of lots requires --terms FILE');
+  const media = kind === '.csv' ? 'text/csv' : kind === '.arrow' ? 'application/vnd.apache.arrow.stream' : undefined;
+  if (media === undefined) throw new UsageError(`${file}: accounts are a .json, .ndjson, .csv or .arrow file`);
+  if (given.terms === undefined) throw new UsageError(`a ${kind} file requires --terms FILE`);
   const terms = { ...(await jsonFile<object>(given.terms)), ...(given.id !== undefined && { batch_id: given.id }) };
-  return client.upload('startBatch', 'text/csv', await bytes(), { query: { terms: JSON.stringify(terms) } });
+  return client.upload('startBatch', media, await bytes(), { query: { terms: JSON.stringify(terms) } });
 }

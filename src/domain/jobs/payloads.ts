@@ -12,7 +12,7 @@ import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
 import type { BatchTerms } from '../personal/account-request.js';
-import { AccountsFile } from '../personal/batch-parts.js';
+import { BatchAccounts } from '../personal/batch-parts.js';
 import type { AccountBacktestRequest } from '../personal/backtest-request.js';
 import type { SimulationRequest } from '../simulation/simulation.js';
 import type { SweepFolds } from '../sweeps/fold-terms.js';
@@ -150,7 +150,7 @@ export const BatchPayload = z.object({
   documents,
   models: accept<PlannedModels>(),
   /** Accounts as sent, a line of JSON each: they are checked when they are solved. The file is removed with the input of the job. */
-  accounts: AccountsFile,
+  accounts: BatchAccounts,
   ...dataVersion,
   engine_version: z.string(),
 });

@@ -26,6 +26,17 @@ export const AccountsFile = z.object({
 });
 export type AccountsFile = Readonly<z.infer<typeof AccountsFile>>;
 
+/** Accounts of a batch: a file, or the accounts as sent, as services before the files queued them. */
+export const BatchAccounts = z.union([AccountsFile, z.array(z.unknown()).readonly()]);
+export type BatchAccounts = AccountsFile | readonly unknown[];
+
+/** Returns the number of accounts by part. */
+export function sizesOf(accounts: BatchAccounts): number[] {
+  if ('parts' in accounts) return accounts.parts.map((part) => part.accounts);
+  const count = Math.ceil(accounts.length / PART_ACCOUNTS);
+  return Array.from({ length: count }, (_, at) => Math.min(PART_ACCOUNTS, accounts.length - at * PART_ACCOUNTS));
+}
+
 /** Accounts of a part as they are solved. */
 export interface PartLines {
   /** Lines of JSON, an account each; blank ones are no accounts. */

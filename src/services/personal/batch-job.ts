@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
-import { VOLUME_ACCOUNTS, type AccountsFile, type PartLines } from '#domain/personal/batch-parts.js';
+import {
+  PART_ACCOUNTS,
+  sizesOf,
+  VOLUME_ACCOUNTS,
+  type AccountsFile,
+  type PartLines,
+} from '#domain/personal/batch-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { BatchPartOrder } from '#jobs/tasks/references.js';
@@ -36,8 +42,18 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     };
   }
 
-  async function partOrder({ accounts: { file, parts } }: BatchPayload, wanted: readonly number[]) {
-    return Promise.all(wanted.map((part) => readPart(file, parts, part)));
+  async function partOrder({ accounts }: BatchPayload, wanted: readonly number[]) {
+    return Promise.all(
+      wanted.map((part) =>
+        'parts' in accounts ? readPart(accounts.file, accounts.parts, part) : sentPart(accounts, part),
+      ),
+    );
+  }
+
+  function sentPart(accounts: readonly unknown[], part: number): PartLines {
+    const position = part * PART_ACCOUNTS;
+    const own = accounts.slice(position, position + PART_ACCOUNTS);
+    return { text: own.map((account) => JSON.stringify(account)).join('\n'), line: null, position };
   }
 
   async function readPart(file: AccountsFile['file'], parts: AccountsFile['parts'], part: number): Promise<PartLines> {
@@ -55,10 +71,10 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     'batch',
     async (payload, attempt) => {
       const { batch_id: batchId, engine_version: engineVersion } = payload;
-      const { parts } = payload.accounts;
+      const sizes = sizesOf(payload.accounts);
       const common = await commonOrder(payload);
       const written = await attempt.inParts({
-        count: parts.length,
+        count: sizes.length,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
         async here(part, share) {
@@ -72,7 +88,6 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
         sha256,
         parts: own,
       }));
-      const sizes = parts.map(({ accounts }) => accounts);
       const accounts = sizes.reduce((sum, size) => sum + size, 0);
       const names = Array.from({ length: Math.ceil(accounts / VOLUME_ACCOUNTS) }, (_, at) => `accounts${at}`);
       const outputs = attempt.outputs(['view', 'common', ...names]);

@@ -1,5 +1,5 @@
 import { BATCH_TABLES, batchTableRows, type BatchTable } from '#domain/exports/batch-tables.js';
-import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK } from '#domain/personal/batch-parts.js';
+import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK, sizesOf } from '#domain/personal/batch-parts.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -80,11 +80,11 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) throw withoutResults(batchId, 'ending');
     const { payload, kept } = input.body as StoredInput; // A submission wrote it and the store checked it.
-    const parts = kind.decode(payload)?.accounts.parts ?? [];
-    const blocks = Math.ceil(parts.length / PARTS_PER_BLOCK);
+    const sizes = sizesOf(kind.decode(payload)?.accounts ?? []);
+    const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
     if (block >= blocks) throw beyond(block, blocks);
     const first = block * PARTS_PER_BLOCK;
-    const wanted = parts.slice(first, first + PARTS_PER_BLOCK).map((_, at) => first + at);
+    const wanted = sizes.slice(first, first + PARTS_PER_BLOCK).map((_, at) => first + at);
     const texts = await Promise.all(
       wanted.map(async (part) => {
         const file = kept?.parts.find((written) => written.parts.includes(part));
@@ -95,13 +95,11 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
         const lines = Buffer.from(await artifacts.read(file.artifact))
           .toString()
           .split('\n');
-        const before = file.parts
-          .slice(0, file.parts.indexOf(part))
-          .reduce((sum, own) => sum + parts[own]!.accounts, 0);
-        return lines.slice(before, before + parts[part]!.accounts).join(',');
+        const before = file.parts.slice(0, file.parts.indexOf(part)).reduce((sum, own) => sum + sizes[own]!, 0);
+        return lines.slice(before, before + sizes[part]!).join(',');
       }),
     );
-    const count = parts.reduce((sum, { accounts }) => sum + accounts, 0);
+    const count = sizes.reduce((sum, size) => sum + size, 0);
     return { blocks, count, text: Buffer.from(texts.join(',')) };
   }
 

@@ -4,7 +4,7 @@ import { BatchTerms, type BatchRequest } from '#domain/personal/account-request.
 import { plannedModel } from '#domain/documents/used-models.js';
 import { linesOf, parseLine } from '#domain/personal/account-lines.js';
 import { VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
-import { accountsOfLots } from '#domain/personal/lot-table.js';
+import { accountsOfLots, tableOfText } from '#domain/personal/lot-table.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { JobKind } from '#jobs/job-kind.js';
@@ -19,6 +19,7 @@ import { onStoreOf } from '../indices/on-store.js';
 import { assertOwnName, ownName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { plannedModels, requireModel } from '../stored/used-models.js';
+import { readArrow } from './arrow-accounts.js';
 import { storeAccounts, type SentLines } from './account-files.js';
 
 export interface BatchesDependencies {
@@ -50,6 +51,7 @@ interface Upload {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
+const ARROW = 'application/vnd.apache.arrow.stream';
 /** Memory of a thread for common data and the accounts of a part. */
 const THREAD_BYTES = 64 * 2 ** 20;
 /** Memory of the results of an account while a file of them is joined. */
@@ -100,17 +102,22 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     if (!(await jobs.isLive(`batch:${batchId}`))) return undefined;
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) return undefined;
-    const payload = kind.decode((input.body as { readonly payload?: unknown }).payload);
-    return payload?.accounts.file.sha256 === file.sha256 ? payload.accounts : undefined;
+    const accounts = kind.decode((input.body as { readonly payload?: unknown }).payload)?.accounts;
+    return accounts !== undefined && 'file' in accounts && accounts.file.sha256 === file.sha256 ? accounts : undefined;
   }
 
   return {
     start: ({ accounts, ...terms }, origin) => submit(terms, { lines: linesFrom(accounts), line: null }, origin),
     async startUpload({ media, bytes }, text, origin) {
+      if (media === ARROW) {
+        const table = await readArrow(bytes);
+        const terms = text === undefined ? termsFrom(table.terms ?? '', 'body') : termsFrom(text, 'query');
+        return submit(terms, { lines: encoded(table.accounts), line: null }, origin);
+      }
       const lines = linesOf(bytes);
       if (media === 'text/csv') {
         const terms = termsFrom(text ?? '', 'query');
-        return submit(terms, { lines: encoded(accountsOfLots(lines)), line: null }, origin);
+        return submit(terms, { lines: encoded(accountsOfLots(await tableOfText(lines))), line: null }, origin);
       }
       const head = await lines.next();
       return submit(termsFrom(head.done === true ? '' : head.value.toString(), 'body'), { lines, line: 2 }, origin);

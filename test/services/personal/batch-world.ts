@@ -35,11 +35,13 @@ export interface TestAccount {
   readonly lots: { identifier: string; shares: number; cost: number; acquired: string }[];
 }
 
-export async function openBatches(): Promise<BatchWorld> {
+/** @param start first day of the data */
+export async function openBatches(start = MARKET.start): Promise<BatchWorld> {
   const service = await runService();
-  await service.ask('POST', '/data/synthetic', MARKET);
+  await service.ask('POST', '/data/synthetic', { ...MARKET, start });
   await service.finished('generate:market');
-  await service.ask('PUT', '/indices/EVEN', INDEX);
+  const index = { ...INDEX, base_date: start };
+  await service.ask('PUT', '/indices/EVEN', index);
   await service.ask('POST', '/analytics/EVEN/backtest', {});
   await service.finished('backtest:EVEN');
   const { body } = await service.ask<{ job_id: string }>('POST', '/risk-models/factors/estimate', {
@@ -52,10 +54,10 @@ export async function openBatches(): Promise<BatchWorld> {
   // Securities that were listed late have no estimate.
   const { body: model } = await service.ask<{ covariance: { index: string[] } }>('GET', '/risk-models/factors');
   const universe = { kind: 'list', identifiers: model.covariance.index };
-  const stored = await service.ask('PUT', '/indices/CORE', { ...INDEX, id: 'CORE', universe });
+  const stored = await service.ask('PUT', '/indices/CORE', { ...index, id: 'CORE', universe });
   expect(stored.status, JSON.stringify(stored.body)).toBeLessThan(300);
 
-  async function start(batchId: string, accounts: readonly unknown[], terms: object = {}): Promise<string> {
+  async function submit(batchId: string, accounts: readonly unknown[], terms: object = {}): Promise<string> {
     const request = { ...TERMS, ...terms, batch_id: batchId, accounts };
     const { status, body: job } = await service.ask<{ job_id: string }>('POST', '/optimise/batches', request);
     expect(status, JSON.stringify(job)).toBe(202);
@@ -63,7 +65,7 @@ export async function openBatches(): Promise<BatchWorld> {
   }
 
   async function batch(batchId: string, accounts: readonly unknown[], terms: object = {}): Promise<BatchView> {
-    const job = await service.finished(await start(batchId, accounts, terms));
+    const job = await service.finished(await submit(batchId, accounts, terms));
     expect([job.status, job.error]).toEqual(['succeeded', null]);
     return job.result as BatchView;
   }
@@ -73,7 +75,7 @@ export async function openBatches(): Promise<BatchWorld> {
   return {
     service,
     common,
-    start,
+    start: submit,
     batch,
     async resultsOf(batchId) {
       const found: AccountResult[] = [];

@@ -1,4 +1,15 @@
-import { tableFromIPC } from 'apache-arrow';
+import {
+  Field,
+  Float64,
+  List,
+  Struct,
+  Table,
+  tableFromIPC,
+  tableFromJSON,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BatchView } from '#contract/batches.js';
 import { Account } from '#domain/personal/account-request.js';
@@ -92,6 +103,55 @@ describe('a batch of accounts', () => {
       422,
       expect.stringContaining('line 9: rows of the account C1'),
     ]);
+  }, 60_000);
+
+  test('reads a stream of Arrow, with a row per account or per lot, as it reads lines of JSON', async () => {
+    const accounts = world.accountsOf(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
+    await world.batch('lines', accounts);
+    const send = (batchId: string, table: Table, inQuery: boolean) => {
+      const terms = JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId });
+      if (!inQuery) table.schema.metadata.set('terms', terms);
+      return world.service.download(`/optimise/batches${inQuery ? `?terms=${encodeURIComponent(terms)}` : ''}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
+        body: tableToIPC(table, 'stream') as Uint8Array<ArrayBuffer>,
+      });
+    };
+    const lot = new Struct([
+      new Field('identifier', new Utf8()),
+      new Field('shares', new Float64()),
+      new Field('cost', new Float64()),
+      new Field('acquired', new Utf8()),
+    ]);
+    const byAccount = new Table({
+      account_id: vectorFromArray(accounts.map(({ account_id }) => account_id)),
+      cash: vectorFromArray(accounts.map(({ cash }) => cash)),
+      lots: vectorFromArray(
+        accounts.map(({ lots }) => lots),
+        new List(new Field('lot', lot)),
+      ),
+    });
+    const byLot = tableFromJSON(
+      accounts.flatMap(({ account_id, cash, lots }) => [
+        { account_id, identifier: 'CASH', shares: cash, cost: 0, acquired: '' },
+        ...lots.map((own) => ({ account_id, ...own })),
+      ]),
+    );
+    for (const [id, table, inQuery] of [
+      ['by-account', byAccount, false],
+      ['by-lot', byLot, true],
+    ] as const) {
+      const sent = await send(id, table, inQuery);
+      expect(sent.status, await sent.text()).toBe(202);
+      await world.service.finished(`batch:${id}`);
+      expect(await world.resultsOf(id)).toEqual(await world.resultsOf('lines'));
+    }
+    const broken = await world.service.download('/optimise/batches?terms=%7B%7D', {
+      method: 'POST',
+      headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
+      body: 'account_id,identifier',
+    });
+    expect(broken.status).toBe(422);
   }, 60_000);
 
   test('is read as tables in Arrow and Parquet', async () => {

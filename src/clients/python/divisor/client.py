@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 from .api import Operations
 from .arrow import can_read, frame_of
-from .display import Rows, Run
+from .display import Definition, Rows, Run
 from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
 from .frames import HAS_PANDAS, as_frame, dated, assert_long, check, is_large, ready, split, warn_of_adjusted, with_dates
 from .jobs import Job, Progress
@@ -250,10 +250,11 @@ class Divisor:
 
     def put_index(self, document: Mapping[str, Any], if_match: Optional[str] = None, note: Optional[str] = None) -> Any:
         """Stores or replaces a definition; the note records the reason. Returns it with all defaults."""
-        return self.request("PUT", f"/indices/{word(document['id'])}", document, if_match=if_match, note=note)["index"]
+        saved = self.request("PUT", f"/indices/{word(document['id'])}", document, if_match=if_match, note=note)
+        return Definition(saved["index"])
 
     def index(self, index_id: str) -> Any:
-        return self.request("GET", f"/indices/{word(index_id)}")
+        return Definition(self.request("GET", f"/indices/{word(index_id)}"))
 
     def indices(self) -> Any:
         return Rows(self.request("GET", "/indices")["indices"])

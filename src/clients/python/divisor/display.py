@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from json import dumps
 from typing import Any, Dict, List, Mapping, Sequence
 
 #: Maximum number of rows in a notebook.
@@ -22,6 +23,15 @@ class Run(Dict[str, Any]):
     def _repr_html_(self) -> str:
         metrics: Mapping[str, Any] = self.get("metrics") or {}
         return html_table([{"metric": name, "value": value} for name, value in metrics.items() if not isinstance(value, Mapping)])
+
+
+class Definition(Dict[str, Any]):
+    """A definition; a notebook shows its members."""
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            [{"member": name, "value": dumps(value) if isinstance(value, (list, dict)) else value} for name, value in self.items()]
+        )
 
 
 def html_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,86 @@
+import { DataType, RecordBatchReader, StructRow, Vector, type RecordBatch } from 'apache-arrow';
+import { accountsOfLots } from '#domain/personal/lot-table.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { formatDay } from '#domain/time/days.js';
+
+/** Accounts of an Arrow stream. */
+export interface ArrowAccounts {
+  /** Terms in the metadata of the schema, if it has them. */
+  readonly terms: string | undefined;
+  /** Accounts as JSON. */
+  readonly accounts: AsyncIterable<string>;
+}
+
+/**
+ * Reads accounts from an Arrow stream as it arrives: a row per account with its lots as a list, or a table of lots.
+ * @throws Refusal VALIDATION_FAILED
+ */
+export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<ArrowAccounts> {
+  const reader = await understood(async () => {
+    const opened = await RecordBatchReader.from(bytes);
+    return opened.open();
+  });
+  const { fields, metadata } = reader.schema;
+  const header = fields.map(({ name }) => name);
+  const batches = (async function* () {
+    for (;;) {
+      const next = await understood(() => reader.next());
+      if (next.done === true) return;
+      yield next.value as RecordBatch;
+    }
+  })();
+  const accounts = header.includes('lots')
+    ? accountRows(batches)
+    : accountsOfLots({ unit: 'row', header, rows: lotRows(batches) });
+  return { terms: metadata.get('terms'), accounts };
+}
+
+async function understood<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    const message = `The bytes are no Arrow stream: ${cause instanceof Error ? cause.message : String(cause)}`;
+    throw refuseWithFindings('body', [{ severity: 'error', code: 'UNREADABLE_FILE', path: 'accounts', message }]);
+  }
+}
+
+async function* accountRows(batches: AsyncIterable<RecordBatch>): AsyncGenerator<string> {
+  for await (const batch of batches) {
+    const columns = batch.schema.fields.map(({ name, type }, at) => ({ name, type, values: batch.getChildAt(at)! }));
+    for (let row = 0; row < batch.numRows; row++) {
+      const cells = columns.map(({ name, type, values }) => [name, plainOf(values.get(row), type)] as const);
+      yield JSON.stringify(Object.fromEntries(cells.filter(([, value]) => value !== null)));
+    }
+  }
+}
+
+async function* lotRows(batches: AsyncIterable<RecordBatch>) {
+  let number = 0;
+  for await (const batch of batches) {
+    const columns = batch.schema.fields.map(({ type }, at) => ({ type, values: batch.getChildAt(at)! }));
+    for (let row = 0; row < batch.numRows; row++)
+      yield {
+        cells: columns.map(({ type, values }) => {
+          const value = plainOf(values.get(row), type);
+          return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+        }),
+        number: ++number,
+      };
+  }
+}
+
+const MS_PER_DAY = 86_400_000;
+
+/** Returns a value of Arrow as one of JSON; dates are days. */
+function plainOf(value: unknown, type: DataType): unknown {
+  if (value === null || value === undefined) return null;
+  if (DataType.isDate(type) || DataType.isTimestamp(type)) return formatDay(Math.floor(Number(value) / MS_PER_DAY));
+  if (typeof value === 'bigint') return Number(value);
+  if (value instanceof Vector) return Array.from(value, (each: unknown) => plainOf(each, value.type));
+  if (value instanceof StructRow) {
+    const cells = value.toJSON() as Record<string, unknown>; // by the names of its fields
+    const own = type.children.map(({ name, type: of }) => [name, plainOf(cells[name], of)] as const);
+    return Object.fromEntries(own.filter(([, each]) => each !== null));
+  }
+  return value;
+}

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AccountBacktestView } from '#contract/account-backtests.js';
+import type { JobStatus } from '#jobs/status.js';
+import { IS_SOAK } from '../../soak.js';
+import { openBatches, type BatchWorld } from './batch-world.js';
+
+const FIRST = '2013-01-02';
+const START = '2014-01-02';
+const CASH = 1_000_000;
+
+let world: BatchWorld;
+beforeAll(async () => {
+  if (IS_SOAK) world = await openBatches(FIRST);
+}, 600_000);
+afterAll(() => world?.service.close());
+
+async function decadeOf(method: string): Promise<AccountBacktestView> {
+  const { body } = await world.service.ask<JobStatus>('POST', '/analytics/DECADE/accounts/backtest', {
+    backtest_id: method,
+    risk_model: 'first-year',
+    start: START,
+    rebalance: 'quarterly',
+    account: { account_id: 'A', cash: CASH, tax: { lot_method: method } },
+  });
+  const job = await world.service.finished(body.job_id);
+  expect(job.error).toBeNull();
+  return job.result as AccountBacktestView;
+}
+
+/** Largest difference between the cash of a session and that of the session before with its entries, of the account's value. */
+function largestDifference({ sessions, entries }: AccountBacktestView): number {
+  const movements = new Map<string, number>();
+  for (const { date, amount } of entries) movements.set(date, (movements.get(date) ?? 0) + amount);
+  let [before, worst] = [CASH, 0];
+  for (const { date, cash, value } of sessions) {
+    worst = Math.max(worst, Math.abs(cash - before - (movements.get(date) ?? 0)) / value);
+    movements.delete(date);
+    before = cash;
+  }
+  expect([...movements.keys()]).toEqual([]); // Every movement is on a session.
+  return worst;
+}
+
+test.runIf(IS_SOAK)(
+  'the cash of an account over ten years closes to 1e-9 of its value on every session, after tax',
+  async () => {
+    const { body } = await world.service.ask<{ job_id: string }>('POST', '/risk-models/first-year/estimate', {
+      identifiers: world.common.identifiers,
+      estimator: 'statistical',
+      factors: 5,
+      start: FIRST,
+      end: '2013-12-31',
+    });
+    expect((await world.service.finished(body.job_id)).error).toBeNull();
+    const { body: model } = await world.service.ask<{ covariance: { index: string[] } }>(
+      'GET',
+      '/risk-models/first-year',
+    );
+    const { body: core } = await world.service.ask<object>('GET', '/indices/CORE');
+    const universe = { kind: 'list', identifiers: model.covariance.index };
+    const stored = await world.service.ask('PUT', '/indices/DECADE', { ...core, id: 'DECADE', universe });
+    expect(stored.status, JSON.stringify(stored.body)).toBeLessThan(300);
+    for (const method of ['specific', 'hifo', 'fifo']) {
+      const view = await decadeOf(method);
+      expect(view.sessions.length).toBeGreaterThan(2600);
+      expect(view.years).toHaveLength(10);
+      const worst = largestDifference(view);
+      const paid = view.entries.reduce((sum, { kind, amount }) => (kind === 'tax' ? sum - amount : sum), 0);
+      const due = view.years.reduce((sum, { tax }) => sum + tax, 0);
+      const received = view.entries.reduce((sum, { kind, amount }) => (kind === 'dividend' ? sum + amount : sum), 0);
+      const kinds = new Set(view.entries.map(({ kind }) => kind));
+      console.log(
+        `${method}: ${view.sessions.length} sessions, ${view.entries.length} entries (${[...kinds].join(', ')}), ` +
+          `${view.rebalances.length} rebalances, cash within ${worst.toExponential(1)}, tax ${paid.toFixed(2)}, largest gap ${view.largest_gap}`,
+      );
+      expect(worst).toBeLessThan(1e-9);
+      expect(Math.abs(paid - due)).toBeLessThan(1e-9 * CASH);
+      expect(Math.abs(received - view.dividends)).toBeLessThan(1e-9 * CASH);
+      expect(Math.abs(paid - view.tax_paid)).toBeLessThan(1e-9 * CASH);
+    }
+  },
+  1_800_000,
+);

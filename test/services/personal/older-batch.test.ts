@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import type { BatchPayload } from '#domain/jobs/payloads.js';
+import type { PartLines } from '#domain/personal/batch-parts.js';
+import type { Attempt } from '#jobs/job-kind.js';
+import { createBatchJob, type BatchJobDependencies } from '#services/personal/batch-job.js';
+
+const UNUSED = () => Promise.reject(new Error('unused'));
+const DEPENDENCIES = {
+  documents: { get: UNUSED },
+  artifacts: { damaged: UNUSED, read: UNUSED },
+  markets: { settled: () => Promise.resolve() },
+  dataVersions: { at: () => Promise.resolve({ served: { identity: 'M' } }) },
+  workers: 1,
+} as unknown as BatchJobDependencies;
+
+test('a batch queued with its accounts in the payload is computed in the parts of one with a file', async () => {
+  const accounts = Array.from({ length: 60 }, (_, at) => ({ account_id: `A${at}` }));
+  const { decode, runParts } = createBatchJob(DEPENDENCIES);
+  const stored = { batch_id: 'b', terms: {}, documents: {}, models: {}, accounts, engine_version: '0.4.0' };
+  const payload = decode(JSON.parse(JSON.stringify(stored))) as BatchPayload;
+  const computed: PartLines[] = [];
+  const attempt = {
+    outputs: () => ({}),
+    compute: (_: string, { lines }: { lines: PartLines[] }) => {
+      computed.push(...lines);
+      return Promise.resolve({ outcomes: 'file' });
+    },
+  } as unknown as Attempt;
+  await runParts!(payload, [0, 2], attempt);
+  expect(computed.map(({ position, line, text }) => [position, line, text.split('\n').length])).toEqual([
+    [0, null, 25],
+    [50, null, 10],
+  ]);
+  expect(JSON.parse(computed[1]!.text.split('\n')[9]!)).toEqual({ account_id: 'A59' });
+});

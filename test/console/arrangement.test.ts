@@ -252,7 +252,8 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.getByRole('button', { name: 'Pin to the dashboard' }).click();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Control+k');
-    await page.keyboard.type('core in 2021');
+    // Keys before the palette is loaded would go to the page.
+    await page.getByRole('combobox', { name: 'Page, document, security or action' }).fill('core in 2021');
     await page.getByRole('option', { name: 'Core in 2021 view', selected: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL('**/console/indices/CORE?from=2020-12-31&to=2021-12-31');

@@ -1,4 +1,5 @@
 import { cholesky } from '../../algebra/cholesky.js';
+import { symmetricEigen } from '../../algebra/symmetric-eigen.js';
 import { symmetricRankK } from '../../algebra/symmetric-rank-k.js';
 import { symv } from '../../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../../algebra/triangular-solve.js';
@@ -10,6 +11,7 @@ export interface DenseAlgebra {
   solveLowerTransposed(l: Float64Array, n: number, b: Float64Array): void;
   symmetricRankK(x: Float64Array, columns: number, out: Float64Array): void;
   symv(a: Float64Array, x: Float64Array, out: Float64Array): void;
+  symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean;
   /**
    * Returns memory that kernels use without a copy, with arbitrary contents. It is valid until the enclosing scope
    * ends.
@@ -25,6 +27,7 @@ export const plainAlgebra: DenseAlgebra = {
   solveLowerTransposed,
   symmetricRankK,
   symv,
+  symmetricEigen,
   room: (length) => new Float64Array(length),
   scope: (work) => work(),
 };

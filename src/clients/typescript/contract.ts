@@ -6988,6 +6988,8 @@ export interface OptimisationRunRequest {
   readonly risk_free_rate?: number | undefined;
   /** A frontier averaged over draws; null: only the frontier of the estimates. */
   readonly resampling?: Resampling | null | undefined;
+  /** Effort for the proof of a choice of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` in the result says what it proved. */
+  readonly proof?: 'quick' | 'thorough' | undefined;
 }
 
 export interface OptimisationRunResult {

@@ -1,3 +1,4 @@
+import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
@@ -7,7 +8,6 @@ import type { Assembly } from './assemble.js';
 import { betterThan } from './better-than.js';
 import type { CertifiedBound } from './certified-bound.js';
 import type { Problem } from './problem.js';
-import { IN, OPEN, OUT } from './share-relaxation.js';
 import { holds, restrictionOf, shortSide, supportOf, thresholdIn } from './restriction.js';
 import {
   branchNode,

@@ -2,10 +2,12 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
+import { goalValue } from './goals/goal-value.js';
 import { splitShare } from './move-costs.js';
 import type { Solvers } from './solvers.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
+import { proveBound, type KnownChoice } from './proof-tree.js';
 import { thresholdIn } from './restriction.js';
 import { evenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
@@ -27,12 +29,20 @@ export interface CertifiedBound {
   readonly over: (names: Uint8Array, shares: Float64Array) => ShareAnswer | undefined;
   /** [N] */
   readonly shares: Float64Array;
+  /** Raises the bound by a long search, see `proveBound`. */
+  readonly prove: (best: KnownChoice) => number | undefined;
 }
 
 /** Iterations of the relaxation: at first, after a step of the split, and with further decisions. */
 const TURNS_FIRST = 24;
 const TURNS_STEP = 12;
 const TURNS_NODE = 5;
+
+/**
+ * Minimum share of an open security. With less, securities that the relaxation dropped would not return within a few
+ * iterations.
+ */
+const SHARE_MIN = 0.01;
 
 /** Steps of the split. After a dozen the bound rises by less than a hundredth. */
 const STEPS = 12;
@@ -63,22 +73,48 @@ const DAMPING = 0.2;
 const PART_MIN = 0.1;
 
 /**
- * Bounds the objective over all choices of a number of securities: see `relaxShares`. Newton's method finds the split
- * of the variances with the best bound, with the logarithm of the determinant of the remainder as a barrier.
+ * Bounds the objective over all choices of a number of securities: see `relaxShares`.
  * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without counted securities, and for
  *   more than `NAMES_MAX`
  * @cost a dozen to a hundred factorisations a step
+ */
+export function certifiedBound(solvers: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
+  const counted = countedProgram(choice);
+  const best = counted && bestSplit(solvers, counted);
+  if (counted === undefined || best === undefined) return undefined;
+  const { split, answer } = best;
+  return {
+    bound: Math.max(choice.relaxed.bound, answer.bound),
+    shares: answer.shares,
+    over: (decided, shares) =>
+      relaxShares(solvers.solver, counted, split, {
+        names: decided,
+        shares,
+        shareMin: SHARE_MIN,
+        turnsMax: TURNS_NODE,
+      }),
+    prove: (best) => proveBound(solvers, counted, answer.bound, best),
+  };
+}
+
+/** Parts of the variances with the bound that they give. */
+interface BoundingSplit {
+  readonly split: Float64Array;
+  readonly answer: ShareAnswer;
+}
+
+/**
+ * Finds the split of the variances with the best bound by Newton's method, with the logarithm of the determinant of the
+ * remainder as a barrier.
  * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4), for the best split, found there by semidefinite
  *   programming.
  */
-export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
-  const counted = countedProgram(choice);
-  if (counted === undefined) return undefined;
+function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): BoundingSplit | undefined {
   const { n } = counted.program;
   const metric = counted.program.metric!; // A counted program has one.
   const names = new Uint8Array(n);
   const relax = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
-    relaxShares(solver, counted, split, { names, shares, turnsMax });
+    relaxShares(solver, counted, split, { names, shares, shareMin: SHARE_MIN, turnsMax });
   const variances = metricDiagonal(metric);
   const whole = splitShare(algebra, metric, variances);
   const proportional = variances.map((variance) => whole * variance);
@@ -110,12 +146,7 @@ export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoi
     ({ split, answer } = found);
     if (answer.bound > best.answer.bound) best = found;
   }
-  return {
-    bound: Math.max(choice.relaxed.bound, best.answer.bound),
-    shares: best.answer.shares,
-    over: (decided, shares) =>
-      relaxShares(solver, counted, best.split, { names: decided, shares, turnsMax: TURNS_NODE }),
-  };
+  return best;
 }
 
 /** Returns undefined if the relaxation gives no bound. */
@@ -124,7 +155,7 @@ function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgr
   const { program } = relaxed.assembled;
   if (counts.length === 0 || program.n > NAMES_MAX || !isFixedQuadratic(problem)) return undefined;
   if (!(program.curvature > 0) || isSoft(program)) return undefined;
-  return { problem, program, counts, threshold: thresholdIn(rows) };
+  return { valueAt: (weights) => goalValue(problem, weights), program, counts, threshold: thresholdIn(rows) };
 }
 
 function isSoft({ metric, rows, kinks }: Program): boolean {

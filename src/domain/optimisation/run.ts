@@ -19,7 +19,7 @@ import type { Problem } from './problem.js';
 import { problemOfRun, type ProblemQuestion, type Window } from './run-problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
 import { resampledFrontier, type ResampledFrontier, type ResampledInput } from './resampled-frontier.js';
-import { solveProblem, type Solution } from './search.js';
+import { solveProblem, type Proof, type Solution } from './search.js';
 import { trackingVariance } from './solve-convex.js';
 import { rateFindings, tangencyRate } from './tangency-rate.js';
 import { refusalOf } from './unsolved.js';
@@ -28,6 +28,7 @@ export interface OptimisationInput extends ProblemQuestion {
   readonly riskFreeRate: number;
   /** Frontier averaged over draws. Default number of returns per draw: that of the window. */
   readonly resampling: { readonly draws: number; readonly seed: number; readonly sessions: number | null } | null;
+  readonly proof: Proof;
   /** Called for each stage; throws to stop the work. */
   readonly report: (fraction: number, message: string) => void;
 }
@@ -43,12 +44,13 @@ export function termsOfRequest(request: OptimisationRequest): RequestTerms {
     end: day(request.end),
     riskFreeRate: request.risk_free_rate,
     resampling: request.resampling,
+    proof: request.proof,
   };
 }
 
 type RequestTerms = Pick<
   OptimisationInput,
-  'indexId' | 'spec' | 'asOf' | 'start' | 'end' | 'riskFreeRate' | 'resampling'
+  'indexId' | 'spec' | 'asOf' | 'start' | 'end' | 'riskFreeRate' | 'resampling' | 'proof'
 >;
 
 /** Finished optimisation with all data of its result. */
@@ -102,7 +104,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { sm, target, window, problem, risk, findings } = problemOfRun(input, report);
   report(0.5, 'solving');
   const solvers = { solver: createSolver(engine), algebra: engine };
-  const outcome = solveProblem(solvers, problem, { certifies: true });
+  const outcome = solveProblem(solvers, problem, { proof: input.proof });
   if (outcome.kind !== 'solved') {
     report(0.7, 'explaining why the constraints are infeasible');
     throw refusalOf(solvers, { problem, outcome });

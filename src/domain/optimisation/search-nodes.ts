@@ -1,8 +1,8 @@
+import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import { HELD_MIN, holds } from './restriction.js';
 import type { Restriction } from './assemble.js';
-import { IN, OPEN, OUT } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** Decisions about securities: held or dropped; a held one may also be above the trigger or not. */

@@ -1,7 +1,7 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound, type BranchOutcome } from './branch-and-bound.js';
-import { certifiedBound } from './certified-bound.js';
+import { certifiedBound, type CertifiedBound } from './certified-bound.js';
 import type { Change } from './change.js';
 import { isLeast, isRuledOut, leastProblem, type LeastProblem, type RowOptions } from './least-problem.js';
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
@@ -23,6 +23,9 @@ export interface Solution extends ConvexSolution {
   readonly bound: number;
 }
 
+/** Effort for the proof of a choice of securities. */
+export type Proof = 'quick' | 'thorough';
+
 export interface SearchOptions {
   readonly includes?: ((origin: Origin) => boolean) | undefined;
   readonly changes?: readonly Change[] | undefined;
@@ -35,8 +38,11 @@ export interface SearchOptions {
   readonly wanted?: 'best' | 'any';
   /** Lower bound of a row's measure over all choices, if the measure is minimised. */
   readonly floor?: number;
-  /** True to bound the objective over all choices, and to search for the optimal one within a number of nodes. */
-  readonly certifies?: boolean;
+  /**
+   * Bounds the objective over all choices and searches for the optimal one: within a number of nodes, or `thorough`, which
+   * may take a minute. Default: no bound over choices.
+   */
+  readonly proof?: Proof | undefined;
 }
 
 export type SearchOutcome =
@@ -105,8 +111,11 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   }
   if (result === undefined) return { kind: 'no-choice', isProven: false };
   const iterations = relaxed.iterations + search.iterations();
-  const certified = options.certifies === true ? certifiedBound(solvers, { problem, rows, relaxed }) : undefined;
+  const certified = options.proof === undefined ? undefined : certifiedBound(solvers, { problem, rows, relaxed });
   const bound = Math.max(relaxed.bound, certified?.bound ?? relaxed.bound);
+  const proven = options.proof === 'thorough' ? certified && proveResult(certified, search, result) : undefined;
+  if (proven !== undefined)
+    return { kind: 'solved', solution: { ...proven, iterations: relaxed.iterations + search.iterations() } };
   if (certified === undefined || result.value - bound > GAP_MAX * Math.abs(result.value))
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound, iterations } };
   const exact = branchAndBound({
@@ -121,6 +130,24 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_NAMES_MAX / problem.index.length)),
   });
   return outcomeOf(exact, iterations)!; // There is a solution.
+}
+
+/** Returns the best choice that a thorough proof finds, with its bound; undefined if there is no such proof. */
+function proveResult(
+  certified: CertifiedBound,
+  search: ReturnType<typeof createSearch>,
+  result: ConvexSolution,
+): Solution | undefined {
+  let best = result;
+  const improve = (held: Uint8Array) => {
+    const found = search.from([held]);
+    if (found !== undefined && found.value < best.value) best = found;
+    return best.value;
+  };
+  const bound = certified.prove({ value: result.value, improve });
+  if (bound === undefined) return undefined;
+  const isHeuristic = bound < best.value;
+  return { ...best, isHeuristic, bound: isHeuristic ? Math.max(certified.bound, bound) : best.objective };
 }
 
 /** Returns true if so few securities may be held that an exact search follows. */

@@ -1,22 +1,17 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianExcess, computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { CountRow } from '../constraints/program-row.js';
-import { goalValue } from './goals/goal-value.js';
 import { leastOfOne } from './least-of-two.js';
 import { choiceBound } from './move-costs.js';
-import type { Problem } from './problem.js';
-
-/** Decision about a security: open, held, or not held. */
-export const OPEN = 0;
-export const IN = 1;
-export const OUT = 2;
 
 /** Convex rows with the counts of securities, and the minimum weight of held securities. */
 export interface CountedProgram {
-  readonly problem: Problem;
+  /** Computes the objective of the program, with its constant. */
+  readonly valueAt: (weights: Float64Array) => number;
   readonly program: Program;
   readonly counts: readonly CountRow[];
   readonly threshold: number;
@@ -28,6 +23,8 @@ export interface ShareStart {
   readonly names: Uint8Array;
   /** [N] */
   readonly shares: Float64Array;
+  /** Minimum share of an open security. */
+  readonly shareMin: number;
   readonly turnsMax: number;
 }
 
@@ -46,12 +43,6 @@ export interface ShareAnswer extends ShareBounds {
   /** [N] */
   readonly weights: Float64Array;
 }
-
-/**
- * Minimum share of an open security. With less, securities that the relaxation dropped would not return within a few
- * iterations.
- */
-const SHARE_MIN = 0.01;
 
 /**
  * Iterations before the increase of the bound is first tested, and the relative increase below which the iteration
@@ -76,7 +67,7 @@ export function relaxShares(
   solver: Solver,
   counted: CountedProgram,
   split: Float64Array,
-  { names, shares: start, turnsMax }: ShareStart,
+  { names, shares: start, shareMin, turnsMax }: ShareStart,
 ): ShareAnswer | undefined {
   const { counts } = counted;
   const program = without(counted.program, names);
@@ -90,7 +81,7 @@ export function relaxShares(
     const before = best?.bound ?? Number.NEGATIVE_INFINITY;
     if (proven.bound > before) best = proven;
     if (turn >= TURNS_MIN && proven.bound < before + RISE_MIN * Math.abs(before)) return best;
-    shares = sharesAt(counts, { split, names }, point.x);
+    shares = sharesAt(counts, { split, names, shareMin }, point.x);
     warm = state;
   }
   return best;
@@ -99,7 +90,7 @@ export function relaxShares(
 /** Returns equal shares for all open securities of a row. */
 export function evenShares(counts: readonly CountRow[], names: Uint8Array): Float64Array {
   const even = new Float64Array(names.length).fill(1);
-  return sharesAt(counts, { split: even, names }, even);
+  return sharesAt(counts, { split: even, names, shareMin: 0 }, even);
 }
 
 /** Returns the program without the securities that are not held. */
@@ -137,11 +128,19 @@ interface Decided {
   readonly names: Uint8Array;
 }
 
+interface ShareTerms extends Decided {
+  readonly shareMin: number;
+}
+
 /**
  * Returns the cheapest shares for some weights: in proportion to the risk of each security, at most 1, with the sum
  * that each row allows. Rows with common securities adjust their proportions alternately.
  */
-function sharesAt(counts: readonly CountRow[], { split, names }: Decided, weights: Float64Array): Float64Array {
+function sharesAt(
+  counts: readonly CountRow[],
+  { split, names, shareMin }: ShareTerms,
+  weights: Float64Array,
+): Float64Array {
   const sizes = weights.map((x, i) => Math.sqrt(split[i]!) * Math.abs(x));
   const scales = new Float64Array(counts.length).fill(Infinity);
   const shareOf = (i: number, scale: number) => (sizes[i]! > 0 ? Math.min(1, sizes[i]! * scale) : 0);
@@ -161,7 +160,7 @@ function sharesAt(counts: readonly CountRow[], { split, names }: Decided, weight
   const shares = new Float64Array(weights.length).fill(1);
   counts.forEach(({ members }, r) => {
     for (const i of members)
-      if (names[i] === OPEN) shares[i] = Math.min(shares[i]!, Math.max(SHARE_MIN, shareOf(i, scales[r]!)));
+      if (names[i] === OPEN) shares[i] = Math.min(shares[i]!, Math.max(shareMin, shareOf(i, scales[r]!)));
   });
   return shares;
 }
@@ -194,7 +193,7 @@ function scaleWithin(
 
 /** Returns the bounds that a point and its multipliers prove. */
 function provenAt(
-  { problem, program, counts, threshold }: CountedProgram,
+  { valueAt, program, counts, threshold }: CountedProgram,
   { split, names }: Decided,
   point: Point,
 ): ShareBounds {
@@ -212,7 +211,7 @@ function provenAt(
     held[i] = names[i] === OUT ? Number.POSITIVE_INFINITY : Math.min(long, short);
     dropped[i] = canRest ? leastOfOne({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
   }
-  return overChoices(counts, { held, dropped }, goalValue(problem, point.x) + computeLagrangianExcess(program, point));
+  return overChoices(counts, { held, dropped }, valueAt(point.x) + computeLagrangianExcess(program, point));
 }
 
 /** Costs of holding securities and of not holding them, [N] each; Infinity if impossible. */

@@ -120,6 +120,7 @@ export function describeCrowd(desk: () => Desk): void {
     });
     await tabs[0]!.close();
     await heard('TABS-LEFT', tabs.slice(1), listen);
+    await context.unrouteAll({ behavior: 'ignoreErrors' });
     await context.close();
   });
 }

@@ -147,7 +147,7 @@ export function describeData(desk: () => Desk): void {
     await button.click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     page.off('request', note);
-    await page.unroute('**/health');
+    await page.unrouteAll({ behavior: 'wait' });
     expect(imports).toEqual(['refuse', 'append']);
     const { body } = await service.ask<DataStore>('GET', '/data/stores/archive');
     expect(body).toMatchObject({ identifiers: 60, rows: { market: names.length * DAYS.length } });

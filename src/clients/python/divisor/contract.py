@@ -7844,6 +7844,8 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     risk_free_rate: float
     #: A frontier averaged over draws; null: only the frontier of the estimates.
     resampling: t.Optional[Resampling]
+    #: Effort for the proof of a choice of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` in the result says what it proved.
+    proof: t.Literal["quick", "thorough"]
 
 
 class _OptimisationRunResult(t.TypedDict):

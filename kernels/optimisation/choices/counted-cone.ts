@@ -1,0 +1,86 @@
+/** Number of variables that may be positive. */
+export interface Count {
+  readonly members: Int32Array;
+  readonly maximum: number;
+}
+
+/** Bisections for the price of a count, and Newton steps for a pair. */
+const BISECTIONS = 60;
+const NEWTON_STEPS = 60;
+const CLOSE = 1e-13;
+
+/** Factor by which the price of a count increases until the count holds. */
+const GROWTH = 3;
+
+/**
+ * Projects matrices on those with a first entry of 1, no negative entry, and for each count shares that sum to at most
+ * its maximum: the share of a variable is its entry in the first row, squared, over its entry in the diagonal.
+ *
+ * @param order   Order of the matrices: the variables follow the constant.
+ * @param counts  Counts without common members.
+ * @returns       The projection of a symmetric matrix.
+ * @cost          order^2, and some hundred passes over the members.
+ * @source        Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs,
+ *                Mathematical Programming 106, for the shares.
+ */
+export function createCountedCone(
+  order: number,
+  counts: readonly Count[],
+): (from: Float64Array, to: Float64Array) => void {
+  const prices = new Float64Array(counts.length).fill(1e-3);
+  const first = new Float64Array(order);
+  const squares = new Float64Array(order);
+  return (from, to) => {
+    for (let e = 0; e < from.length; e++) to[e] = from[e]! > 0 ? from[e]! : 0;
+    to[0] = 1;
+    counts.forEach(({ members, maximum }, r) => {
+      if (sharesAt(from, members, 0) <= maximum) return;
+      let low = 0;
+      let high = prices[r]!;
+      for (let step = 0; step < BISECTIONS && sharesAt(from, members, high) > maximum; step++)
+        [low, high] = [high, high * GROWTH];
+      for (let step = 0; step < BISECTIONS && high - low > CLOSE * high; step++) {
+        const middle = (low + high) / 2;
+        if (sharesAt(from, members, middle) > maximum) low = middle;
+        else high = middle;
+      }
+      prices[r] = high;
+      sharesAt(from, members, high);
+      for (const i of members) {
+        to[i + 1] = to[(i + 1) * order] = first[i]!;
+        to[(i + 1) * order + i + 1] = squares[i]!;
+      }
+    });
+  };
+
+  /** Projects each variable at a price of shares, and returns the sum of the shares. */
+  function sharesAt(from: Float64Array, members: Int32Array, price: number): number {
+    let total = 0;
+    for (const i of members) {
+      const size = Math.max(0, from[i + 1]!);
+      const square = squareAt(size, from[(i + 1) * order + i + 1]!, price);
+      squares[i] = square;
+      first[i] = price === 0 ? size : (size * square) / (square + price);
+      if (first[i]! > 0) total += square > 0 ? (first[i]! * first[i]!) / square : Infinity;
+    }
+    return total;
+  }
+}
+
+/**
+ * Returns the s that minimises (x - size)^2 + (s - square)^2 / 2 + price x^2 / s over x and s. Its derivative without
+ * x is concave, so that Newton's method ascends to its zero.
+ */
+function squareAt(size: number, square: number, price: number): number {
+  let s = Math.max(0, square);
+  if (price === 0 || size === 0) return s;
+  const mass = price * size * size;
+  if (s === 0 && -square - mass / (price * price) >= 0) return 0;
+  for (let step = 0; step < NEWTON_STEPS; step++) {
+    const room = s + price;
+    const move = (square + mass / (room * room) - s) / (1 + (2 * mass) / (room * room * room));
+    s += move;
+    if (Math.abs(move) <= CLOSE * (1 + s)) break;
+  }
+  return s;
+}

@@ -1,0 +1,222 @@
+import { assert } from '../../assert.js';
+import type { DenseAlgebra } from '../factors/algebra.js';
+import { createCountedCone, type Count } from './counted-cone.js';
+import { IN, OPEN, OUT } from './decisions.js';
+
+/** Minimises x' P x + 2 linear' x over non-negative x with a given sum, of which a number may be positive. */
+export interface CountedQuadratic {
+  readonly n: number;
+  /** P, [n x n] row-major, symmetric. */
+  readonly matrix: Float64Array;
+  /** [n] */
+  readonly linear: Float64Array;
+  /** Sum of x, positive. */
+  readonly sum: number;
+  /** Without common members. */
+  readonly counts: readonly Count[];
+}
+
+/** Parts of P such that the remainder is positive semi-definite, nearly, between points of equal sum. */
+export interface CovarianceSplit {
+  /** [n], not negative. */
+  readonly diagonal: Float64Array;
+  /** [n x n], symmetric, not negative, without a diagonal: x' pairs x is at least zero. */
+  readonly pairs: Float64Array;
+  /** Shares at which the relaxation charges the variables, [n]; 1 without a charge. */
+  readonly shares: Float64Array;
+  /** Start of the next iterations, with the same decisions or further ones. */
+  readonly state: SplitState;
+}
+
+export interface SplitState {
+  /** Variables that are not zero, ascending; the matrices have a constant before them. */
+  readonly open: Int32Array;
+  readonly cone: Float64Array;
+  readonly multipliers: Float64Array;
+  readonly penalty: number;
+}
+
+/** Relaxation of the alternating projections. */
+const OVER = 1.6;
+
+/**
+ * First penalty, for a matrix with a mean diagonal of 1. It keeps the distance of the cones near `BALANCE` times that of
+ * the multipliers, because the accuracy of the multipliers is that of the bound.
+ */
+const PENALTY = 3;
+const PENALTY_STEP = 1.3;
+const BALANCE = 6;
+const UNEQUAL = 2;
+
+/** Iterations between two changes of the penalty, early and late. */
+const EARLY = 200;
+const EARLY_TURNS = 10;
+const LATE_TURNS = 50;
+
+/**
+ * Improves a split of a covariance for bounds over all choices of variables: the multipliers of a doubly non-negative
+ * relaxation, in which the products of the variables are a matrix that is positive semi-definite, has no negative entry
+ * and agrees with the sum, and the variables are charged by their shares. The alternating direction method projects on
+ * the two cones in turns.
+ *
+ * @param algebra     Dense operations.
+ * @param quadratic   The problem without its other rows.
+ * @param decisions   [n]; a variable in the choice is not charged.
+ * @param iterations  Number of projections on either cone.
+ * @param from        State with fewer decisions. Default: equal weights.
+ * @returns           undefined if a decomposition does not converge.
+ * @throws  KernelFault on a shape mismatch.
+ * @cost    A decomposition into eigenpairs and a product of the order of the open variables in each iteration.
+ * @source  Wen, Goldfarb & Yin (2010), Alternating direction augmented Lagrangian methods for semidefinite programming,
+ *          Mathematical Programming Computation 2.
+ */
+export function splitCovariance(
+  algebra: DenseAlgebra,
+  quadratic: CountedQuadratic,
+  decisions: Uint8Array,
+  iterations: number,
+  from?: SplitState,
+): CovarianceSplit | undefined {
+  const { n, matrix } = quadratic;
+  assert(matrix.length === n * n && quadratic.linear.length === n, `matrix: ${matrix.length} values for order ${n}`);
+  const open = Int32Array.from(decisions.keys()).filter((i) => decisions[i] !== OUT);
+  const order = open.length + 1;
+  const size = order * order;
+  const { costs, normal, even, scale } = scaledProblem(quadratic, open);
+  const projectSemidefinite = createSemidefiniteCone(algebra, normal);
+  const projectCounted = createCountedCone(order, countsAmong(quadratic.counts, decisions, open));
+  const cone = from === undefined ? even : entriesAmong(from.cone, from.open, open);
+  const multipliers = from === undefined ? new Float64Array(size) : entriesAmong(from.multipliers, from.open, open);
+  const semidefinite = new Float64Array(size);
+  const target = new Float64Array(size);
+  let penalty = from?.penalty ?? PENALTY;
+  for (let turn = 1; turn <= iterations; turn++) {
+    for (let e = 0; e < size; e++) target[e] = cone[e]! - multipliers[e]! - costs[e]! / penalty;
+    if (!projectSemidefinite(target, semidefinite)) return undefined;
+    for (let e = 0; e < size; e++) target[e] = OVER * semidefinite[e]! + (1 - OVER) * cone[e]! + multipliers[e]!;
+    let moved = 0;
+    let apart = 0;
+    projectCounted(target, multipliers);
+    for (let e = 0; e < size; e++) {
+      const now = multipliers[e]!;
+      moved += (now - cone[e]!) ** 2;
+      apart += (now - semidefinite[e]!) ** 2;
+      multipliers[e] = target[e]! - now;
+      cone[e] = now;
+    }
+    if (turn % (turn <= EARLY && from === undefined ? EARLY_TURNS : LATE_TURNS) > 0) continue;
+    const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(moved));
+    const factor = ratio > UNEQUAL ? PENALTY_STEP : ratio < 1 / UNEQUAL ? 1 / PENALTY_STEP : 1;
+    penalty *= factor;
+    if (factor !== 1) for (let e = 0; e < size; e++) multipliers[e]! /= factor;
+  }
+  const diagonal = new Float64Array(n);
+  const pairs = new Float64Array(n * n);
+  const shares = new Float64Array(n).fill(1);
+  open.forEach((i, row) => {
+    const size = cone[row + 1]!;
+    if (decisions[i] === OPEN && size > 0) shares[i] = Math.min(1, (size * size) / cone[(row + 1) * (order + 1)]!);
+    else if (decisions[i] === OPEN) shares[i] = 0;
+    open.forEach((j, column) => {
+      pairs[i * n + j] = Math.max(0, (-penalty / scale) * multipliers[(row + 1) * order + column + 1]!);
+    });
+    diagonal[i] = pairs[i * n + i]!;
+    pairs[i * n + i] = 0;
+  });
+  return { diagonal, pairs, shares, state: { open, cone, multipliers, penalty } };
+}
+
+/** Problem of the open variables in units in which a held variable is about 1 and the mean diagonal is 1. */
+function scaledProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open: Int32Array) {
+  const order = open.length + 1;
+  const held = Math.max(1, Math.min(n, ...counts.map(({ maximum }) => maximum)));
+  const unit = sum / held;
+  let trace = 0;
+  for (let i = 0; i < n; i++) trace += matrix[i * n + i]!;
+  const scale = n / trace;
+  const costs = new Float64Array(order * order);
+  open.forEach((i, row) => {
+    costs[row + 1] = costs[(row + 1) * order] = (scale * linear[i]!) / unit;
+    open.forEach((j, column) => (costs[(row + 1) * order + column + 1] = scale * matrix[i * n + j]!));
+  });
+  // Every point satisfies the equation of the sum, and so does each row of its products.
+  const length = Math.sqrt(held * held + open.length);
+  const normal = new Float64Array(order).fill(1 / length);
+  normal[0] = -held / length;
+  const own = Float64Array.from(normal, (_, i) => (i === 0 ? 1 : held / open.length));
+  const even = new Float64Array(order * order).map((_, e) => own[Math.floor(e / order)]! * own[e % order]!);
+  return { costs, normal, even, scale };
+}
+
+/** Returns the entries of a matrix with the constant and the variables of a subset. */
+function entriesAmong(entries: Float64Array, from: Int32Array, open: Int32Array): Float64Array {
+  const [before, order] = [from.length + 1, open.length + 1];
+  const places = Int32Array.from({ length: order }, (_, i) => (i === 0 ? 0 : from.indexOf(open[i - 1]!) + 1));
+  const kept = new Float64Array(order * order);
+  for (let i = 0; i < order; i++)
+    for (let j = 0; j < order; j++) kept[i * order + j] = entries[places[i]! * before + places[j]!]!;
+  return kept;
+}
+
+/** Returns the counts of the open variables, by their places. */
+function countsAmong(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
+  return counts.map(({ members, maximum }) => {
+    const held = members.reduce((count, i) => count + (decisions[i] === IN ? 1 : 0), 0);
+    const left = members.filter((i) => decisions[i] === OPEN);
+    return { members: left.map((i) => open.indexOf(i)), maximum: maximum - held };
+  });
+}
+
+/** Projects a symmetric matrix on the positive semi-definite ones without a part along a unit vector. */
+type Projection = (from: Float64Array, to: Float64Array) => boolean;
+
+function createSemidefiniteCone(algebra: DenseAlgebra, normal: Float64Array): Projection {
+  const order = normal.length;
+  const values = new Float64Array(order);
+  const along = new Float64Array(order);
+  return (from, to) =>
+    algebra.scope(() => {
+      const matrix = algebra.room(order * order);
+      matrix.set(from);
+      removeAlong(matrix);
+      const vectors = algebra.room(order * order);
+      if (!algebra.symmetricEigen(matrix, order, values, vectors)) return false;
+      const positive = values.reduce((count, value) => count + (value > 0 ? 1 : 0), 0);
+      // The smaller side: the positive part itself, or the negative part that is taken away.
+      const isPositive = positive < order / 2;
+      const count = isPositive ? positive : order - positive;
+      const first = isPositive ? order - count : 0;
+      if (count === 0) {
+        if (isPositive) to.fill(0);
+        else to.set(matrix);
+        return true;
+      }
+      const part = algebra.room(count * order);
+      for (let k = 0; k < count; k++) {
+        const root = Math.sqrt(Math.abs(values[first + k]!));
+        for (let i = 0; i < order; i++) part[k * order + i] = root * vectors[(first + k) * order + i]!;
+      }
+      const product = algebra.room(order * order);
+      algebra.symmetricRankK(part, order, product);
+      if (isPositive) to.set(product);
+      else for (let e = 0; e < to.length; e++) to[e] = matrix[e]! + product[e]!;
+      return true;
+    });
+
+  function removeAlong(matrix: Float64Array): void {
+    let square = 0;
+    for (let i = 0; i < order; i++) {
+      let total = 0;
+      for (let j = 0; j < order; j++) total += matrix[i * order + j]! * normal[j]!;
+      along[i] = total;
+      square += total * normal[i]!;
+    }
+    for (let i = 0; i < order; i++) {
+      const [own, other] = [normal[i]!, along[i]! - square * normal[i]!];
+      for (let j = 0; j <= i; j++) {
+        const value = matrix[i * order + j]! - (own * along[j]! + other * normal[j]!);
+        matrix[i * order + j] = matrix[j * order + i] = value;
+      }
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { splitCovariance, type SplitState } from '#kernels/optimisation/choices/split-covariance.js';
+import type { Count } from '#kernels/optimisation/choices/counted-cone.js';
+import {
+  createDenseMetric,
+  metricDiagonal,
+  metricMatrix,
+  multiplyMetric,
+} from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { CountedProgram } from './share-relaxation.js';
+
+/** Program without the covariance of pairs of securities, and the variances to split off it. */
+export interface PairSplit {
+  readonly counted: CountedProgram;
+  /** [N] */
+  readonly split: Float64Array;
+  /** Shares to start from, [N]. */
+  readonly shares: Float64Array;
+  readonly state: SplitState;
+}
+
+/** Returns the split of some decisions, [N], after a number of further iterations; undefined if there is none. */
+export type PairSplitter = (decisions: Uint8Array, iterations: number, from?: SplitState) => PairSplit | undefined;
+
+/** Minimum share of an open security. The split knows the securities that the relaxation drops. */
+export const SHARE_MIN = 1e-4;
+
+/** Bisections for the share of a split that leaves the remainder convex. */
+const HALVINGS = 16;
+
+/**
+ * Curvature along the sum of the weights, as a multiple of the mean variance. The sum is fixed, so it changes no value,
+ * and the remainder need not be convex in that direction.
+ */
+const SUM_CURVATURE = 1000;
+
+/**
+ * Creates programs with a lower objective, whose bounds over choices of securities are better. Long weights have products
+ * of at least zero: without the covariance of some pairs, more of the variances can be split off.
+ * @returns undefined unless every weight is long and their sum is fixed
+ * @cost a decomposition into eigenpairs in each iteration
+ */
+export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgram): PairSplitter | undefined {
+  const { program } = counted;
+  const { n, curvature, linear, centre } = program;
+  const metric = program.metric!; // A counted program has one.
+  const sum = fixedSum(program);
+  if (sum === undefined || !(sum > 0) || program.lower.some((bound) => bound < 0)) return undefined;
+  const matrix = metricMatrix(metric);
+  const toCentre = new Float64Array(n);
+  multiplyMetric(metric, centre, toCentre);
+  const slopes = toCentre.map((slope, i) => linear[i]! / curvature - slope);
+  const quadratic = { n, matrix, linear: slopes, sum, counts: disjointCounts(counted) };
+  const along = (SUM_CURVATURE * metricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
+  return (decisions, iterations, from) => {
+    const found = splitCovariance(algebra, quadratic, decisions, iterations, from);
+    if (found === undefined) return undefined;
+    const { pairs, diagonal, state } = found;
+    const shares = found.shares.map((part) => Math.max(SHARE_MIN, part));
+    const share = convexShare(state.open, pairs, diagonal);
+    const parts = pairs.map((part) => share * part);
+    return {
+      counted: withoutPairs(state.open, parts),
+      split: diagonal.map((part) => share * part),
+      shares: shares.map((part) => Math.max(SHARE_MIN, part)),
+      state,
+    };
+  };
+
+  /** Subtracts parts from the covariance of the open securities; the others have only a variance. */
+  function subtract(open: Int32Array, parts: Float64Array, share: number, rest: Float64Array): void {
+    rest.fill(0);
+    for (let i = 0; i < n; i++) rest[i * n + i] = matrix[i * n + i]!;
+    for (const i of open)
+      for (const j of open) rest[i * n + j] = matrix[i * n + j]! + along - share * parts[i * n + j]!;
+  }
+
+  /** Returns the largest share of the parts without which the covariance is positive definite. */
+  function convexShare(open: Int32Array, pairs: Float64Array, diagonal: Float64Array): number {
+    let [low, high] = [0, 1];
+    for (let step = 0; step < HALVINGS && low < 1; step++) {
+      const share = step === 0 ? 1 : (low + high) / 2;
+      const isConvex = algebra.scope(() => {
+        const rest = algebra.room(n * n);
+        subtract(open, pairs, share, rest);
+        for (const i of open) rest[i * n + i]! -= share * diagonal[i]!;
+        return algebra.cholesky(rest, n) === n;
+      });
+      if (isConvex) low = share;
+      else high = share;
+    }
+    return low * (1 - 1e-9);
+  }
+
+  /**
+   * Subtracts x'Nx = (x - c)'N(x - c) + 2 c'Nx - c'Nc from the square, and makes the covariance with securities that
+   * have no weight a part of the slopes.
+   */
+  function withoutPairs(open: Int32Array, pairs: Float64Array): CountedProgram {
+    const ofPairs = createDenseMetric(pairs, n);
+    const product = new Float64Array(n);
+    multiplyMetric(ofPairs, centre, product);
+    const isOpen = new Uint8Array(n);
+    for (const i of open) isOpen[i] = 1;
+    const outside = new Float64Array(n);
+    multiplyMetric(
+      metric,
+      centre.map((weight, i) => (isOpen[i] === 1 ? 0 : weight)),
+      outside,
+    );
+    const rest = new Float64Array(n * n);
+    subtract(open, pairs, 1, rest);
+    const excess = open.reduce((left, i) => left - centre[i]!, sum!);
+    const own = new Float64Array(n);
+    return {
+      ...counted,
+      valueAt(weights) {
+        multiplyMetric(ofPairs, weights, own);
+        let square = 0;
+        let total = 0;
+        for (const i of open) {
+          square += own[i]! * weights[i]!;
+          total += weights[i]! - centre[i]!;
+        }
+        return counted.valueAt(weights) + (curvature / 2) * (along * (total * total - excess * excess) - square);
+      },
+      program: {
+        ...program,
+        // Finite bounds, because a security without a part has no curvature that bounds its move.
+        upper: program.upper.map((bound) => Math.min(bound, sum!)),
+        metric: createDenseMetric(rest, n),
+        norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
+        linear: linear.map((slope, i) => (isOpen[i] === 1 ? slope - curvature * (product[i]! + outside[i]!) : slope)),
+      },
+    };
+  }
+}
+
+/** Returns the sum of all weights if a hard row fixes it. */
+function fixedSum({ n, rows }: Program): number | undefined {
+  const { count, coefficients, lower, upper, penalty } = rows;
+  for (let r = 0; r < count; r++) {
+    if (lower[r] !== upper[r] || penalty[r] !== Infinity) continue;
+    if (coefficients.subarray(r * n, r * n + n).every((value) => value === 1)) return upper[r];
+  }
+  return undefined;
+}
+
+/** Returns counts without common members: of two rows that share a security, the first. */
+function disjointCounts({ counts }: CountedProgram): Count[] {
+  const taken = new Set<number>();
+  return counts.filter(({ members }) => {
+    const isApart = members.every((i) => !taken.has(i));
+    if (isApart) for (const i of members) taken.add(i);
+    return isApart;
+  });
+}

@@ -1,0 +1,157 @@
+import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
+import type { SplitState } from '#kernels/optimisation/choices/split-covariance.js';
+import type { Solvers } from './solvers.js';
+import { createPairSplitter, SHARE_MIN } from './pair-split.js';
+import { relaxShares, type CountedProgram } from './share-relaxation.js';
+
+/** Choices of securities that agree with some decisions. */
+interface Branch {
+  /** [N] */
+  readonly names: Uint8Array;
+  /** Lower bound of their objectives. */
+  readonly bound: number;
+  /** [N] */
+  readonly shares: Float64Array;
+  readonly state: SplitState;
+}
+
+/** Best choice known. */
+export interface KnownChoice {
+  /** Its objective. */
+  readonly value: number;
+  /** Searches for a better choice near some securities, [N], and returns the objective of the best one. */
+  readonly improve: (held: Uint8Array) => number;
+}
+
+/**
+ * Maximum of the sum of third powers of the number of open securities over all iterations: a minute of one processor. A
+ * proof is bounded by work, not by time, so that equal requests have equal answers.
+ */
+const WORK_MAX = 1e11;
+
+/** Share of the work, and number of iterations of the split, before the first decision. */
+const ROOT_SHARE = 0.5;
+const ROOT_ITERATIONS = 800;
+
+/** Further iterations of the split after a decision. */
+const BRANCH_ITERATIONS = 100;
+
+/** Iterations of the shares, which begin at those of the split. */
+const ROOT_TURNS = 4;
+const BRANCH_TURNS = 2;
+
+/** Maximum number of decided branches. */
+const BRANCHES_MAX = 2000;
+
+/**
+ * Raises the bound over all choices of securities: splits pairs of securities off the covariance, then decides the least
+ * certain security of the branch with the lowest bound, each time with a better split.
+ * @param least A lower bound.
+ * @returns the bound, which equals the objective of the best choice, but for rounding, if no other is better; undefined if
+ *   pairs cannot be split off
+ * @cost hundreds of decompositions into eigenpairs
+ */
+export function proveBound(
+  { solver, algebra }: Solvers,
+  counted: CountedProgram,
+  least: number,
+  { value: known, improve }: KnownChoice,
+): number | undefined {
+  const { counts } = counted;
+  const splitPairs = createPairSplitter(algebra, counted);
+  if (splitPairs === undefined) return undefined;
+  const { n } = counted.program;
+  let value = known;
+  let work = 0;
+  let lowest = Infinity;
+  const iterations = Math.min(ROOT_ITERATIONS, Math.ceil((ROOT_SHARE * WORK_MAX) / n ** 3));
+  const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_TURNS);
+  if (root === undefined) return undefined;
+  value = improve(largestShares(root));
+  const open: Branch[] = [root];
+  for (let count = 0; open.length > 0; count++) {
+    const place = open.reduce((first, { bound }, i) => (bound < open[first]!.bound ? i : first), 0);
+    const branch = open[place]!;
+    if (branch.bound >= value) break;
+    const name = leastCertain(branch);
+    if (work >= WORK_MAX || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
+    open.splice(place, 1);
+    if (name === undefined) {
+      value = improve(largestShares(branch));
+      lowest = Math.min(lowest, Math.max(branch.bound, boundChoice(branch.names)));
+      continue;
+    }
+    for (const decision of [IN, OUT]) {
+      const names = closed(branch.names.with(name, decision));
+      if (names === undefined) continue;
+      const next = boundBranch({ ...branch, names }, BRANCH_ITERATIONS, BRANCH_TURNS);
+      if (next === undefined) return Math.min(lowest, branch.bound);
+      if (next.bound < value) open.push(next);
+    }
+  }
+  return Math.min(lowest, value);
+
+  /** Improves the split and decides securities whose other decision is worse than `value`. */
+  function boundBranch(
+    { names, bound, state }: Pick<Branch, 'names' | 'bound'> & { readonly state?: SplitState },
+    count: number,
+    turnsMax: number,
+  ): Branch | undefined {
+    const pairs = splitPairs!(names, count, state);
+    if (pairs === undefined) return undefined;
+    work += count * pairs.state.open.length ** 3;
+    const start = { names, shares: pairs.shares, shareMin: SHARE_MIN, turnsMax };
+    const relaxed = relaxShares(solver, pairs.counted, pairs.split, start);
+    if (relaxed === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
+    const decided = names.map((decision, i) => {
+      if (decision !== OPEN) return decision;
+      return relaxed.dropped[i]! >= value ? IN : relaxed.held[i]! >= value ? OUT : OPEN;
+    });
+    return { names: decided, bound: Math.max(bound, relaxed.bound), shares: relaxed.shares, state: pairs.state };
+  }
+
+  /** Returns the bound of a single choice, which is its objective but for rounding. */
+  function boundChoice(names: Uint8Array): number {
+    const [none, shares] = [new Float64Array(n), new Float64Array(n).fill(1)];
+    const start = { names, shares, shareMin: SHARE_MIN, turnsMax: 1 };
+    return relaxShares(solver, counted, none, start)?.bound ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** Applies decisions that the counts force; undefined if they cannot be satisfied. */
+  function closed(names: Uint8Array): Uint8Array | undefined {
+    for (const { members, maximum, minimum } of counts) {
+      let held = 0;
+      let possible = 0;
+      for (const i of members) {
+        if (names[i] === IN) held++;
+        if (names[i] !== OUT) possible++;
+      }
+      if (held > maximum || possible < minimum) return undefined;
+      if (held === maximum || possible === minimum)
+        for (const i of members) if (names[i] === OPEN) names[i] = held === maximum ? OUT : IN;
+    }
+    return names;
+  }
+
+  /** Returns the securities with the largest shares, as many as the counts allow, and the uncounted ones. */
+  function largestShares({ names, shares }: Branch): Uint8Array {
+    const held = new Uint8Array(n).fill(1);
+    for (const { members, maximum } of counts) {
+      const rank = (i: number) => (names[i] === IN ? 2 : names[i] === OUT ? -1 : shares[i]!);
+      for (const i of members.toSorted((a, b) => rank(b) - rank(a) || a - b).subarray(maximum)) held[i] = 0;
+    }
+    return held;
+  }
+
+  /** Returns the open security whose share is nearest to a half. */
+  function leastCertain({ names, shares: parts }: Branch): number | undefined {
+    let found: number | undefined;
+    for (const { members } of counts) {
+      for (const i of members) {
+        const isNearer = found === undefined || Math.abs(parts[i]! - 0.5) < Math.abs(parts[found]! - 0.5);
+        if (names[i] === OPEN && isNearer) found = i;
+      }
+    }
+    return found;
+  }
+}

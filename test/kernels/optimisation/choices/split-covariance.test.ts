@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
+import { createCountedCone } from '#kernels/optimisation/choices/counted-cone.js';
+import { splitCovariance } from '#kernels/optimisation/choices/split-covariance.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
+
+const N = 10;
+
+/** Covariance of one factor and unequal own variances, and the slopes of the distance from unequal weights. */
+function quadratic() {
+  const random = createCounterRandom({ seed: 5, stream: 1 });
+  const beta = Float64Array.from({ length: N }, () => 1 + 0.3 * random.normal());
+  const own = Float64Array.from({ length: N }, () => 0.5 + random.uniform());
+  const matrix = Float64Array.from({ length: N * N }, (_, e) => {
+    const [i, j] = [Math.floor(e / N), e % N];
+    return beta[i]! * beta[j]! + (i === j ? own[i]! : 0);
+  });
+  const size = Float64Array.from({ length: N }, () => Math.exp(random.normal()));
+  const total = size.reduce((sum, value) => sum + value, 0);
+  const centre = size.map((value) => value / total);
+  const linear = centre.map((_, i) => -centre.reduce((sum, weight, j) => sum + matrix[i * N + j]! * weight, 0));
+  const counts = [{ members: Int32Array.from(centre.keys()), maximum: 3 }];
+  return { n: N, matrix, linear, sum: 1, counts };
+}
+
+/** Smallest eigenvalue of the remainder, between points of equal sum. */
+function smallestLeft(matrix: Float64Array, open: Int32Array): number {
+  const order = open.length;
+  const left = Float64Array.from({ length: order * order }, (_, e) => {
+    return matrix[open[Math.floor(e / order)]! * N + open[e % order]!]! + 1e4;
+  });
+  const values = new Float64Array(order);
+  symmetricEigenvalues(left, order, values);
+  return values[0]!;
+}
+
+test('parts are not negative, and the remainder is convex between points of equal sum', () => {
+  const problem = quadratic();
+  const decisions = new Uint8Array(N).fill(OPEN);
+  const first = splitCovariance(plainAlgebra, problem, decisions, 600)!;
+  decisions[2] = OUT;
+  const second = splitCovariance(plainAlgebra, problem, decisions, 300, first.state)!;
+  for (const { pairs, diagonal, shares, state } of [first, second]) {
+    expect(Math.min(...pairs, ...diagonal)).toBe(0);
+    expect(pairs.every((part, e) => part === pairs[(e % N) * N + Math.floor(e / N)])).toBe(true);
+    const rest = problem.matrix.map((value, e) => value - pairs[e]! - (e % (N + 1) === 0 ? diagonal[e / (N + 1)]! : 0));
+    expect(smallestLeft(rest, state.open)).toBeGreaterThan(-1e-3);
+    // More variance is split off than without pairs, whose smallest eigenvalue limits an equal part of each.
+    expect(diagonal.reduce((sum, part) => sum + part, 0)).toBeGreaterThan(N * smallestLeft(problem.matrix, state.open));
+    expect(shares.reduce((sum, share, i) => sum + (decisions[i] === OUT ? 0 : share), 0)).toBeLessThan(3 + 1 + 1e-6);
+  }
+  expect([...second.state.open]).toEqual([0, 1, 3, 4, 5, 6, 7, 8, 9]);
+  expect([second.diagonal[2], second.pairs.slice(2 * N, 3 * N).every((part) => part === 0)]).toEqual([0, true]);
+});
+
+test('a matrix is projected on non-negative ones whose shares sum to the maximum', () => {
+  const project = createCountedCone(3, [{ members: Int32Array.of(0, 1), maximum: 1 }]);
+  const from = Float64Array.of(4, 1, 0.8, 1, 1, -0.5, 0.8, -0.5, 0.9);
+  const to = new Float64Array(9);
+  project(from, to);
+  expect([to[0], to[5], to[7]]).toEqual([1, 0, 0]);
+  const shares = [to[1]! ** 2 / to[4]!, to[2]! ** 2 / to[8]!];
+  expect(shares[0]! + shares[1]!).toBeCloseTo(1, 9);
+  // No nearby matrix with the same shares is nearer.
+  const distance = (first: number, second: number) => {
+    const [a, b] = [shares[0]! * first, shares[1]! * second];
+    const square = (x: number, share: number) => (x * x) / share;
+    return (
+      2 * (a - 1) ** 2 + 2 * (b - 0.8) ** 2 + (square(a, shares[0]!) - 1) ** 2 + (square(b, shares[1]!) - 0.9) ** 2
+    );
+  };
+  const [a, b] = [to[1]! / shares[0]!, to[2]! / shares[1]!];
+  for (const step of [-1e-3, 1e-3]) {
+    expect(distance(a + step, b)).toBeGreaterThan(distance(a, b));
+    expect(distance(a, b + step)).toBeGreaterThan(distance(a, b));
+  }
+});

@@ -92,7 +92,9 @@ export function nameFrom(paths: readonly string[], today: string): string {
     while (length < start.length && start[length] === name[length]) length++;
     return start.slice(0, length);
   });
-  const word = spaced(shared.replace(/[\d\s_-]+$/, ''));
+  let end = shared.length;
+  while (end > 0 && /[\d\s_-]/.test(shared[end - 1]!)) end--;
+  const word = spaced(shared.slice(0, end));
   return word.length >= SHARED_MIN ? word : `Import of ${today}`;
 }
 

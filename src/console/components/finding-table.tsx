@@ -51,7 +51,7 @@ function Row({ finding }: { readonly finding: Finding }) {
       <td class="number">{row}</td>
       <td>{column}</td>
       <td>
-        {message} {value !== undefined && <code>{shown(value)}</code>}
+        {message} {value !== undefined && !message.includes(shown(value)) && <code>{shown(value)}</code>}
         <details>
           <summary>{count > 1 ? countValues(count, 'place') : 'Details'}</summary>
           <code>{code}</code>

@@ -106,10 +106,10 @@ function Preview({ edited }: { readonly edited: Edited }) {
   return <ActionButton act={render}>Save and preview</ActionButton>;
 }
 
-/** `Factsheet, A4` for FACTSHEET-A4. */
+/** `Factsheet, A4` for FACTSHEET-A4, and `Factsheet, Letter` for FACTSHEET-LETTER. */
 function titleOf(id: string): string {
   const [name = id, ...size] = id.split('-');
-  return [labelOf(name.toLowerCase()), ...size].join(', ');
+  return [name, ...size].map((part) => labelOf(part.toLowerCase())).join(', ');
 }
 
 /** Built-in templates, whose blocks a new template can begin with. */

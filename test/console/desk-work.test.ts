@@ -139,6 +139,8 @@ describe.skipIf('why' in tried)('at a desk', () => {
     ]);
     expect(request.postDataJSON()).toMatchObject({ index_id: 'CORE', as_of: '2020-06-30' });
     await page.waitForURL('**/console/optimise/runs/*');
+    // The end of this job would reload a page whose error the next test expects.
+    await page.getByLabel('Figures of the optimisation').waitFor();
   });
 
   test('an error is gone once its cause is: of a part of the console, of a page, and of a request', async () => {

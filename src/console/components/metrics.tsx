@@ -12,6 +12,10 @@ export interface Metric {
   readonly note?: ComponentChildren;
 }
 
+/** Keeps dates of a text on one line. */
+const wholeDates = (text: string): ComponentChildren =>
+  text.split(/(\d{4}-\d\d-\d\d)/).map((part, k) => (k % 2 === 0 ? part : <span class="whole-date">{part}</span>));
+
 /** Renders figures with their names. */
 export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
   return (
@@ -20,7 +24,9 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
         <div key={term} title={help}>
           <dt>{term}</dt>
           <dd class={kind}>{value}</dd>
-          {note !== undefined && <dd class="metric-note quiet">{note}</dd>}
+          {note !== undefined && (
+            <dd class="metric-note quiet">{typeof note === 'string' ? wholeDates(note) : note}</dd>
+          )}
         </div>
       ))}
     </dl>

@@ -64,7 +64,7 @@ export function proveBound(
   let value = known;
   let work = 0;
   let lowest = Infinity;
-  const iterations = Math.min(ROOT_ITERATIONS, Math.ceil((ROOT_SHARE * WORK_MAX) / n ** 3));
+  const iterations = Math.min(ROOT_ITERATIONS, Math.ceil((ROOT_SHARE * WORK_MAX) / cubeOf(n)));
   const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_TURNS);
   if (root === undefined) return undefined;
   value = improve(largestShares(root));
@@ -99,7 +99,7 @@ export function proveBound(
   ): Branch | undefined {
     const pairs = splitPairs!(names, count, state);
     if (pairs === undefined) return undefined;
-    work += count * pairs.state.open.length ** 3;
+    work += count * cubeOf(pairs.state.open.length);
     const start = { names, shares: pairs.shares, shareMin: SHARE_MIN, turnsMax };
     const relaxed = relaxShares(solver, pairs.counted, pairs.split, start);
     if (relaxed === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
@@ -155,3 +155,5 @@ export function proveBound(
     return found;
   }
 }
+
+const cubeOf = (order: number): number => order * order * order;

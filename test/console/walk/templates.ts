@@ -16,6 +16,8 @@ export function describeTemplates(desk: () => Desk): void {
     expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);
     await rated.getByText('Details').click();
     await rated.getByText('ESG_RATING').waitFor();
+    await page.getByLabel('Search templates').fill('volatility S&P low');
+    await rated.waitFor({ state: 'detached' });
     await calm.getByRole('link', { name: 'Use' }).click();
     await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
     await page.getByRole('button', { name: 'Store the index' }).click();

@@ -61,7 +61,7 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
         </p>
       )}
       {open === undefined ? (
-        <p class="quiet">Select a version to see its changes.</p>
+        <p class="quiet">A comparison is available after the second version.</p>
       ) : (
         <Difference
           key={open.version}

@@ -31,6 +31,9 @@ type Rule = NonNullable<LimitsView['rule']>;
 /** Prefix of constraint sets in a list of rules and sets. */
 const SET = 'set:';
 
+/** `UCITS_5_10_40` reads `UCITS 5/10/40`. */
+const ruleWords = (rule: string): string => rule.replace('_', ' ').replaceAll('_', '/');
+
 /** Renders a published rule of concentration, or the rows of a constraint set, watched on every session. */
 export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
@@ -53,7 +56,7 @@ export function Limits({ id, run }: LimitsProps) {
             label="Rule"
             isLabelShown
             options={[
-              ...rules.map((rule) => ({ value: rule, text: rule.replaceAll('_', ' ') })),
+              ...rules.map((rule) => ({ value: rule, text: ruleWords(rule) })),
               ...(sets.data?.constraint_sets ?? []).map(({ id: set }) => ({ value: SET + set, text: `set ${set}` })),
             ]}
             value={chosen}
@@ -92,7 +95,7 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
       isLabelShown
       options={names.map((name) => ({
         value: name,
-        text: name === 'IDENTIFIER' ? 'none: each security separately' : name,
+        text: name === 'IDENTIFIER' ? 'none: each security separately' : name.toLowerCase().replaceAll('_', ' '),
       }))}
       value={chosen}
       onChoose={(by) => setParameters({ by: by === ISSUER ? null : by })}

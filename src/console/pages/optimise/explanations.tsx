@@ -68,11 +68,18 @@ interface SentencesProps {
   readonly rows: readonly { readonly index: number; readonly sentence: string }[];
 }
 
+/** Writes rows of a sentence in words: `Removing PositionBounds[pos] lowers ...` reads `Removing position bounds pos lowers ...`. */
+const sentenceWords = (sentence: string): string =>
+  sentence.replaceAll(/\b[A-Z]\w+\[[^\]]*\]/g, (row) => {
+    const words = rowWords(row);
+    return words.charAt(0).toLowerCase() + words.slice(1);
+  });
+
 function Sentences({ label, rows }: SentencesProps) {
   return (
     <ul class="explained" aria-label={label}>
       {rows.map(({ index, sentence }) => (
-        <li key={`${index} ${sentence}`}>{sentence}</li>
+        <li key={`${index} ${sentence}`}>{sentenceWords(sentence)}</li>
       ))}
     </ul>
   );

@@ -123,8 +123,10 @@ interface Name {
 
 function Shown({ view }: { readonly view: RiskModelView }) {
   const { asset_ids: names, volatilities } = view;
-  const chosen = names.find((name) => name === parameter('name')) ?? names[0];
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
+  // The first row of the table is open by default.
+  const [first] = rows.toSorted((a, b) => b.volatility - a.volatility);
+  const chosen = names.find((name) => name === parameter('name')) ?? first?.identifier;
   return (
     <>
       <Figures view={view} />

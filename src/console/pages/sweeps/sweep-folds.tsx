@@ -4,6 +4,7 @@ import { Section } from '../../components/page.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { count, decimal, percent } from '../../words/numbers.js';
+import { metricWords } from './values.js';
 
 type Choice = SweepFoldsView['choices'][number];
 
@@ -11,7 +12,7 @@ type Choice = SweepFoldsView['choices'][number];
 export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => decimal(value, 3) : percent;
   const outside = folds.over_paths[folds.select_by];
-  const metric = folds.select_by.replaceAll('_', ' ');
+  const metric = metricWords(folds.select_by);
   return (
     <Section title="Out of sample" aside={`chosen by ${metric}, ${folds.method.replaceAll('_', ' ')}`}>
       <Metrics

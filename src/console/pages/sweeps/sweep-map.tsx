@@ -3,10 +3,11 @@ import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { jsonIn } from '../../state/addressed.js';
+import { labelOf } from '../../words/labels.js';
 import { decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { hiddenParameters, shownIn, valuesOf, type HiddenParameter, type MapAxes } from './map-cells.js';
-import { patchText, withUnit, type Told } from './values.js';
+import { metricWords, patchText, withUnit, type Told } from './values.js';
 
 interface SweepMapProps {
   readonly rows: readonly SweepRow[];
@@ -45,7 +46,7 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
         data-part="Map"
         tabIndex={0}
         role="region"
-        aria-label={`${metric.replaceAll('_', ' ')} by parameters`}
+        aria-label={`${metricWords(metric)} by parameters`}
       >
         <table>
           <thead>
@@ -177,7 +178,7 @@ function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
       <Select
         label="Metric"
         isLabelShown
-        options={METRICS.map((value) => ({ value, text: value.replaceAll('_', ' ') }))}
+        options={METRICS.map((value) => ({ value, text: labelOf(value) }))}
         value={metric}
         onChoose={(chosen) => setParameters({ metric: chosen })}
       />
@@ -203,7 +204,7 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
       <p class="quiet">
         {open.length === 0
           ? 'Each cell shows one variant: the other parameters are fixed.'
-          : `Each cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over ${open.join(', ')}. Fix a parameter to see one slice.`}
+          : `Each cell shows the variant that ranks first by ${metricWords(rankBy)} over ${open.join(', ')}. Fix a parameter to see one slice.`}
       </p>
       <div class="sweep-fixed">
         {hidden.map(({ pointer, values, fixed }) => (

@@ -21,7 +21,7 @@ import { Fan } from './fan.js';
 import { Figures, useTold } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
-import { patchText, withUnit, type Told } from './values.js';
+import { metricWords, patchText, withUnit, type Told } from './values.js';
 import { VariantPanel } from './variant-panel.js';
 import './sweeps.css';
 
@@ -95,7 +95,7 @@ function Result({ view, request }: ResultProps) {
         <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} told={told} onOpen={openVariant} />
       )}
       {view.fan && <Fan fan={view.fan} />}
-      <Section title="Ranking" aside={`by ${view.rank_by.replaceAll('_', ' ')}`}>
+      <Section title="Ranking" aside={`by ${metricWords(view.rank_by)}`}>
         <Table
           label="variants"
           name="variants"

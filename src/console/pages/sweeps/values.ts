@@ -23,6 +23,9 @@ export function pointerLabel(pointer: string): string {
   return words.map((step) => (/^\d+$/.test(step) ? `rule ${Number(step) + 1}:` : step.replaceAll('_', ' '))).join(' ');
 }
 
+/** Formats the name of a metric within a sentence: `sharpe_ratio` as `Sharpe ratio`, `total_return` as `total return`. */
+export const metricWords = (metric: string): string => metric.replaceAll('_', ' ').replace(/^sharpe/, 'Sharpe');
+
 /** Returns a value that a variant sets. */
 export function patchText(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('_', ' ') : JSON.stringify(value);

@@ -44,20 +44,43 @@ function Gallery({ templates, taken }: GalleryProps) {
     ...templates.filter((own) => own.can_run === true),
     ...templates.filter((own) => own.can_run !== true),
   ];
-  const [answered, setAnswered] = useState(0);
+  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
+  const [typed, setTyped] = useState('');
+  const found = ordered.filter((template) => holdsWords(template, typed));
+  const next = found.find(({ id, can_run: canRun }) => canRun === true && !answered.has(id));
   return (
-    <ul class="templates">
-      {ordered.map((template, k) => (
-        <Card
-          key={template.id}
-          template={template}
-          taken={taken}
-          isAsked={template.can_run === true && k <= answered}
-          onAnswer={() => setAnswered((before) => Math.max(before, k + 1))}
-        />
-      ))}
-    </ul>
+    <>
+      <input
+        type="search"
+        class="control template-search"
+        placeholder="Search"
+        aria-label="Search templates"
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
+      <ul class="templates">
+        {found.map((template) => (
+          <Card
+            key={template.id}
+            template={template}
+            taken={taken}
+            isAsked={template === next || answered.has(template.id)}
+            onAnswer={() => setAnswered((before) => new Set([...before, template.id]))}
+          />
+        ))}
+      </ul>
+      {found.length === 0 && <p class="quiet">No template matches the search.</p>}
+    </>
   );
+}
+
+/** Returns true if the title, style and source of a template have every word, in any order. */
+function holdsWords({ title, style, source }: MethodologyTemplateSummary, words: string): boolean {
+  const text = `${title} ${style} ${source.publisher} ${source.title}`.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 interface CardProps {

@@ -14,6 +14,7 @@ import {
   closeNode,
   concentrationsIn,
   restrictNode,
+  takeLeast,
   warmStartOf,
   type Narrowed,
   type Node,
@@ -187,13 +188,4 @@ export function branchAndBound({
 function nodesMaxOf({ rows }: Problem): number {
   const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm' || row.form === 'tail');
   return isKinked ? NODES_KINKED_MAX : NODES_MAX;
-}
-
-function takeLeast(open: Node[]): Node {
-  let least = 0;
-  for (let k = 1; k < open.length; k++) if (open[k]!.bound < open[least]!.bound) least = k;
-  const node = open[least]!;
-  open[least] = open.at(-1)!;
-  open.pop();
-  return node;
 }

@@ -52,7 +52,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   let entries: Float64Array | undefined;
   return {
     at({ weights, assembled, answer }, leastWeight) {
-      entries ??= inverseDiagonal(algebra, metric, hasBudget(assembled.program.rows, n));
+      entries ??= inverseDiagonal(algebra, metric, fixedSum(assembled.program.rows, n) !== undefined);
       const { left, right } = computeLagrangianSlopes(assembled.program, answer.point);
       const moves: Moves = {
         drop: new Float64Array(n),
@@ -127,17 +127,17 @@ export function choiceBound(
   return { least, ifHeld, ifDropped };
 }
 
-/** Returns true if the weights have a fixed sum: moves then sum to zero. */
-function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: number): boolean {
+/** Returns the sum of the weights if a hard row fixes it: moves then sum to zero. */
+export function fixedSum({ count, coefficients, lower, upper, penalty }: Rows, n: number): number | undefined {
   for (let r = 0; r < count; r++) {
     if (
       lower[r] === upper[r] &&
       penalty[r] === Infinity &&
       coefficients.subarray(r * n, r * n + n).every((value) => value === 1)
     )
-      return true;
+      return upper[r];
   }
-  return false;
+  return undefined;
 }
 
 /** Returns the diagonal of the inverse; if moves sum to zero, of its projection on them. Infinity if unknown. */
@@ -177,12 +177,17 @@ export function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Flo
     for (let i = 0; i < n; i++) rest[i * n + i]! -= share * variances[i]!;
     return algebra.cholesky(rest, n) === n;
   };
+  return largestShare(leaves, HALVINGS) * (1 - 1e-9);
+}
+
+/** Returns the largest share, to a power of one half, that satisfies a condition which holds for all smaller ones. */
+export function largestShare(isMet: (share: number) => boolean, halvings: number): number {
   let low = 0;
   let high = 1;
-  for (let step = 0; step < HALVINGS; step++) {
+  for (let step = 0; step < halvings; step++) {
     const middle = (low + high) / 2;
-    if (leaves(middle)) low = middle;
+    if (isMet(middle)) low = middle;
     else high = middle;
   }
-  return low * (1 - 1e-9);
+  return low;
 }

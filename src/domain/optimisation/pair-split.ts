@@ -7,7 +7,7 @@ import {
   metricMatrix,
   multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
-import type { Program } from '#kernels/optimisation/program/program.js';
+import { fixedSum, largestShare } from './move-costs.js';
 import type { CountedProgram } from './share-relaxation.js';
 
 /** Program without the covariance of pairs of securities, and the variances to split off it. */
@@ -27,7 +27,7 @@ export type PairSplitter = (decisions: Uint8Array, iterations: number, from?: Sp
 export const SHARE_MIN = 1e-4;
 
 /** Bisections for the share of a split that leaves the remainder convex. */
-const HALVINGS = 16;
+const HALVINGS = 15;
 
 /**
  * Curvature along the sum of the weights, as a multiple of the mean variance. The sum is fixed, so it changes no value,
@@ -45,7 +45,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   const { program } = counted;
   const { n, curvature, linear, centre } = program;
   const metric = program.metric!; // A counted program has one.
-  const sum = fixedSum(program);
+  const sum = fixedSum(program.rows, n);
   if (sum === undefined || !(sum > 0) || program.lower.some((bound) => bound < 0)) return undefined;
   const matrix = metricMatrix(metric);
   const toCentre = new Float64Array(n);
@@ -57,13 +57,12 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
     const found = splitCovariance(algebra, quadratic, decisions, iterations, from);
     if (found === undefined) return undefined;
     const { pairs, diagonal, state } = found;
-    const shares = found.shares.map((part) => Math.max(SHARE_MIN, part));
     const share = convexShare(state.open, pairs, diagonal);
     const parts = pairs.map((part) => share * part);
     return {
       counted: withoutPairs(state.open, parts),
       split: diagonal.map((part) => share * part),
-      shares: shares.map((part) => Math.max(SHARE_MIN, part)),
+      shares: found.shares.map((part) => Math.max(SHARE_MIN, part)),
       state,
     };
   };
@@ -78,19 +77,14 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
 
   /** Returns the largest share of the parts without which the covariance is positive definite. */
   function convexShare(open: Int32Array, pairs: Float64Array, diagonal: Float64Array): number {
-    let [low, high] = [0, 1];
-    for (let step = 0; step < HALVINGS && low < 1; step++) {
-      const share = step === 0 ? 1 : (low + high) / 2;
-      const isConvex = algebra.scope(() => {
+    const isConvex = (share: number) =>
+      algebra.scope(() => {
         const rest = algebra.room(n * n);
         subtract(open, pairs, share, rest);
         for (const i of open) rest[i * n + i]! -= share * diagonal[i]!;
         return algebra.cholesky(rest, n) === n;
       });
-      if (isConvex) low = share;
-      else high = share;
-    }
-    return low * (1 - 1e-9);
+    return (isConvex(1) ? 1 : largestShare(isConvex, HALVINGS)) * (1 - 1e-9);
   }
 
   /**
@@ -135,16 +129,6 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
       },
     };
   }
-}
-
-/** Returns the sum of all weights if a hard row fixes it. */
-function fixedSum({ n, rows }: Program): number | undefined {
-  const { count, coefficients, lower, upper, penalty } = rows;
-  for (let r = 0; r < count; r++) {
-    if (lower[r] !== upper[r] || penalty[r] !== Infinity) continue;
-    if (coefficients.subarray(r * n, r * n + n).every((value) => value === 1)) return upper[r];
-  }
-  return undefined;
 }
 
 /** Returns counts without common members: of two rows that share a security, the first. */

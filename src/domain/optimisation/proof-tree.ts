@@ -1,5 +1,6 @@
 import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { SplitState } from '#kernels/optimisation/choices/split-covariance.js';
+import { closeNames, takeLeast } from './search-nodes.js';
 import type { Solvers } from './solvers.js';
 import { createPairSplitter, SHARE_MIN } from './pair-split.js';
 import { relaxShares, type CountedProgram } from './share-relaxation.js';
@@ -70,19 +71,17 @@ export function proveBound(
   value = improve(largestShares(root));
   const open: Branch[] = [root];
   for (let count = 0; open.length > 0; count++) {
-    const place = open.reduce((first, { bound }, i) => (bound < open[first]!.bound ? i : first), 0);
-    const branch = open[place]!;
+    const branch = takeLeast(open);
     if (branch.bound >= value) break;
-    const name = leastCertain(branch);
     if (work >= WORK_MAX || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
-    open.splice(place, 1);
+    const name = leastCertain(branch);
     if (name === undefined) {
       value = improve(largestShares(branch));
       lowest = Math.min(lowest, Math.max(branch.bound, boundChoice(branch.names)));
       continue;
     }
     for (const decision of [IN, OUT]) {
-      const names = closed(branch.names.with(name, decision));
+      const names = closeNames(branch.names.with(name, decision), counts);
       if (names === undefined) continue;
       const next = boundBranch({ ...branch, names }, BRANCH_ITERATIONS, BRANCH_TURNS);
       if (next === undefined) return Math.min(lowest, branch.bound);
@@ -115,22 +114,6 @@ export function proveBound(
     const [none, shares] = [new Float64Array(n), new Float64Array(n).fill(1)];
     const start = { names, shares, shareMin: SHARE_MIN, turnsMax: 1 };
     return relaxShares(solver, counted, none, start)?.bound ?? Number.NEGATIVE_INFINITY;
-  }
-
-  /** Applies decisions that the counts force; undefined if they cannot be satisfied. */
-  function closed(names: Uint8Array): Uint8Array | undefined {
-    for (const { members, maximum, minimum } of counts) {
-      let held = 0;
-      let possible = 0;
-      for (const i of members) {
-        if (names[i] === IN) held++;
-        if (names[i] !== OUT) possible++;
-      }
-      if (held > maximum || possible < minimum) return undefined;
-      if (held === maximum || possible === minimum)
-        for (const i of members) if (names[i] === OPEN) names[i] = held === maximum ? OUT : IN;
-    }
-    return names;
   }
 
   /** Returns the securities with the largest shares, as many as the counts allow, and the uncounted ones. */

@@ -1,6 +1,6 @@
 import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import type { NonConvexRow } from '../constraints/program-row.js';
+import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import { HELD_MIN, holds } from './restriction.js';
 import type { Restriction } from './assemble.js';
 import type { ConvexSolution } from './solve-convex.js';
@@ -39,20 +39,38 @@ export const concentrationsIn = (rows: readonly NonConvexRow[]) => rows.filter((
 
 /** Applies decisions that the counts force. @returns undefined if they cannot be satisfied */
 export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
-  const names = node.names.slice();
-  for (const row of rows) {
-    if (row.form !== 'count') continue;
+  const names = closeNames(
+    node.names,
+    rows.filter((row) => row.form === 'count'),
+  );
+  return names && { ...node, names };
+}
+
+/** Applies decisions that the counts force to a copy; undefined if the counts cannot be satisfied. */
+export function closeNames(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
+  const names = decided.slice();
+  for (const { members, minimum, maximum } of counts) {
     let held = 0;
     let possible = 0;
-    for (const i of row.members) {
+    for (const i of members) {
       if (names[i] === IN) held++;
       if (names[i] !== OUT) possible++;
     }
-    if (held > row.maximum || possible < row.minimum) return undefined;
-    if (held === row.maximum) for (const i of row.members) if (names[i] === OPEN) names[i] = OUT;
-    if (possible === row.minimum) for (const i of row.members) if (names[i] === OPEN) names[i] = IN;
+    if (held > maximum || possible < minimum) return undefined;
+    if (held === maximum) for (const i of members) if (names[i] === OPEN) names[i] = OUT;
+    if (possible === minimum) for (const i of members) if (names[i] === OPEN) names[i] = IN;
   }
-  return { ...node, names };
+  return names;
+}
+
+/** Takes the branch with the lowest bound from a list. */
+export function takeLeast<Branch extends { readonly bound: number }>(open: Branch[]): Branch {
+  let least = 0;
+  for (let k = 1; k < open.length; k++) if (open[k]!.bound < open[least]!.bound) least = k;
+  const branch = open[least]!;
+  open[least] = open.at(-1)!;
+  open.pop();
+  return branch;
 }
 
 /** Returns bounds that hold for every choice below the node. */

@@ -1,5 +1,5 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import { addDiagonal } from '#kernels/optimisation/program/metric.js';
 import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianExcess, computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
@@ -106,21 +106,10 @@ function withShares(program: Program, split: Float64Array, shares: Float64Array)
   const more = split.map((own, i) => own * (1 / shares[i]! - 1));
   return {
     ...program,
-    metric: withDiagonal(metric, more),
+    metric: addDiagonal(metric, more),
     norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
     linear: linear.map((slope, i) => slope + curvature * more[i]! * centre[i]!),
   };
-}
-
-function withDiagonal(metric: Metric, more: Float64Array): Metric {
-  const { n } = metric;
-  if (metric.form === 'factor') {
-    const specific = metric.specific.map((own, i) => own + more[i]!);
-    return createFactorMetric(metric.loadings, specific);
-  }
-  const matrix = metric.matrix.slice();
-  for (let i = 0; i < n; i++) matrix[i * n + i]! += more[i]!;
-  return createDenseMetric(matrix, n);
 }
 
 interface Decided {

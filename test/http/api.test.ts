@@ -135,8 +135,8 @@ test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at th
 test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (id, route) => {
   expect(route.tag).not.toBe('');
   expect(route.summary).toMatch(/\S.*\.$/);
-  // The audit of all clients is for administrators; all other reads need only the scope to read.
-  if (route.method === 'GET') expect(id === 'getAudit' ? ['admin'] : ['read', 'open']).toContain(route.scope);
+  // The audit log has the writes of all clients; all other reads need only the scope to read.
+  if (route.method === 'GET') expect(id === 'getAudit' ? ['audit'] : ['read', 'open']).toContain(route.scope);
   if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
 });
 

@@ -8,7 +8,7 @@ import { followClosures } from '#services/stored/recorded-closures.js';
 import type { Performer, StepContext } from '#services/daily-plans/performer.js';
 import type { Performers } from '#services/daily-plans/performers.js';
 import { createDayRunner, type DayRunner } from '#services/daily-plans/runner.js';
-import { createDays, type Days } from '#services/daily-plans/days.js';
+import { createDays, type Days, type DaysDependencies } from '#services/daily-plans/days.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays, type StoredDays } from '#services/daily-plans/stored-days.js';
 import { openHome } from '#store/home/home.js';
@@ -41,6 +41,14 @@ export interface RunnerWorld {
   close(): Promise<void>;
 }
 
+const unused = () => Promise.reject(new Error('not part of this test'));
+/** No second persons, waiting clients or files. */
+const NOBODY = {
+  changes: { watch: () => ({ next: unused }) },
+  artifacts: { stream: unused },
+  approvals: { ruleOf: () => undefined, guarded: (_by, work) => work({ admit: async () => {}, foresee: unused }) },
+  wake: () => {},
+} satisfies Pick<DaysDependencies, 'changes' | 'artifacts' | 'approvals' | 'wake'>;
 const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 
 export async function runnerWorld(start: string): Promise<RunnerWorld> {
@@ -58,18 +66,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const now = (): number => world.now;
   const schedules = createSchedules({ documents, calendars, now });
   const days = createStoredDays({ documents, now, isShared: true });
-  const unused = () => Promise.reject(new Error('not part of this test'));
-  const people = createDays({
-    documents,
-    schedules,
-    days,
-    calendars,
-    now,
-    changes: { watch: () => ({ next: unused }) },
-    artifacts: { stream: unused },
-    approvals: { ruleOf: () => undefined, guarded: (_by, work) => work({ admit: async () => {}, foresee: unused }) },
-    wake: () => {},
-  });
+  const people = createDays({ documents, schedules, days, calendars, now, ...NOBODY });
   const rebalance = { frequency: 'monthly' };
   const rule = (id: string) => ({
     id,

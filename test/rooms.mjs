@@ -1,5 +1,5 @@
-// The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table; `node
-// test/rooms.mjs --check` fails if the file differs from the table.
+// The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table, and
+// `node test/rooms.mjs --check` fails if the file differs from the table.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -79,10 +79,7 @@ export const ALCOVES = {
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
 
-/**
- * Families of a room, lowest first: each imports only earlier ones. A name with a file extension is a file, not a
- * folder.
- */
+/** Families of a room, lowest first: each imports only earlier ones. A name with an extension is a file. */
 export const FAMILIES = {
   'src/domain': [
     'time',

@@ -248,8 +248,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         await front!.queue.cancel('backtest:a');
         await lost; // No heartbeat is due, because the clock does not advance.
         await front!.queue.submit(job('b'));
-        // The notification arrives before there is a lease.
-        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b'));
+        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // Notified before there is a lease.
         const next = (await worker!.claimed()).lease;
         await expect.poll(() => next.isLost).toBe(true);
       },
@@ -323,8 +322,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     const memories = [1000, 3 * HUGE_BYTES];
     await withNodes(
       async ([front, large], _pass, { url, schema, query }) => {
-        // The nodes are alive, however slow this is.
-        await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`);
+        await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // The nodes stay alive.
         const estimatedBytes = 2 * HUGE_BYTES;
         await front!.queue.submit(job('huge', { estimatedBytes }));
         const { heavy, huge } = await front!.queue.lanes();

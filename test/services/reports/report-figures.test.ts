@@ -137,9 +137,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
 const monthlyReturns = (overview: OverviewView) => returnsBy('2020-01'.length, overview);
 const yearlyReturns = (overview: OverviewView) => returnsBy('2020'.length, overview);
 
-/**
- * Returns the last level of each month or year, identified by the beginning of its dates, divided by the previous one.
- */
+/** Returns the last level of each month or year (a beginning of dates) divided by the previous one. */
 function returnsBy(length: number, { level: { index, data } }: OverviewView): number[] {
   const ends = index.flatMap((date, i) => (index[i + 1]?.slice(0, length) === date.slice(0, length) ? [] : [data[i]!]));
   return ends.map((level, i) => level / (i === 0 ? data[0]! : ends[i - 1]!) - 1);
@@ -154,10 +152,7 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
     );
 }
 
-/**
- * Figures that are printed with two decimals: all except counts, dates and the ticks of axes, which need none for the
- * levels here.
- */
+/** Figures with two decimals: all except counts, dates and the ticks of axes, which need none here. */
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
 /** The lines of the latest rebalances, each with its first percentage, the turnover. */

@@ -78,8 +78,7 @@ test('a benchmark is the same to the last bit by its stored run and by a new run
   await client.call('createIndex', { body: { ...INDEX, id: 'STORED', name: 'All', pipeline } });
   for (const interval of ['native', 'monthly'] as const) {
     const body = { transaction_cost_bps: 20, ...(interval === 'monthly' ? { start: '2022-09-01' } : {}) };
-    // It is part of a run, which is repeated.
-    await client.run('startBacktest', { params: { index_id: 'STORED' }, body });
+    await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // A shorter run replaces it.
     const query = { fields: ['MARKET_CAP', 'BETA'], by: 'COUNTRY', interval };
     const view = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
     expect(await view('STORED')).toEqual({ ...(await view('ALL')), benchmark: 'STORED' });

@@ -7,7 +7,8 @@ import { runService } from '../running-service.js';
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // Bodies are the answers of the route under test. oxlint-disable-next-line typescript/no-explicit-any
+  // Bodies are the answers of the route under test.
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
 }
 

@@ -82,7 +82,8 @@ test('each edited, removed, repeated or moved entry is named, and is still found
     expect(await checked({ log: hashedAgain(edited) })).toBe(`1 Entry ${signed}: it differs from the signed entry.`);
     const removed = entries.toSpliced(at, 1);
     const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
-    expect(await checked({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.`);
+    const hint = at === 0 ? ' The file is an extract: verify the complete log, which contains its entries.' : '';
+    expect(await checked({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.${hint}`);
     expect(await checked({ log: hashedAgain(removed) })).toMatch(/^1 Entry [35]: /);
     const repeated = entries.toSpliced(at, 0, entries[at]!);
     expect(await checked({ log: repeated })).toBe(`1 Entry ${at + 2}: it has the number ${at + 1}.`);

@@ -88,7 +88,7 @@ describe('a bad setting is refused in one sentence that names its source', () =>
     [
       [],
       { DIVISOR_API_KEYS: `a:abcdefghijkl:${'0f'.repeat(32)}:fly` },
-      'The setting DIVISOR_API_KEYS has a scope outside read, write, run, data, publish, admin.',
+      'The setting DIVISOR_API_KEYS has a scope outside read, write, run, data, publish, audit, admin.',
     ],
   ])('%j %j', (argv, environment, message) => {
     expect(() => readSettings(argv, environment as Record<string, string>)).toThrow(new StartRefusal(78, message));

@@ -6,7 +6,7 @@ import { generatedWork, type WorkTiming } from '#cli/bench/work.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
 import { finishedHere, servingHere } from '../process.js';
-import { folder, home, file, linesOf, onHome } from './set-up.js';
+import { INDEX, folder, home, file, linesOf, onHome } from './set-up.js';
 
 const GENERATED_WORK = [
   'generate a market',
@@ -192,6 +192,29 @@ export function describeOnAHome(): void {
       expect(timings.map(({ work }) => work)).toEqual(GENERATED_WORK);
       for (const { seconds } of timings) expect(seconds).toBeGreaterThan(0);
     });
+  });
+
+  test('amendments are appended by their dates, with the reason as the note, and earlier members stay', async () => {
+    const rule = { ...INDEX, id: 'AMENDED', name: 'Amended' };
+    await writeFile(file('amended.json'), JSON.stringify(rule));
+    const changes = { rebalance: { frequency: 'monthly' } };
+    await writeFile(file('changes.json'), JSON.stringify(changes));
+    expect((await onHome(['index', 'put', file('amended.json')])).status).toBe(0);
+    const amend = (...flags: string[]) => onHome(['index', 'amend', 'AMENDED', file('changes.json'), ...flags]);
+    expect((await amend()).err).toContain('requires --from');
+    const dated = ['--from', '2022-03-01', '--announced', '2022-02-01', '--reason', 'Monthly'];
+    expect((await amend(...dated)).status).toBe(0);
+    expect((await amend('--from', '2021-03-01', '--note', 'Earlier', '--rebalance')).status).toBe(0);
+    const shown = JSON.parse((await onHome(['index', 'show', 'AMENDED', '--json'])).out) as { result: object };
+    expect(shown.result).toMatchObject({
+      ...rule,
+      amendments: [
+        { effective_from: '2021-03-01', rebalance: true, changes },
+        { effective_from: '2022-03-01', announced: '2022-02-01', reason: 'Monthly', changes },
+      ],
+    });
+    const versions = linesOf((await onHome(['index', 'versions', 'AMENDED'])).out);
+    expect(versions.flatMap(({ note }) => note ?? [])).toEqual(['Earlier', 'Monthly']);
   });
 
   describe('exports and imports on a home', () => {

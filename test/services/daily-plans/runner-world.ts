@@ -8,6 +8,7 @@ import { followClosures } from '#services/stored/recorded-closures.js';
 import type { Performer, StepContext } from '#services/daily-plans/performer.js';
 import type { Performers } from '#services/daily-plans/performers.js';
 import { createDayRunner, type DayRunner } from '#services/daily-plans/runner.js';
+import { createDays, type Days, type DaysDependencies } from '#services/daily-plans/days.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays, type StoredDays } from '#services/daily-plans/stored-days.js';
 import { openHome } from '#store/home/home.js';
@@ -25,6 +26,8 @@ export type Fault = (step: StepType, indexId: string, date: string) => Promise<v
 export interface RunnerWorld {
   readonly documents: DocumentStore;
   readonly days: StoredDays;
+  /** Decisions of people. */
+  readonly people: Days;
   readonly done: Done;
   /** Milliseconds since 1970. */
   now: number;
@@ -38,6 +41,14 @@ export interface RunnerWorld {
   close(): Promise<void>;
 }
 
+const unused = () => Promise.reject(new Error('not part of this test'));
+/** No second persons, waiting clients or files. */
+const NOBODY = {
+  changes: { watch: () => ({ next: unused }) },
+  artifacts: { stream: unused },
+  approvals: { ruleOf: () => undefined, guarded: (_by, work) => work({ admit: async () => {}, foresee: unused }) },
+  wake: () => {},
+} satisfies Pick<DaysDependencies, 'changes' | 'artifacts' | 'approvals' | 'wake'>;
 const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 
 export async function runnerWorld(start: string): Promise<RunnerWorld> {
@@ -55,6 +66,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const now = (): number => world.now;
   const schedules = createSchedules({ documents, calendars, now });
   const days = createStoredDays({ documents, now, isShared: true });
+  const people = createDays({ documents, schedules, days, calendars, now, ...NOBODY });
   const rebalance = { frequency: 'monthly' };
   const rule = (id: string) => ({
     id,
@@ -99,6 +111,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   return {
     documents,
     days,
+    people,
     done,
     get now() {
       return world.now;

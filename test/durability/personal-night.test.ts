@@ -16,7 +16,7 @@ import { seeded } from '../seeded.js';
 import { IS_SOAK } from '../soak.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 
-/** Accounts with about 3,000 lots of 500 securities, and kills of the service while they are solved. */
+/** Number of accounts with about 3,000 lots of 500 securities, and number of kills of the service during the solve. */
 const ACCOUNTS = Number(process.env['NIGHT_ACCOUNTS'] ?? 300);
 const KILLS = Number(process.env['NIGHT_KILLS'] ?? 3);
 const ASSETS = 500;
@@ -26,13 +26,13 @@ const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 0);
 /** Shares of these minutes in which accounts are sent, and after which none is solved: the others are for the checks. */
 const SENDING = 0.25;
 const SOLVING = 0.95;
-/** Accounts whose certificates are checked with their lots, and that are solved again here. */
+/** Number of accounts whose certificates are checked with their lots, and that are solved again in this process. */
 const COMPARED = Number(process.env['NIGHT_COMPARED'] ?? 100);
 const WARM_UP = 10;
 /** Blocks that are read again at the end. */
 const READ_AGAIN = 20;
 const DAY = '2024-06-28';
-/** Processor clock ticks of a second. */
+/** Processor clock ticks per second. */
 const TICKS = 100;
 
 let service: Listening;
@@ -53,7 +53,7 @@ async function finished(jobId: string): Promise<JobStatus> {
   }
 }
 
-/** An account by its position: any of them can be made again. */
+/** Returns the account at a position, which can be generated again. */
 function accountOf(common: CommonJson, at: number) {
   const random = seeded(at + 1);
   const lots = common.identifiers.flatMap((identifier, i) =>
@@ -82,7 +82,7 @@ function linesOf(common: CommonJson, endMs: number, count: (accounts: number) =>
   });
 }
 
-/** Processor seconds of a process. */
+/** Returns the processor seconds of a process. */
 function secondsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
@@ -239,8 +239,8 @@ interface Checked {
 }
 
 /**
- * Reads each block once as soon as it is solved. A script that shares nothing with the product checks ids, order and sums of all
- * results, and the certificates of some.
+ * Reads each block once as soon as it is solved. A script that shares no code with the product checks ids, order and sums
+ * of all results, and the certificates of some.
  */
 function createChecker(common: CommonJson, sent: number) {
   const step = Math.max(1, Math.floor(sent / COMPARED));

@@ -52,7 +52,7 @@ export function describeOnAHome(): void {
       };
       expect(await ask('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
       expect(await ask('stores')).toEqual([0, expect.arrayContaining(['desk'])]);
-      expect(await ask('names')).toEqual([0, ['']]); // a service has the names of its store
+      expect(await ask('names')).toEqual([0, ['']]); // A service completes the identifiers of its store.
       expect(await ask('people')).toEqual([64, ['']]);
     });
 
@@ -173,7 +173,7 @@ export function describeOnAHome(): void {
       }
     });
 
-    // It times the kernels at their usual sizes, for seconds.
+    // It measures the kernels at their usual sizes, which takes seconds.
     test.runIf(IS_SOAK)('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
       const { status, out, err } = await finishedHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
@@ -271,7 +271,10 @@ export function describeOnAHome(): void {
   });
 }
 
-/** Files as a vendor delivers them: one per security, with a duplicate row, a day without prices, and dividends only in the adjusted close. */
+/**
+ * Writes files as vendors deliver them: one per security, with a duplicate row, a day without prices, and dividends
+ * only in the adjusted close.
+ */
 async function vendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
   await mkdir(file('vendor'));
   const days = Array.from({ length: 24 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));

@@ -14,7 +14,7 @@ const MONDAY = '2026-11-23';
 const ADA = { author: 'ada', keyId: null, note: null, requestId: 'request' };
 const minutes = (count: number) => (world.now += count * 60_000);
 
-/** Adds a waiver to a day as it is stored, as a person does. */
+/** Adds a waiver to a stored day, as a person does. */
 function waive(date: string): Promise<void> {
   const given = { check: 'moves' as const, index_id: 'CORE', identifier: null, reason: 'Confirmed by the exchange.' };
   return world.documents.transaction(async (tx) => {

@@ -19,10 +19,10 @@ import { temporaryFolder } from '../../store/temporary-folder.js';
 /** Work of steps, in order: `run CORE 2026-11-23`. */
 export type Done = string[];
 
-/** A failure of a step for an index. */
+/** Returns the failure of a step for an index, if any. */
 export type Fault = (step: StepType, indexId: string, date: string) => Promise<void> | void;
 
-/** Runners over one store, with steps that only remember what they did. */
+/** Runners over one store, with steps that only record their calls. */
 export interface RunnerWorld {
   readonly documents: DocumentStore;
   readonly days: StoredDays;
@@ -31,7 +31,7 @@ export interface RunnerWorld {
   readonly done: Done;
   /** Milliseconds since 1970. */
   now: number;
-  /** Why no day may be performed in the name of its author. */
+  /** Returns the reason why the author of the schedule may not perform a day. */
   authorFault: () => string | undefined;
   put(change?: object, id?: string): Promise<void>;
   runner(fault?: Fault): DayRunner;
@@ -89,7 +89,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     for (const document of [rule('CORE'), rule('EVEN'), overlay]) await tx.put('index', document.id, document);
   });
 
-  /** Performs a step as the real ones do: finished work is not repeated. */
+  /** Performs a step like the real ones: completed work is not repeated. */
   const performer =
     (type: StepType, fault: Fault): Performer<never> =>
     async ({ waves, isOpen, item, put, day }: StepContext<unknown>) => {
@@ -150,7 +150,8 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
 
   function begin(fault: Fault): DayRunner {
     const types: StepType[] = ['refresh', 'run', 'publish', 'export', 'render'];
-    const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers; // one for each type
+    // One for each type.
+    const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers;
     const clock = { now, monotonicMs: now, after: () => () => {} };
     return createDayRunner({
       documents,

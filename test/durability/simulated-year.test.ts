@@ -22,7 +22,7 @@ import {
 
 /**
  * Days of a family, as a desk sees them: files that come late, wrong prices, repeated corporate actions, an exchange that
- * is closed, a target of deliveries that is away, and a service that is killed. A month of a small family; with SOAK=1 a
+ * is closed, a target of deliveries that is away, and a service that is killed. Weeks of a small family; with SOAK=1 a
  * year of fifty indices on two nodes (`SOAK_SESSIONS` shortens it). Levels are compared with averages of price relatives.
  */
 const closed = new Set<string>();

@@ -12,7 +12,7 @@ import { apiDocument } from '../contract/api-document.js';
  * Requests made from the OpenAPI document, valid, nearly valid and hostile, against a whole service: every answer is one the
  * document declares, no connection breaks, no defect is logged. `FUZZ_REQUESTS=100000` sends more; `FUZZ_SEED` repeats a run.
  */
-const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 300);
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 200);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_120);
 /** Requests sent at once. */
 const AT_ONCE = 16;

@@ -13,7 +13,8 @@ if (!IS_SOAK)
 
 /** Only a worker that is killed has to be missed. */
 const LEASE_S = IS_SOAK ? 5 : 60;
-const VARIANTS = 240;
+/** In parts of eight: several for each worker. */
+const VARIANTS = IS_SOAK ? 240 : 64;
 
 /** Variants of as many definitions, none of which has the index of another, in parts for all workers. */
 const SWEEP = {

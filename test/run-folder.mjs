@@ -3,10 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
-/**
- * Prepares the environment of all tests, and a folder for files that one run shares; the first user creates it, the end of
- * the run removes it.
- */
+/** Prepares the environment of all tests; creates the folder for files that one run shares, and removes it after the run. */
 export function setup() {
   shortenStarts();
   const folder = mkdtempSync(join(tmpdir(), 'divisor-tests-'));

@@ -55,7 +55,6 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   const table = createJobTable({ store, clock, ...limits, log, progressOf, onChange: follow });
   let node: Node | undefined;
   let isDraining = false;
-
   const delayed = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
   const onWork = (): void => node?.onWork();
   const accept = createAcceptance({ table, coming, lines, limits, isDraining: () => isDraining, onWork });
@@ -94,14 +93,10 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     paused?.onResumed(onWork);
     const lost = left.filter(({ life }) => life.status === 'running');
     for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
+    const end = (job: LiveJob) =>
+      ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: timestamp() }) as const;
     // Each goes to the front of its line, so the oldest goes last.
-    await Promise.all(
-      lost
-        .reverse()
-        .map((job) =>
-          table.transition(job, { type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: timestamp() }),
-        ),
-    );
+    await Promise.all(lost.reverse().map((job) => table.transition(job, end(job))));
     return lost.length;
   }
 

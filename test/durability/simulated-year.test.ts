@@ -21,16 +21,10 @@ import {
 } from './year/market.js';
 
 /**
-<<<<<<< HEAD
- * Days of a family, as a desk sees them: files that come late, wrong prices, repeated corporate actions, an exchange that
- * is closed, a target of deliveries that is away, and a service that is killed. Weeks of a small family; with SOAK=1 a
- * year of fifty indices on two nodes (`SOAK_SESSIONS` shortens it). Levels are compared with averages of price relatives.
-=======
  * Simulates days of a family of indices with the faults that a desk sees: late files, wrong prices, repeated corporate
- * actions, a closed exchange, an unavailable target of deliveries, and a killed service. Default: a month of a small
+ * actions, a closed exchange, an unavailable target of deliveries, and a killed service. Default: weeks of a small
  * family; with SOAK=1 a year of fifty indices on two nodes (`SOAK_SESSIONS` shortens it). Levels are compared with
  * averages of price relatives.
->>>>>>> main
  */
 const closed = new Set<string>();
 const reasons: string[] = [];

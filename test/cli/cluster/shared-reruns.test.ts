@@ -14,13 +14,8 @@ if (!IS_SOAK)
   console.log('skipped: kills of workers that share a rerun, as they take half a minute; npm run soak has them');
 
 const LEASE_S = IS_SOAK ? 5 : 60;
-<<<<<<< HEAD
-/** Indices in more than one part for each node. */
-const IDS = Array.from({ length: IS_SOAK ? 80 : 32 }, (_, i) => `I${String(i).padStart(2, '0')}`);
-=======
 /** Ids of indices, enough for more than one part per node. */
-const IDS = Array.from({ length: IS_SOAK ? 80 : 40 }, (_, i) => `I${String(i).padStart(2, '0')}`);
->>>>>>> main
+const IDS = Array.from({ length: IS_SOAK ? 80 : 32 }, (_, i) => `I${String(i).padStart(2, '0')}`);
 
 describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', () => {
   let cluster: RunningCluster;

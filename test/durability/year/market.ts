@@ -14,8 +14,7 @@ const random = seeded(SEED);
 export const drawnSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
-<<<<<<< HEAD
-/** Faults of the weeks by session; the year has one on every third session, each kind as often as the others. */
+/** Faults of the weeks by session. The year has a fault on every third session, each kind equally often. */
 const WEEKS: Readonly<Record<number, Fault>> = {
   1: 'late',
   2: 'wrong',
@@ -24,17 +23,6 @@ const WEEKS: Readonly<Record<number, Fault>> = {
   8: 'target',
   9: 'closed',
   11: 'kill',
-=======
-/** Faults of the month by session. The year has a fault on every third session, each kind equally often. */
-const MONTH: Readonly<Record<number, Fault>> = {
-  2: 'late',
-  4: 'wrong',
-  6: 'repeated',
-  8: 'kill',
-  11: 'target',
-  14: 'closed',
-  17: 'kill',
->>>>>>> main
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
 /** Kinds that have not occurred in the current cycle of faults. */

@@ -5976,6 +5976,8 @@ export interface Limits {
   readonly MAX_EXPRESSION_READS: number;
   /** Datapoints that a document defines: one per selection rule. */
   readonly MAX_DATAPOINTS: number;
+  /** Securities of an estimated risk model: a matrix of 1.6 GB. */
+  readonly MAX_RISK_SECURITIES: number;
   /** Dates of an imported risk model: fifty years of months. */
   readonly MAX_MODEL_DATES: number;
   /** Securities of an imported risk model: a matrix of 72 MB, and its eigenvalues. */

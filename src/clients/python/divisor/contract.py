@@ -6704,6 +6704,8 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_READS: float
     #: Datapoints that a document defines: one per selection rule.
     MAX_DATAPOINTS: float
+    #: Securities of an estimated risk model: a matrix of 1.6 GB.
+    MAX_RISK_SECURITIES: float
     #: Dates of an imported risk model: fifty years of months.
     MAX_MODEL_DATES: float
     #: Securities of an imported risk model: a matrix of 72 MB, and its eigenvalues.

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import type { RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
 import { waitUntil } from '../../waiting.js';
-import { MARKET } from '../even-index.js';
 import type { Listening } from '../process.js';
 import { heldParts } from './held-parts.js';
-import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+import { openCluster, type RunningCluster } from './running-cluster.js';
 
 if (!IS_SOAK)
   console.log(
@@ -15,16 +15,31 @@ if (!IS_SOAK)
   );
 
 const SECURITIES = Number(process.env['MODEL_SECURITIES'] ?? WHOLE_MODEL_MAX + 200);
-const LARGE = { ...MARKET, assets: SECURITIES, end: '2024-03-28' };
+const DAYS = Array.from({ length: 40 }, (_, t) => new Date(Date.UTC(2024, 0, 2 + t)).toISOString().slice(0, 10));
+const IDENTIFIERS = Array.from({ length: SECURITIES }, (_, i) => `N${10_000 + i}`);
+
+/** Closes of all securities on all days, as an import. */
+function market() {
+  const random = createCounterRandom({ seed: 3, stream: 0 });
+  const closes = new Float64Array(SECURITIES).fill(50);
+  const data = DAYS.flatMap((day) => {
+    const common = 0.01 * random.normal();
+    return IDENTIFIERS.map((identifier, i) => [identifier, day, (closes[i]! *= 1 + common + 0.02 * random.normal())]);
+  });
+  const table = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  return { store_id: 'large', name: 'Large', activate: true, tables: { market: table } };
+}
 
 interface Model {
   readonly content_hash: string;
   readonly diagnostics: { readonly assets: number; readonly condition_number: number };
 }
 
-/** Estimates a model of all securities of the market, which an index holds. @returns the id of the job */
+/** Estimates a model of all securities. @returns the id of the job */
 async function startModel({ ask }: RunningService): Promise<string> {
-  const { status, body } = await ask<{ job_id: string }>('POST', '/risk-models/all/estimate', { index_id: 'ALL' });
+  const { status, body } = await ask<{ job_id: string }>('POST', '/risk-models/all/estimate', {
+    identifiers: IDENTIFIERS,
+  });
   expect([status, body]).toEqual([202, expect.anything()]);
   return body.job_id;
 }
@@ -46,9 +61,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: '5' });
     workers = [await cluster.startWorker()];
-    await prepare(cluster.front, ['ALL'], LARGE);
-    await cluster.front.ask('POST', '/analytics/ALL/backtest', {});
-    expect((await cluster.front.finished('backtest:ALL')).status).toBe('succeeded');
+    expect((await cluster.front.ask('POST', '/data/import', market())).status).toBe(201);
     expected = await modelOf(cluster, await startModel(cluster.front));
     workers.push(await cluster.startWorker());
     await waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));

@@ -15,7 +15,7 @@ import { writtenOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
 setMaxListeners(0, never); // parts of a model run at once
-/** By number of workers: their threads load the program once for all tests. */
+/** Pools by number of workers: their threads load the program once for all tests. */
 const pools = new Map<number, ThreadPool>();
 const pool = (workers: number): ThreadPool => {
   const opened = pools.get(workers) ?? createPool({ workers });

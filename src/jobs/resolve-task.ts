@@ -58,7 +58,6 @@ const RESOLVERS: Resolvers = {
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
     checkedFiles: resources.checkedFiles,
   }),
-  'estimate-risk-model': async ({ universe }, resources) => ({ universe: await riskUniverse(universe, resources) }),
   'validate-risk-model': async ({ run }, { file }) => ({ run: run && { ...run, columns: await file(run.columns) } }),
   render: async ({ runs }, resources) => ({
     runs: await Promise.all(
@@ -76,6 +75,7 @@ const RESOLVERS: Resolvers = {
 const NAMED_FIELDS: Readonly<Record<string, (value: object, resources: TaskResources) => unknown>> = {
   market: (value, { market }) => (isNamedMarket(value) ? market(value) : value),
   columns: (value, { file }) => (isReference(value) ? file(value) : value),
+  universe: (value, resources) => riskUniverse(value as RiskUniverseOrder | RiskUniverse, resources),
   files: (value, resources) => (areReferences(value) ? partFiles(value, resources) : value),
   models: (value, resources) => modelFiles(value as ModelReferences | ModelFiles, resources),
   known: (value, resources) => knownFiles(value as KnownReferences | KnownFiles, resources),
@@ -163,8 +163,13 @@ async function overviewFile(overview: RenderedRunOrder['overview'], resources: T
     : { stored: await hashedFile(overview.stored, resources) };
 }
 
-async function riskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {
-  return universe.kind === 'names' ? universe : { ...universe, columns: await file(universe.columns) };
+async function riskUniverse(
+  universe: RiskUniverseOrder | RiskUniverse,
+  { file }: TaskResources,
+): Promise<RiskUniverse> {
+  if (universe.kind !== 'run') return universe;
+  const { columns } = universe;
+  return { ...universe, columns: typeof columns === 'string' ? columns : await file(columns) };
 }
 
 /** Resolves the input of a task to the files and memory of a node. */

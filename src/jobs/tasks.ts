@@ -7,6 +7,9 @@ import type { ArtifactRef } from '#store/port.js';
 import type { AnswerBytes, HashedBytes, SharedHashes, WithOutputNames, WrittenFile } from './tasks/files.js';
 import type {
   EstimateRiskModelInput,
+  RiskModelRowsInput,
+  RiskModelSource,
+  SumRiskModelInput,
   IndexQuestion,
   OptimisationQuestion,
   OptimiseInput,
@@ -64,13 +67,7 @@ import type {
   SumBatchInput,
 } from './tasks/personal.js';
 import type { RunViewInput } from './tasks/views.js';
-import type {
-  BacktestOrder,
-  EstimateRiskModelOrder,
-  OrderOf,
-  RenderOrder,
-  ValidateRiskModelOrder,
-} from './tasks/references.js';
+import type { BacktestOrder, OrderOf, RenderOrder, ValidateRiskModelOrder } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
 /** A view that a task wrote as an artifact. */
@@ -174,7 +171,13 @@ export interface Tasks {
   /** Summarises a simulation: a SimulationView as JSON. */
   'sum-simulation': Portable<SumSimulationInput, WrittenView>;
   /** Estimates a covariance model: its matrix to store, and its diagnostics. */
-  'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
+  'estimate-risk-model': Portable<EstimateRiskModelInput, RiskModelOutput>;
+  /** Counts the securities that can be estimated. */
+  'risk-model-size': Portable<RiskModelSource, { readonly securities: number }>;
+  /** Computes rows of the matrix of a model. */
+  'risk-model-rows': Portable<RiskModelRowsInput, { readonly rows: ArtifactRef }>;
+  /** Joins the rows of a model, and computes its diagnostics. */
+  'sum-risk-model': Portable<SumRiskModelInput, RiskModelOutput>;
   /** Validates the forecasts of a model over history: a RiskValidationView as JSON, and a sentence. */
   'validate-risk-model': {
     order: ValidateRiskModelOrder;

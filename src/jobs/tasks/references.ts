@@ -1,6 +1,6 @@
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import type { EstimateRiskModelInput, FactorFile, ModelFile, RiskUniverse, ValidateRiskModelInput } from './indices.js';
+import type { FactorFile, ModelFile, RiskUniverse, ValidateRiskModelInput } from './indices.js';
 import type { KnownFiles, OutputNames, TaskOutputs } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
 import type { BacktestInput } from './runs.js';
@@ -11,7 +11,7 @@ import type { BacktestInput } from './runs.js';
  */
 
 /**
- * The order of a task with this input: five fields name a market or files, `outputs` contains names, and every other
+ * The order of a task with this input: six fields name a market or files, `outputs` contains names, and every other
  * field is the same. An input with other files needs its own order, and a resolver.
  */
 export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
@@ -26,6 +26,8 @@ interface NamedFields<V> {
   readonly models: ModelReferences;
   /** Earlier contents, for decisions that use data as it was known. */
   readonly known: KnownReferences;
+  /** Securities of a risk model. */
+  readonly universe: V extends RiskUniverse ? OrderOf<V> : V;
   /** Outputs of parts. */
   readonly files: V extends readonly (infer F)[] ? readonly (Omit<F, 'path'> & ArtifactReference)[] : V;
 }
@@ -64,13 +66,7 @@ export interface StoredRunReferences {
   readonly fileNames: readonly string[];
 }
 
-export type RiskUniverseOrder =
-  | Extract<RiskUniverse, { readonly kind: 'names' }>
-  | OrderOf<Extract<RiskUniverse, { readonly kind: 'run' }>>;
-
-export type EstimateRiskModelOrder = OrderOf<Omit<EstimateRiskModelInput, 'universe'>> & {
-  readonly universe: RiskUniverseOrder;
-};
+export type RiskUniverseOrder = OrderOf<RiskUniverse>;
 
 export type ValidateRiskModelOrder = OrderOf<Omit<ValidateRiskModelInput, 'run'>> & {
   readonly run: OrderOf<NonNullable<ValidateRiskModelInput['run']>> | null;

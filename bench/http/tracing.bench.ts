@@ -12,15 +12,16 @@ import { numberFrom } from '../variables.js';
 import { finished, processorTime, settled, startOn, type RunningService } from './service.js';
 
 /**
- * Processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in two parts.
+ * Processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in two ways.
  *
- * Recording: three services with one worker take turns, two without a collector, and one with a collector that receives
+ * Directly: the spans of one backtest are recorded and sent to a collector in the process of the bench, whose work counts as
+ * well. A service sends the spans of five seconds in one request: a backtest without others within that time pays for a
+ * whole one. The limit applies to this time, as a share of the backtest.
+ *
+ * By pairs: three services with one worker take turns, two without a collector, and one with a collector that receives
  * requests with a `traceparent`, sampled and not sampled. Only these two are of the same process: processes differ by some
  * per cent from start to start, which the two services without a collector show. Prints the medians of the ratios of pairs
  * and their intervals of 95 % confidence, which hold for any distribution.
- *
- * Sending: the spans of one backtest alone, to a collector in the process of the bench, whose work counts as well. A service
- * sends the spans of five seconds at once, so that a backtest alone has its own request, and others share one.
  */
 const ROUNDS = numberFrom('TRACING_ROUNDS');
 const STARTS = numberFrom('TRACING_STARTS');
@@ -61,19 +62,20 @@ try {
   const backtest = median(times.get('not sampled')!);
   const perBacktest = Math.round(spans / (STARTS * (ROUNDS + UNTIMED_ROUNDS)));
   console.log(`${backtest.toFixed(1)} ms of the processor a backtest; ${perBacktest} spans of a sampled one`);
-  const recording = report('recorded, of the same process', 'sampled', 'not sampled');
-  report('a collector but no sampled trace, of another process', 'not sampled', 'off');
-  report('no collector, of another process', 'off as well', 'off');
   const sending = await sendingMs(perBacktest);
-  const added = recording - 1 + sending / backtest;
-  console.log(`a request with the spans of one backtest: ${sending.toFixed(2)} ms of the processor`);
-  console.log(`added to a backtest alone: ${(100 * added).toFixed(2)} % (limit ${100 * LIMIT} %)`);
-  if (added > LIMIT) process.exitCode = 1;
+  const added = sending / backtest;
+  console.log(
+    `recorded and sent: ${sending.toFixed(2)} ms, ${(100 * added).toFixed(2)} % of it (limit ${100 * LIMIT} %)`,
+  );
+  const least = report('sampled, of not sampled in the same process', 'sampled', 'not sampled');
+  report('not sampled, of no collector in another process', 'not sampled', 'off');
+  report('no collector, of no collector in another process', 'off as well', 'off');
+  if (added > LIMIT || least > 1 + LIMIT) process.exitCode = 1;
 } finally {
   collector.close();
 }
 
-/** Returns the processor time of a request with so many spans, recorded and received in this process. */
+/** Returns the processor time of a request with a number of spans, recorded and received in this process. */
 async function sendingMs(count: number): Promise<number> {
   const costs: number[] = [];
   for (let batch = 0; batch < BATCHES; batch++) {
@@ -157,7 +159,7 @@ async function send(
   if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
 }
 
-/** Prints the ratios of a way to another. @returns their median */
+/** Prints the ratios of a way to another. @returns the lower end of the interval of their median */
 function report(what: string, way: Way, other: Way): number {
   const others = times.get(other)!;
   const ratios = times
@@ -171,5 +173,5 @@ function report(what: string, way: Way, other: Way): number {
   const middle = median(ratios);
   const interval = `${low.toFixed(4)} to ${high.toFixed(4)}`;
   console.log(`${what.padEnd(54)} ${middle.toFixed(4)} (${interval}), ${ratios.length} pairs`);
-  return middle;
+  return low;
 }

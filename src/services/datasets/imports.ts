@@ -100,11 +100,14 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
           readonly previous: DatasetDocument | undefined;
         }
       | undefined;
+    /** Store to which data is appended, as it was read. */
+    let extended: DatasetDocument | undefined;
     const onImport = async (header: ImportHeader) => {
       const datasetId = header.store_id ?? slugOf(header.name);
       const previous = await previousOf(datasetId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
-      const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
+      if (header.on_exists === 'append') extended = previous;
+      const held = extended === undefined ? null : await filesOf(extended);
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, previous, folder: await folders.create(datasetId) };
       return { folder: work.folder, held, load };
@@ -128,6 +131,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       );
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
+      // Another import may have removed the files while they were read: their absence is no finding about the data.
+      if (extended !== undefined && failure instanceof Refusal) await assertUnchanged(documents, extended);
       throw failure;
     } finally {
       if (work !== undefined) activity.reading.delete(work.datasetId);
@@ -290,9 +295,9 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
 }
 
 /** Another process may have imported into the store in the meantime; its rows must not be lost. */
-async function assertUnchanged(tx: DocumentTransaction, previous: DatasetDocument): Promise<void> {
+async function assertUnchanged(reader: Pick<DocumentStore, 'get'>, previous: DatasetDocument): Promise<void> {
   const { store_id: datasetId, location } = previous;
-  const { document } = await requireDataset(tx, datasetId);
+  const { document } = await requireDataset(reader, datasetId);
   if (document.location !== location)
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} was changed by another import; send it again.`);
 }

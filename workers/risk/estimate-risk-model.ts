@@ -10,11 +10,11 @@ import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import type { Task, ThreadInput } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { preparedEstimate } from '#views/risk-estimate.js';
-import { onProductEngine } from '../input/numerics.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
-import { outputContent, withEarlyOutput, writeOutputs } from '../output/task-outputs.js';
+import { runOnProductEngine } from '../input/numerics.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
+import { outputContent, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Completed share of the work at the start of each stage, whatever the number of securities. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
@@ -27,7 +27,7 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 
 /** Estimates a covariance model of the universe over the window: writes its matrix, and returns the rest. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
-  withEarlyOutput(input.outputs, 'covariance', async (output) => {
+  runWithEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
     const ending = output.end(matrix);
     const writing = writeOutputs(input.outputs, { factors: parts });
@@ -50,7 +50,7 @@ const WARM_UP_DAYS = 504;
  * RISK_INSUFFICIENT_DATA
  */
 export async function warmUpModel(market: MarketHandle, control: TaskControl): Promise<void> {
-  const { identifiers, dates } = openedMarket(market);
+  const { identifiers, dates } = openCachedMarket(market);
   const universe = { kind: 'names', identifiers: identifiers.slice(0, WARM_UP_SECURITIES) } as const;
   const start = formatDay(dates[Math.max(0, dates.length - WARM_UP_DAYS)]!);
   await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
@@ -68,12 +68,12 @@ async function makeModel(
 ) {
   reportStage(control, 'returns');
   const estimate = preparedEstimate({
-    market: openedMarket(handle),
-    calendars: openedCalendars(universe.kind === 'run' ? universe.closures : undefined),
+    market: openCachedMarket(handle),
+    calendars: openCachedCalendars(universe.kind === 'run' ? universe.closures : undefined),
     universe: universe.kind === 'names' ? universe : { ...universe, held: () => heldLast(universe) },
     request,
   });
-  return onProductEngine((engine) => {
+  return runOnProductEngine((engine) => {
     let matrix: Uint8Array<ArrayBuffer> | undefined;
     const onStage = (stage: EstimateStage, covariance: Float64Array): void => {
       reportStage(control, stage);
@@ -100,7 +100,7 @@ function reportStage(control: TaskControl, stage: EstimateStage | 'returns'): vo
 
 /** Names held on the last date of a stored run, long or short, ascending. */
 function heldLast({ columns }: { readonly columns: string }): string[] {
-  return withRunFile(columns, (run) => {
+  return useRunFile(columns, (run) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
     return names.filter((_, i) => weights[i] !== 0).toSorted(compareText);

@@ -35,7 +35,8 @@ export function productsOn(
         const px = operands.input(x);
         const [pc, write] = operands.result(out);
         inTeam((rows * columns * columns) / 2, () => {
-          const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns)); // More for a thread that leads.
+          // A leading thread needs more.
+          const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns));
           kernels.teamSymmetricRankK(px, rows, columns, pc, scratch);
         });
         write();

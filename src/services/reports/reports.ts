@@ -10,7 +10,7 @@ import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { bindTemplate, takesAsked } from '#domain/reports/bind-template.js';
 import { boundIndices } from '#domain/reports/block-kinds.js';
-import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
+import { BUILT_IN_IDS, createBuiltInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -19,9 +19,9 @@ import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { withUnreadable } from '../shared/skipped.js';
+import { addUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { earlierFiles, requireRun } from '../stored/run-documents.js';
+import { listEarlierFiles, requireRun } from '../stored/run-documents.js';
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;
@@ -104,7 +104,7 @@ interface BoundTemplate {
 
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
   async function requireTemplate(templateId: string): Promise<StoredTemplate> {
-    if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
+    if (isBuiltIn(templateId)) return { template: createBuiltInTemplate(templateId), etag: undefined };
     const stored = await documents.get('template', templateId);
     if (stored === undefined) throw templateNotFound(templateId);
     const template = readStored(stored, readTemplate);
@@ -161,7 +161,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         estimatedBytes:
           DRAWING_BYTES +
           runs
-            .flatMap((run) => [run.artifacts.columns, ...earlierFiles(run)])
+            .flatMap((run) => [run.artifacts.columns, ...listEarlierFiles(run)])
             .reduce((sum, { bytes }) => sum + bytes, 0),
         message: 'waiting to be drawn',
         origin,
@@ -184,7 +184,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
       const damaged = await artifacts.damaged(looked);
       const renders = page.filter(({ render_id: id }) => !damaged.has(files.get(id)!.ref.name));
-      const counts = withUnreadable({ skipped, skipped_causes }, page.length - renders.length);
+      const counts = addUnreadable({ skipped, skipped_causes }, page.length - renders.length);
       return { renders, total: matching.length, ...counts };
     },
 

@@ -1,6 +1,6 @@
-import { unreadFindings } from '#domain/documents/idle-settings.js';
+import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import { leftOutSentence } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/left-out.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
@@ -71,8 +71,8 @@ function messageOf(
 ): string {
   return [
     `${assetIds.length} ${assetIds.length === 1 ? 'security' : 'securities'}, ${diagnostics.observations} observations.`,
-    ...unreadFindings(request).map(({ message }) => message),
-    leftOutSentence(new Map(Object.entries(excluded))),
+    ...reportUnreadFields(request).map(({ message }) => message),
+    describeLeftOut(new Map(Object.entries(excluded))),
   ]
     .filter((sentence) => sentence !== '')
     .join(' ');

@@ -2,7 +2,7 @@ import { createActionRows } from '../content/action-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
 import type { ContentTables } from '../content/market-content.js';
 import type { CsvRecord } from './csv.js';
-import { createMarketRecords, describeRaggedRow, textCells } from './csv.js';
+import { createMarketRecords, describeRow, textCells } from './csv.js';
 import { completeMappedContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
@@ -115,7 +115,7 @@ export function tableRecords(
       problems.error({
         code: 'UNREADABLE_FILE',
         path: cellPath(label, row, ''),
-        message: describeRaggedRow(record.cells, columns.length),
+        message: describeRow(record.cells, columns.length),
       });
     })
   );

@@ -273,7 +273,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
     return (record) => {
       if (record.cells !== columns.length) {
         rows.beginRow(undefined, undefined);
-        rows.refuseRow(opened, describeRaggedRow(record.cells, columns.length), cellText(record, 0));
+        rows.refuseRow(opened, describeRow(record.cells, columns.length), cellText(record, 0));
         return;
       }
       if (isWide || hasOwnNumbers) {
@@ -296,8 +296,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 }
 
 /** Message for a row whose number of cells differs from the number of columns. */
-export const describeRaggedRow = (cells: number, columns: number) =>
-  `The row has ${cells} cells; the header has ${columns}.`;
+export const describeRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
 /** True if the last `numberOf` that returned NaN read an invalid number rather than an empty cell. */
 let isBad = false;

@@ -50,7 +50,11 @@ const SINGULAR = 1e-8;
  * @source        Parlett (1998), The Symmetric Eigenvalue Problem, ch. 13; Ericsson & Ruhe (1980), Math. Comp. 35(152),
  *                1251-1268 (shifts and inverses).
  */
-export function findExtremeEigenvalues(engine: ExtremesEngine, a: Float64Array, n: number): EigenvalueRange | undefined {
+export function findExtremeEigenvalues(
+  engine: ExtremesEngine,
+  a: Float64Array,
+  n: number,
+): EigenvalueRange | undefined {
   assert(n >= 1 && a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
   const diagonal = diagonalOf(a, n);
   return engine.scope(() => {

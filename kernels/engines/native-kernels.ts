@@ -150,6 +150,7 @@ function importsOf(of: Functions, base: number): NativeImports {
     solveLower: (l, n, b, columns, scratch) => of.solveLower(base + l, n, base + b, columns, base + scratch),
     solveLowerTransposed: (l, n, b, columns, scratch) =>
       of.solveLowerTransposed(base + l, n, base + b, columns, base + scratch),
-    symvRows: (a, n, ld, x, out, first, last) => of.symvRows(base + a, n, ld / BYTES, base + x, base + out, first, last),
+    symvRows: (a, n, ld, x, out, first, last) =>
+      of.symvRows(base + a, n, ld / BYTES, base + x, base + out, first, last),
   };
 }

@@ -73,8 +73,22 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
     { entries: each.map((i) => [i, 1]), lower: 1, upper: 1 },
     { entries: each.map((i) => [held + i, 1]), lower: 0, upper: maximum },
     ...each.flatMap((i): Row[] => [
-      { entries: [[i, 1], [held + i, -cap]], lower: -Infinity, upper: 0 },
-      { entries: [[i, 1], [held + i, -threshold]], lower: 0, upper: Infinity },
+      {
+        entries: [
+          [i, 1],
+          [held + i, -cap],
+        ],
+        lower: -Infinity,
+        upper: 0,
+      },
+      {
+        entries: [
+          [i, 1],
+          [held + i, -threshold],
+        ],
+        lower: 0,
+        upper: Infinity,
+      },
     ]),
     ...groups.map(({ members, upper }): Row => ({ entries: members.map((i) => [i, 1]), lower: 0, upper })),
   ];
@@ -83,8 +97,22 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
     const { from, limit } = turnover;
     for (const i of each)
       rows.push(
-        { entries: [[trade + i, 1], [i, -1]], lower: -from[i]!, upper: Infinity },
-        { entries: [[trade + i, 1], [i, 1]], lower: from[i]!, upper: Infinity },
+        {
+          entries: [
+            [trade + i, 1],
+            [i, -1],
+          ],
+          lower: -from[i]!,
+          upper: Infinity,
+        },
+        {
+          entries: [
+            [trade + i, 1],
+            [i, 1],
+          ],
+          lower: from[i]!,
+          upper: Infinity,
+        },
       );
     rows.push({ entries: each.map((i) => [trade + i, 1]), lower: 0, upper: 2 * limit });
   }

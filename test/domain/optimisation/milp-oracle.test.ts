@@ -70,7 +70,9 @@ function measured({ names, goal }: ChoiceMilp, weights: Float64Array): number {
     weights.reduce((sum, weight, i) => sum + weight * returns[from + i]!, 0);
   if (goal.kind === 'return') return -returnOf(goal.returns, 0);
   const scenarios = goal.returns.length / names;
-  const losses = Array.from({ length: scenarios }, (_, t) => -returnOf(goal.returns, t * names)).toSorted((a, b) => b - a);
+  const losses = Array.from({ length: scenarios }, (_, t) => -returnOf(goal.returns, t * names)).toSorted(
+    (a, b) => b - a,
+  );
   const worst = losses.slice(0, Math.round((1 - goal.confidence) * scenarios)); // a whole number
   return worst.reduce((sum, loss) => sum + loss, 0) / worst.length;
 }

@@ -55,20 +55,61 @@ interface Row {
   readonly upper: number;
 }
 
+interface Column {
+  readonly cost: number;
+  readonly lower: number;
+  readonly upper: number;
+  readonly isWhole: boolean;
+}
+
 /**
  * Solves a choice by HiGHS. The formulation is separate from that of the product: a variable of 0 or 1 for each security.
  * @param seconds Maximum time by the clock.
  * @returns undefined if no choice was found
  */
 export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity): MilpAnswer | undefined {
+  const { columns, rows } = formulate(milp);
+  const model = highs.createModel({
+    numCols: columns.length,
+    numRows: rows.length,
+    colCost: columns.map(({ cost }) => cost),
+    colLower: columns.map(({ lower }) => lower),
+    colUpper: columns.map(({ upper }) => upper),
+    integrality: Int32Array.from(columns, ({ isWhole }) => (isWhole ? 1 : 0)),
+    rowLower: rows.map(({ lower }) => lower),
+    rowUpper: rows.map(({ upper }) => upper),
+    matrix: { format: 'csr', numRows: rows.length, numCols: columns.length, ...byRows(rows) },
+  });
+  try {
+    model.options.set({
+      output_flag: false,
+      mip_rel_gap: 0,
+      mip_feasibility_tolerance: 1e-9,
+      primal_feasibility_tolerance: 1e-9,
+      dual_feasibility_tolerance: 1e-9,
+      ...(Number.isFinite(seconds) ? { time_limit: seconds } : {}),
+    });
+    model.run();
+    const value = model.getObjectiveValue();
+    if (!Number.isFinite(value)) return undefined;
+    const isOptimal = model.getModelStatus() === highs.constants.modelStatus.optimal;
+    return { value, weights: Float64Array.from(model.getSolution().colValue.subarray(0, milp.names)), isOptimal };
+  } finally {
+    model.dispose();
+  }
+}
+
+/** Weights, then whether each is held, then trades, then losses. */
+function formulate(milp: ChoiceMilp): { readonly columns: readonly Column[]; readonly rows: readonly Row[] } {
   const { names: n, goal, maximum, threshold, cap, groups = [], turnover } = milp;
-  const columns: { cost: number; lower: number; upper: number; isWhole: boolean }[] = [];
+  const columns: Column[] = [];
   const add = (count: number, cost: (i: number) => number, lower: number, upper: number, isWhole = false): number => {
     for (let i = 0; i < count; i++) columns.push({ cost: cost(i), lower, upper, isWhole });
     return columns.length - count;
   };
   const each = Array.from({ length: n }, (_, i) => i);
-  const held = (add(n, (i) => (goal.kind === 'return' ? -goal.returns[i]! : 0), 0, cap), add(n, () => 0, 0, 1, true));
+  add(n, (i) => (goal.kind === 'return' ? -goal.returns[i]! : 0), 0, cap);
+  const held = add(n, () => 0, 0, 1, true);
   const rows: Row[] = [
     { entries: each.map((i) => [i, 1]), lower: 1, upper: 1 },
     { entries: each.map((i) => [held + i, 1]), lower: 0, upper: maximum },
@@ -128,34 +169,7 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
         upper: Infinity,
       });
   }
-  const model = highs.createModel({
-    numCols: columns.length,
-    numRows: rows.length,
-    colCost: columns.map(({ cost }) => cost),
-    colLower: columns.map(({ lower }) => lower),
-    colUpper: columns.map(({ upper }) => upper),
-    integrality: Int32Array.from(columns, ({ isWhole }) => (isWhole ? 1 : 0)),
-    rowLower: rows.map(({ lower }) => lower),
-    rowUpper: rows.map(({ upper }) => upper),
-    matrix: { format: 'csr', numRows: rows.length, numCols: columns.length, ...byRows(rows) },
-  });
-  try {
-    model.options.set({
-      output_flag: false,
-      mip_rel_gap: 0,
-      mip_feasibility_tolerance: 1e-9,
-      primal_feasibility_tolerance: 1e-9,
-      dual_feasibility_tolerance: 1e-9,
-      ...(Number.isFinite(seconds) ? { time_limit: seconds } : {}),
-    });
-    model.run();
-    const value = model.getObjectiveValue();
-    if (!Number.isFinite(value)) return undefined;
-    const isOptimal = model.getModelStatus() === highs.constants.modelStatus.optimal;
-    return { value, weights: Float64Array.from(model.getSolution().colValue.subarray(0, n)), isOptimal };
-  } finally {
-    model.dispose();
-  }
+  return { columns, rows };
 }
 
 function byRows(rows: readonly Row[]) {

@@ -61,6 +61,8 @@ export const VARIABLES = {
   STARVED_CHECKOUT: { of: { 'http/starved': '' } },
   START_TURNS: { of: { 'cli/start': 7 } },
   START_IDLE_MS: { of: { 'cli/start': SPARE_WAIT_MS + SETTLED_MS }, least: 0 },
+  TRACING_ROUNDS: { of: { 'http/tracing': 60 }, least: 20 },
+  TRACING_STARTS: { of: { 'http/tracing': 3 } },
   SWEEP_VARIANTS: { of: { 'workers/sweep': 1000 }, least: SWEEP_COUNTS, step: SWEEP_COUNTS },
 } as const satisfies Readonly<Record<string, Declared>>;
 

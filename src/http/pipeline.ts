@@ -1,6 +1,6 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, offeredBy } from '#contract/media-formats.js';
-import type { Body, Route, Scope } from '#contract/route.js';
+import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
 import type { JobPriority } from '#domain/jobs/priority.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
@@ -179,8 +179,8 @@ function assertHasScope(scope: Scope, { scopes }: Principal): void {
 
 /** @throws Refusal READ_ONLY for a route that writes or starts a job */
 function assertReads(route: Route): void {
-  const { method, path, scope } = route;
-  if ((scope === 'open' || scope === 'read') && !startsJobs(route)) return;
+  const { method, path } = route;
+  if (isReading(route) && !startsJobs(route)) return;
   throw new Refusal('READ_ONLY', `The service runs with --read-only on: ${method} ${path} is refused.`);
 }
 

@@ -93,20 +93,6 @@ const SIGNED_PER_TURN = 64;
 export function createPublications(dependencies: PublicationsDependencies): Publications {
   const { documents, jobs, maker, signingKeys, states, calendars, approvals, timestamp } = dependencies;
 
-  /** Returns the end of a log and the entry in force for each date. */
-  async function readLog(indexId: string): Promise<Log> {
-    const head = await logHead(documents, indexId);
-    const standing = new Map<string, PublicationEntry>();
-    let lastAt: string | undefined;
-    if (head === undefined) return { head, standing, lastAt };
-    for await (const batch of logBatches(documents, indexId, head)) {
-      for (const entry of batch) standing.set(entry.date, entry);
-      lastAt = batch.at(-1)!.at; // Its shape has one at least.
-      await setImmediate(); // Others have their turn.
-    }
-    return { head, standing, lastAt };
-  }
-
   async function closesOf(run: RunDocument, { through, calendar, signal }: ClosesTerms): Promise<PublishableCloses> {
     const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
     const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
@@ -124,25 +110,6 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       without_bar: cut(closes.without_bar),
       partial: partialCloses(closes),
     };
-  }
-
-  /** Chains and signs new entries, after the last entry. */
-  async function withSign(
-    statements: readonly Statement[],
-    { head }: Log,
-    key: SigningKey,
-  ): Promise<PublicationEntry[]> {
-    const entries: PublicationEntry[] = [];
-    const signHash = hashSigner(key);
-    let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
-    for (const statement of statements) {
-      const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
-      ({ seq } = stated);
-      hash = hashOf(stated);
-      entries.push({ ...stated, hash, signature: await signHash(hash) });
-      if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
-    }
-    return entries;
   }
 
   /** @returns false if another publication or key was written first */
@@ -186,7 +153,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const stale = id === undefined ? null : (await stateOf(states, run)).stale;
       const closes = await closesOf(run, { through: asked.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-        const log = await readLog(indexId);
+        const log = await readLog(documents, indexId);
         const { standing, head } = log;
         const found = disagreementsOf(closes, standing);
         const treatment =
@@ -240,6 +207,35 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     if (head !== undefined) return head;
     throw new Refusal('NOTHING_PUBLISHED', `No close of ${indexId} was ever published.`, { index_id: indexId });
   }
+}
+
+/** Returns the end of a log and the entry in force for each date. */
+async function readLog(documents: DocumentStore, indexId: string): Promise<Log> {
+  const head = await logHead(documents, indexId);
+  const standing = new Map<string, PublicationEntry>();
+  let lastAt: string | undefined;
+  if (head === undefined) return { head, standing, lastAt };
+  for await (const batch of logBatches(documents, indexId, head)) {
+    for (const entry of batch) standing.set(entry.date, entry);
+    lastAt = batch.at(-1)!.at; // Its shape has one at least.
+    await setImmediate(); // Others have their turn.
+  }
+  return { head, standing, lastAt };
+}
+
+/** Chains and signs new entries, after the last entry. */
+async function withSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
+  const entries: PublicationEntry[] = [];
+  const signHash = hashSigner(key);
+  let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
+  for (const statement of statements) {
+    const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
+    ({ seq } = stated);
+    hash = hashOf(stated);
+    entries.push({ ...stated, hash, signature: await signHash(hash) });
+    if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
+  }
+  return entries;
 }
 
 /** Entries, the log that they are appended to, and the request of their publication. */

@@ -2,7 +2,7 @@ import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { sweepParts, type SweepParts } from '#domain/sweeps/part-order.js';
 import { patchAt, type Patch, type Variation } from '#domain/sweeps/variants.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
-import type { SweepPartOrder } from '#jobs/tasks/references.js';
+import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
@@ -35,7 +35,7 @@ export function createSweepJob({
   const partsOf = createPartsOf();
 
   /** Returns the input of a task that runs some variants. */
-  async function orderOf(payload: SweepPayload): Promise<Omit<SweepPartOrder, 'patches' | 'outputs'>> {
+  async function orderOf(payload: SweepPayload): Promise<Omit<TaskInput<'sweep-part'>, 'patches' | 'outputs'>> {
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);

@@ -78,7 +78,7 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
   const whole = useResource(served === undefined ? null : `store ${served.store_id}`, (signal) =>
     service.value.call('getStore', { params: { store_id: served!.store_id }, signal }),
   );
-  const warnings = whole.data?.findings?.length ?? null;
+  const warnings = whole.data?.findings?.filter(({ severity }) => severity !== 'info').length ?? null;
   return (
     <Metrics
       label="Data of the service"

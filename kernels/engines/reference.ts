@@ -13,7 +13,6 @@ import { largestEigen, symmetricEigen, symmetricEigenvalues } from '../algebra/s
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { symv } from '../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
-import { navPath } from '../simulation/nav-path.js';
 import { simulatePaths } from '../simulation/simulate-paths.js';
 import { halvingChoices } from '../sums/halving-choices.js';
 import { pairwiseSum } from '../sums/pairwise-sum.js';
@@ -53,6 +52,5 @@ export const referenceEngine: Engine = {
   pairwiseSum: (values) => pairwiseSum(values),
   weightedPercentiles: computeWeightedPercentiles,
   halvingChoices,
-  navPath,
   simulatePaths,
 };

@@ -51,6 +51,7 @@ export function toOptimisationResult(
     objective: trackingVariance(run.problem, solution.weights),
     bound: outcome.bound,
     gap: Math.max(0, solution.objective - solution.bound) / Math.max(Math.abs(solution.objective), 1e-18),
+    proof: run.proof,
     expected_return: outcome.expectedReturn,
     volatility: outcome.volatility,
     costs: outcome.costs,

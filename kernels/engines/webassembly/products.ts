@@ -75,7 +75,7 @@ export function productsOn(
         const pa = operands.input(a);
         const px = operands.input(x);
         const [py, write] = operands.output(out);
-        kernels.symv(pa, n, n * BYTES, px, py);
+        kernels.symvRows(pa, n, n * BYTES, px, py, 0, n);
         write();
       });
     },

@@ -55,6 +55,20 @@ export const decimal = (value: Maybe, digits = 2): string =>
 export const inMoney = (written: string, currency: string | null): string =>
   currency === null || written === NONE ? written : `${written} ${currency}`;
 
+const UNITS = ['', 'K', 'M', 'B', 'T'] as const;
+
+/** Returns an amount with three digits and its unit: `12.3B`. Browsers differ in the units of their compact notation. */
+export function compact(value: Maybe): string {
+  if (value === null || value === undefined) return NONE;
+  const rounded = Number(value.toPrecision(3));
+  const size = Math.abs(rounded);
+  if (size >= 1e15) return figure(rounded);
+  const step = size < 1 ? 0 : Math.floor(Math.log10(size) / 3);
+  const scaled = rounded / 1000 ** step;
+  const digits = Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
+  return `${fixed(scaled, digits, false, step === 0 ? 0 : digits)}${UNITS[step]!}`;
+}
+
 /** A count of things: `1,234`. */
 export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : fixed(value, 0));
 
@@ -74,6 +88,12 @@ export function bytes(value: Maybe): string {
   const step = Math.min(BYTES.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
+
+/** Returns a text with its mebibytes in the largest unit: `70121 MiB` reads `68.5 GiB`. */
+export const inLargeUnits = (text: string): string =>
+  text.replaceAll(/(\d+) MiB/g, (own, size: string) =>
+    Number(size) < 1024 ? own : `${fixed(Number(size) / 1024, 1)} GiB`,
+  );
 
 /** Formats a limit in the unit at the end of its name. */
 export function limitText(name: string, value: number): string {

@@ -7,7 +7,7 @@ import { recordAnswers } from './guide/record-answers.js';
 import { stableAnswers } from './guide/stable-answers.js';
 import { withTables } from './guide/tables.js';
 
-/** Writes again what is made from the code and kept with it: `npm run generate`. */
+/** Writes the committed files that are generated from the code: `npm run generate`. */
 for (const [file, text] of Object.entries(clientSources())) writeFileSync(file, text);
 for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, withTables(text));
 

@@ -1,15 +1,15 @@
-// A rule for oxlint: limits the lines of a function; the lines of nested functions count for those.
+// A rule for oxlint that limits the lines of a function; lines of nested functions count only for those.
 const ownLines = {
   meta: { schema: [{ type: 'integer', minimum: 1 }] },
   create(context) {
     const [most] = context.options;
-    /** Lines that belong to inner functions, for each function around this place. */
+    /** Number of lines in inner functions, for each enclosing function. */
     const within = [];
     const enter = () => within.push(0);
     const leave = (node) => {
       const lines = node.loc.end.line - node.loc.start.line + 1;
       const own = lines - within.pop();
-      // The line an inner function begins on belongs to both.
+      // The first line of an inner function belongs to both.
       if (within.length > 0) within[within.length - 1] += lines - 1;
       if (own > most) context.report({ node, message: `The function has ${own} lines; at most ${most} are allowed.` });
     };

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 /**
- * A rule nobody has seen fail is not a rule. From the table of rooms, one violation of each of its rules is planted in a
- * separate house, next to one import that each rule allows; the linter must catch all of the former and none of the latter.
+ * Verifies the rules of the linter. For each rule in the table of rooms, one violation is planted in a separate tree,
+ * next to one import that the rule allows; the linter must report all of the former and none of the latter.
  */
 interface Room {
   readonly values: readonly string[];
@@ -31,7 +31,7 @@ interface Plant {
 
 const importing = (specifier: string) => `import { thing } from '${specifier}';\nexport const seen = thing;\n`;
 const knowing = (specifier: string) => `import type { Thing } from '${specifier}';\nexport type Seen = Thing;\n`;
-/** A name that stands for every module a pattern of packages lets in. */
+/** Replaces a pattern of packages by the name of a module that it matches. */
 const member = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
 
 const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) => {
@@ -56,7 +56,7 @@ const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) 
 
 const isLoose = (family: string): boolean => /\.tsx?$/.test(family);
 
-/** A family imports no family that comes after it in its room: by path or by name, values or types, at any depth. */
+/** A family does not import later families of its room: by path or by name, values or types, at any depth. */
 const against: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
   families.slice(0, -1).flatMap((family, i) => {
     const later = families[i + 1]!;
@@ -109,7 +109,7 @@ const manners: Plant[] = [
   },
 ];
 
-/** Rules of the design in its own words, so that the table itself cannot drift from them unseen. */
+/** Rules of the design, stated independently of the table, so that it cannot change unnoticed. */
 const designed: Plant[] = [
   { file: 'kernels/of-domain.ts', text: importing('#domain/refusals/refusal.js') },
   { file: 'src/domain/of-store.ts', text: importing('#store/port.js') },

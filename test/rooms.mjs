@@ -1,12 +1,12 @@
-// The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table,
-// `node test/rooms.mjs --check` fails when the written file is not what the table says.
+// The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table, and
+// `node test/rooms.mjs --check` fails if the file differs from the table.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** room -> the rooms whose values it may import, the rooms it may know as types only, the packages it may use. */
+/** room -> rooms whose values it may import, rooms whose types it may import, and packages it may use. */
 export const ROOMS = {
   kernels: { values: [], types: [], packages: [] },
-  /** Needed by any program: memory, text. It knows nothing of indices. */
+  /** Needed by any program: memory, text. It contains no index theory. */
   'src/base': { values: ['kernels'], types: [], packages: [] },
   'src/domain': { values: ['base', 'kernels'], types: [], packages: ['zod'] },
   'src/contract': { values: ['base', 'domain'], types: [], packages: ['zod'] },
@@ -50,9 +50,9 @@ export const ROOMS = {
     types: ['clients'],
     packages: ['apache-arrow', 'zod', 'node:*'],
   },
-  /** Copied into programs of others: it may need nothing. */
+  /** Copied into programs of others: it depends on nothing. */
   'src/clients': { values: [], types: [], packages: [] },
-  /** Runs in browsers: it knows the service only by its client. */
+  /** Runs in browsers: it accesses the service only through its client. */
   'src/console': {
     values: ['clients'],
     types: [],
@@ -65,7 +65,7 @@ export const ROOMS = {
   },
 };
 
-/** Folders inside a room that need a package the rest of the room must not have. */
+/** Folders of a room with a package that the rest of the room must not import. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
   'src/engine/embedded': { room: 'src/engine', packages: ['@jitl/**', 'zod', 'node:*'] },
@@ -79,7 +79,7 @@ export const ALCOVES = {
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
 
-/** Families of a room, lowest first: each imports only earlier ones. A name with an ending is a file, not a folder. */
+/** Families of a room, lowest first: each imports only earlier ones. A name with an extension is a file. */
 export const FAMILIES = {
   'src/domain': [
     'time',
@@ -219,7 +219,7 @@ const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${na
 
 const nameOf = (room) => room.replace('src/', '');
 const NAMES = Object.keys(ROOMS).map(nameOf);
-/** A relative path may not climb out of its room: from a folder `depth` levels inside, that takes one step more. */
+/** A relative path must not leave its room: from a folder `depth` levels inside, that takes one more step. */
 const byRelativePath = (depth) => ({
   regex: `^(\\.\\./){${depth + 1}}`,
   message: 'Cross into a room by its name, #room/file.js.',
@@ -247,24 +247,24 @@ function patternsOf(room, packages, depth) {
   ];
 }
 
-/** Folders nest no deeper than this inside a room. */
+/** Maximum depth of folders in a room. */
 const DEPTH_MAX = 4;
 
-/** One override per depth of a folder that lies `above` levels inside its room. */
+/** Returns one override per depth of a folder that is `above` levels inside its room. */
 const restrict = (folder, room, packages, above = 0) =>
   Array.from({ length: DEPTH_MAX }, (_, depth) => ({
     files: [`${folder}/${'*/'.repeat(depth)}*`],
     rules: { 'typescript/no-restricted-imports': ['error', { patterns: patternsOf(room, packages, depth + above) }] },
   }));
 
-/** A specifier that leads from a file `depth` folders inside a room to one of these families of it. */
+/** Returns patterns of specifiers that lead from a file `depth` folders inside a room to one of these families. */
 function leadingTo(room, families, depth) {
   const targets = families.map((name) => (isLoose(name) ? name.replace(/\.tsx?$/, '\\.js$') : `${name}/`));
   const up = depth === 0 ? '\\./' : `(\\.\\./){${depth}}`;
   return `^(${up}|#${nameOf(room)}/)(${targets.join('|')})`;
 }
 
-/** One override per family and depth of its files: the families after it in the table are closed to it. */
+/** Returns one override per family and depth of its files, which forbids the later families of the table. */
 const orderOf = (room) =>
   FAMILIES[room].flatMap((family, at) => {
     const closed = FAMILIES[room].slice(at + 1);
@@ -288,7 +288,7 @@ const orderOf = (room) =>
     }));
   });
 
-/** Folders and loose files of a room that the table does not have, and entries of the table that are not there. */
+/** Returns folders and files of a room that the table does not list, and entries of the table that do not exist. */
 export function misplacedIn(room) {
   const entries = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() || isLoose(entry.name))
@@ -325,7 +325,7 @@ const config = {
   ],
 };
 
-/** The configuration, an override a line: hundreds of them differ in a name. */
+/** Returns the configuration with one override per line: hundreds of them differ only in a name. */
 function configText() {
   const { overrides, ...rest } = config;
   const head = JSON.stringify(rest, null, 2).replace(/\n\}$/, '');

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder for files that one run shares; the first user creates it, the end of the run removes it. */
+/** Creates the folder for files that one run shares, and removes it after the run. */
 export function setup() {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-tests-'));
   process.env.TEST_RUN_FOLDER = folder;

@@ -1,4 +1,4 @@
-/** mulberry32: the same numbers in [0, 1) from the same seed, on every machine. */
+/** mulberry32: a seed determines the numbers in [0, 1), on every machine. */
 export function seeded(seed: number): () => number {
   let state = seed | 0;
   return () => {

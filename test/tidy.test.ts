@@ -12,7 +12,10 @@ function sources(room: string): string[] {
 
 const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
 
-/** The source files a file refers to: by import, or by the address of a module it starts in another thread or process. */
+/**
+ * Returns the source files to which a file refers: by import, or by the address of a module that it starts in another
+ * thread or process.
+ */
 function references(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   const specifiers = [
@@ -48,10 +51,10 @@ function reachable(roots: readonly string[]): Set<string> {
 
 test('no file is left behind: each is reached from the command, the door of the workers, the package or the console', () => {
   const doors = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
-  // The build of the engine puts each of these in place of a module of Node.
+  // The build of the engine replaces a module of Node by each of these.
   const embedded = sources('src/engine/embedded').filter((file) => EMBEDDED.includes(basename(file, '.ts')));
   doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embedded);
-  // Certificates of solutions are for callers of the kernels; the bench of quadratic programmes measures them.
+  // Certificates of solutions are for callers of the kernels; the benchmark of quadratic programmes measures them.
   doors.push('kernels/optimisation/certified/certify.ts');
   const reached = reachable(doors);
   expect(program.filter((file) => !reached.has(file))).toEqual([]);
@@ -61,7 +64,7 @@ const EMBEDDED = [
   ...readFileSync('scripts/engine.mjs', 'utf8').matchAll(/'(?:[\w/.-]+\.js|node:[\w/]+)': '([\w-]+)'/g),
 ].map((match) => match[1]!);
 
-/** Kernels that another room calls; the others are parts of these, and engines and memory contain no formula. */
+/** Kernels that other rooms call; the others are parts of these, and engines and memory contain no formula. */
 const called = [
   ...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
 ]
@@ -110,17 +113,18 @@ test('properties are drawn alike in every run: only one file imports fast-check 
   expect(direct).toEqual(['test/fast-check.ts']);
 });
 
-/** Comments and texts, and powers that are exact everywhere: of two, squares, and those of whole numbers of any size. */
+/** Comments and texts, and powers that are exact on every platform: powers of two, squares, and powers of bigints. */
 const NO_OTHER_POWER = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'[^'\n]*'|`[^`]*`|(?<![\w.])2 \*\*|\*\* 2\b(?!\.)|\d+n \*\*/g;
 
 test('powers come from a kernel, for those of V8 have other bits in other versions', () => {
   const rooms = /^(kernels|workers|src\/(domain|market|services|views))\//;
-  const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/')); // Their texts are Markdown.
+  // Their texts are Markdown.
+  const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/'));
   const bare = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
   expect(numeric.filter((file) => /\*\*|Math\.pow/.test(bare(file)))).toEqual(['kernels/power.ts']);
 });
 
-/** Pages for those who change the code; the guide and the changelog speak of files of users. */
+/** Folders with pages for developers; the guide and the changelog mention files of users. */
 const PAGE_FOLDERS = ['src', 'kernels', 'workers', 'test', 'bench', 'scripts', 'docs'];
 const tree = [
   ...PAGE_FOLDERS.flatMap((folder) =>
@@ -133,7 +137,10 @@ const pages = tree.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.
 /** Files of an example. */
 const IMAGINED = ['selection/drawdown-filter.ts'];
 
-/** A bare file name may be anywhere; a path starts at the root, in `src/`, at the page or in a folder below it. */
+/**
+ * Returns true if a mentioned file exists. A bare file name may be anywhere; a path is relative to the root, to `src/`,
+ * to the page or to a folder below it.
+ */
 function isThere(mentioned: string, page: string): boolean {
   const path = normalize(mentioned).replace(/\/$/, '');
   const isBare = !mentioned.includes('/');

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** Limit for a test that hangs, as of `expect.poll`: a shared machine may be several times slower for minutes. */
+/** Limit for a hanging test, also of `expect.poll`: a shared machine may be several times slower for minutes. */
 const WAIT = { timeout: 150_000, interval: 20 } as const;
 
 /** Repeats a probe until it does not throw. @returns its result */

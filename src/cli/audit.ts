@@ -88,7 +88,9 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
   const { entries, seals } = partsOf(await bytesOf(file));
   const verdict = verifyEntries(entries, (given) => verifyAudit(given, { ...terms, seals }));
   if ('reason' in verdict) {
-    process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
+    const isExtract = Number((entries[0] as { readonly seq?: unknown } | undefined)?.seq) > 1;
+    const hint = isExtract ? ' The file is an extract: verify the complete log, which contains its entries.' : '';
+    process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.${hint}\n`);
     return EXIT_DAMAGED;
   }
   const { seq, hash, sealed, unchained } = verdict;

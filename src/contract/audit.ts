@@ -25,7 +25,7 @@ export const auditRoutes = routes({
   getAudit: {
     method: 'GET',
     path: '/audit',
-    scope: 'admin',
+    scope: 'audit',
     tag: 'publication',
     summary: 'Every write of a document and every publication, with author, time, request and version.',
     description: `The log is a chain of hashes, signed with Ed25519. \`divisor verify\` in a home and \`divisor audit --check\` on a file detect entries that were changed, moved or removed. With \`Accept: ${LOG_MEDIA}\`, one entry per line; a whole log ends with its signatures, as objects with the member seal.`,

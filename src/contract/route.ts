@@ -3,7 +3,7 @@ import type { ErrorCode } from '#domain/refusals/refusal.js';
 import type { RunViewTerms } from '#domain/run-views/terms.js';
 
 /** Scope that a key needs; `open` routes need no key. */
-export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'admin'] as const;
+export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'audit', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**

@@ -225,7 +225,7 @@ export const scheduleRoutes = routes({
     withoutMarket: true,
     summary: 'Performs a day at once, under the current schedule.',
     description:
-      'A day that waits, is blocked, was skipped or was missed is resumed. A finished day is repeated only for missing results. A running day is not changed.',
+      'A day that waits, is blocked, was skipped or was missed is resumed. A finished day is repeated only for missing results. A running day is performed again after its present round.',
     versioned: true,
     params: dayParams,
     body: { schema: DayRun, optional: true, example: { again: ['export'] } },

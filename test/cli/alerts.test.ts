@@ -18,7 +18,7 @@ const expressions = [
   ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
 ];
 
-/** Names of everything that a service on a database exposes. */
+/** Returns the names of all metrics that a service on a database exposes. */
 async function exposedNames(): Promise<ReadonlySet<string>> {
   const load = { waiting: 0, running: 0, places: 1, oldestSeconds: null };
   const metrics = createMetrics({
@@ -77,7 +77,7 @@ test('each alert states the problem, its severity and the section of the runbook
   }
 });
 
-/** Members of Grafana's schema 39 that the dashboard has, and those that each panel needs to be drawn. */
+/** Members of the dashboard in Grafana's schema 39, and the members that each panel needs to be drawn. */
 const DASHBOARD_SCHEMA = {
   type: 'object',
   required: ['uid', 'title', 'schemaVersion', 'panels', 'templating', 'time'],
@@ -143,7 +143,7 @@ const DASHBOARD_SCHEMA = {
   },
 };
 
-/** Tests that walk through procedures of the runbooks, with a part of their titles. */
+/** Tests that follow procedures of the runbooks, each with a part of its title. */
 const WALKS: readonly (readonly [section: string, file: string, title: string])[] = [
   ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when it answers'],
   ['Full disk', 'test/durability/full-disk.test.ts', 'a full volume refuses writes'],

@@ -15,7 +15,7 @@ const newFolder = temporaryFolders();
 const KEY = newSigningKey('2026-01-01T00:00:00.000000+00:00');
 const OTHER = newSigningKey('2026-01-01T00:00:00.000000+00:00');
 
-/** A log of five writes, signed at the third and at its end. */
+/** A log of five writes, with signatures after the third and the last. */
 let entries: AuditEntry[];
 let seals: readonly AuditSeal[];
 beforeAll(async () => {
@@ -39,7 +39,7 @@ interface Written {
   readonly key?: object;
 }
 
-/** The inputs of the command: the log as `GET /audit` returns it in lines, and its keys. */
+/** Runs the command on the log, as `GET /audit` returns its lines, and on its keys. */
 async function checked({ log = entries, sealed = seals, key = KEY }: Written, words: readonly string[] = []) {
   const folder = await newFolder();
   const { private_key: _, ...shown } = key as typeof KEY;
@@ -57,7 +57,7 @@ async function checked({ log = entries, sealed = seals, key = KEY }: Written, wo
   return `${status} ${out}${err}`.trimEnd();
 }
 
-/** Entries whose numbers and hashes are computed again, as one would who has no key. */
+/** Entries with recomputed numbers and hashes, as an attacker without a key would write them. */
 function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return log.map((entry, i) => {
@@ -82,7 +82,8 @@ test('each edited, removed, repeated or moved entry is named, and is still found
     expect(await checked({ log: hashedAgain(edited) })).toBe(`1 Entry ${signed}: it differs from the signed entry.`);
     const removed = entries.toSpliced(at, 1);
     const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
-    expect(await checked({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.`);
+    const hint = at === 0 ? ' The file is an extract: verify the complete log, which contains its entries.' : '';
+    expect(await checked({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.${hint}`);
     expect(await checked({ log: hashedAgain(removed) })).toMatch(/^1 Entry [35]: /);
     const repeated = entries.toSpliced(at, 0, entries[at]!);
     expect(await checked({ log: repeated })).toBe(`1 Entry ${at + 2}: it has the number ${at + 1}.`);
@@ -99,7 +100,7 @@ test('another key, an edited signature and one that was taken away are found', a
   const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
   expect(await checked({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
   expect(await checked({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
-  // Without its signature an entry could be any other.
+  // An entry without a signature could be replaced by any other.
   expect(await checked({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
   expect(await checked({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');
   expect(await checked({ sealed: [] }, ['--head', entries.at(-1)!.hash])).toMatch(/^0 .*signed up to entry 0/);

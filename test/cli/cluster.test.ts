@@ -35,7 +35,7 @@ async function ended(url: string, jobId: string): Promise<Json> {
   }
 }
 
-/** The views of one index by two services; the second immediately reads the writes of the first. */
+/** Returns the views of one index from two services; the second one immediately reads the writes of the first. */
 async function shown(first: string, second: string): Promise<unknown> {
   await done(first, '/data/synthetic', MARKET);
   await ask(second, 'PUT', '/indices/EVEN', INDEX);
@@ -47,7 +47,7 @@ async function shown(first: string, second: string): Promise<unknown> {
   ]);
 }
 
-/** The processes that the guide starts, without the homes and ports that are those of its reader. */
+/** Commands of the guide that start processes, without homes and ports, which depend on the reader. */
 function guideLines(): { readonly verb: string; readonly words: string[] }[] {
   const page = readFileSync('data/guide/several-machines.md', 'utf8');
   return [...page.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
     const collector = await openCollector();
     const traced = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
-    // One worker stands for the others: their lines differ only in the home.
+    // The first worker represents the others: their commands differ only in the home.
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
         const start = verb === 'serve' ? serving : working;
@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     );
     expect(await shown(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker!)).toEqual([0, 0, 0]);
-    // One trace has the request of a front and the job of the worker.
+    // One trace contains the request to a front and the job of the worker.
     const request = collector.spans.find(({ name }) => name === 'POST /analytics/{index_id}/backtest');
     const job = collector.spans.find(({ name }) => name === 'job backtest');
     expect([request?.pid, job?.pid]).toEqual([a!.child.pid, worker!.child.pid]);

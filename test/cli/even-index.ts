@@ -1,4 +1,4 @@
-/** An index of equal weights over all names of the market below. */
+/** An index of equal weights over all securities of the market below. */
 export const INDEX = {
   id: 'EVEN',
   name: 'Even',
@@ -7,5 +7,5 @@ export const INDEX = {
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
 
-/** Half a year of five names, as a request for a synthetic market. */
+/** Half a year of five securities, as a request for a synthetic market. */
 export const MARKET = { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' };

@@ -51,7 +51,7 @@ const item = (kind: string, name: string): Item =>
 const pods = items.flatMap(({ spec }) => (spec?.template === undefined ? [] : [spec.template]));
 const containers = pods.flatMap(({ spec }) => spec.containers);
 
-/** Commands of the image, as both files start it. */
+/** Commands of the image, as both files start them. */
 const commands = [
   ...containers.map(({ args }) => args),
   ...[...compose.matchAll(/^ {4}command: (\[.*\])$/gm)].map(([, words]) => JSON.parse(words!) as string[]),
@@ -119,9 +119,9 @@ test('of Compose name what is there, and start again in any order after a restar
       if (condition === 'service_healthy') expect(services[needed!]).toContain('healthcheck:');
     }
   }
-  // A command that is run in its stead, as for the first key, finds the same place.
+  // A command that replaces it, such as the one that creates the first key, uses the same storage.
   expect(services['migrate']).toContain(/volumes: .*/.exec(services['front-a']!)![0]);
-  // The folder of a new volume is that of the image: of its user.
+  // The folder of a new volume belongs to the user of the image.
   const mounts = [...compose.matchAll(/"results:([^"]+)"/g)].map(([, folder]) => folder!);
   for (const folder of mounts)
     expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`install .*--owner=divisor.* ${folder}`));
@@ -229,7 +229,7 @@ test('of Kubernetes scale workers by metrics of every process, of which the larg
     expect(adapter).toContain(`seriesQuery: '${external.metric.name}'\n`);
     expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
   }
-  // Members of the adapter's own file; without its namespace each figure would be asked for in one.
+  // Members of the adapter's file. Without its namespace each metric would be requested in one.
   expect(adapter).toMatch(/^externalRules:\n {2}- seriesQuery:/m);
   expect(adapter.match(/^ {4}resources: \{ namespaced: false \}$/gm)).toHaveLength(2);
   expect(adapter.match(/metricsQuery: '\w+/g)).toEqual(["metricsQuery: 'max", "metricsQuery: 'max"]);

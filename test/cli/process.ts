@@ -8,7 +8,9 @@ import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { keepThreads } from '#jobs/lane-threads.js';
 
-/** Words that start the command of this package in a process, which optimises its code later than that of a user. */
+/**
+ * Words that start the command of this package in a process, which optimises its code later than the process of a user.
+ */
 export const DIVISOR = [
   process.execPath,
   '--require',
@@ -22,14 +24,17 @@ export const DIVISOR_IN_SHELL = DIVISOR.map((word) => `'${word}'`).join(' ');
 /** A run of the command in a separate process. */
 export interface Run {
   readonly child: ChildProcessWithoutNullStreams;
-  /** The output so far. */
+  /** Returns the output so far. */
   readonly out: () => string;
   readonly err: () => string;
-  /** Exit status, or the signal that ended it. */
+  /** Exit status, or the signal that ended the process. */
   readonly ended: Promise<number | string>;
 }
 
-/** Starts the command in a separate process. Its requests wait longer for data after a restart, for a busy machine. */
+/**
+ * Starts the command in a separate process. Its requests wait longer for data after a restart, because the machine may
+ * be busy.
+ */
 export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
   const [node, ...main] = DIVISOR;
@@ -53,8 +58,8 @@ export interface Ending {
 }
 
 /**
- * Runs a command to its end in this process, which is cheaper than another one. Its environment contains only the given
- * variables. One command runs at a time, because the streams belong to the process.
+ * Runs a command to its end in this process, which is cheaper than a separate one. Its environment contains only the
+ * given variables. One command runs at a time, because the streams belong to the process.
  */
 export async function finishedHere(
   words: readonly string[],
@@ -76,7 +81,7 @@ function caught(stream: NodeJS.WriteStream): { text(): string; release(): void }
   const chunks: Uint8Array[] = [];
   const listeners = stream.listeners('error');
   const most = stream.getMaxListeners();
-  stream.setMaxListeners(0); // every thread of this process adds listeners until it ends
+  stream.setMaxListeners(0); // Every thread of this process adds listeners until it ends.
   const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
     chunks.push(Buffer.from(chunk));
     for (const done of rest) if (typeof done === 'function') done();
@@ -114,7 +119,7 @@ export const serving = (
   environment: Record<string, string> = {},
 ): Promise<Listening> => listening('serve', home, words, environment);
 
-/** A service on a home in this process, for tests of other things than the process. */
+/** A service on a home in this process, for tests that do not concern the process. */
 export interface Served {
   readonly url: string;
   stop(): Promise<void>;

@@ -9,18 +9,19 @@ export const hasPseudoTerminal =
 
 export interface TerminalRun {
   readonly status: number | null;
-  /** Everything the command wrote, with what redraws. */
+  /** Everything that the command wrote, including control sequences. */
   readonly written: string;
-  /** The lines that are left to see at the end. */
+  /** The lines that are visible at the end. */
   readonly screen: readonly string[];
 }
 
-/** Time after which a command that waits for more input is ended. */
+/** Time after which a command that waits for more input is stopped. */
 const COMMAND_MS_MAX = 60_000;
 
 /**
- * Runs the command on a terminal of 200 columns to its end. This process continues meanwhile: blocked, it would miss that a
- * server closes an idle connection, and its next request would fail. @param input typed by the user
+ * Runs the command to its end on a terminal of 200 columns, without blocking this process: if it were blocked, it would
+ * not notice that a server closes an idle connection, and its next request would fail.
+ * @param input typed by the user
  */
 export async function onTerminal(
   words: readonly string[],

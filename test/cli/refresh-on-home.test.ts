@@ -42,7 +42,7 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
     });
   expect((await refreshed('--dry-run')).result).toMatchObject({ dates_added: 1, rows_added: 2 });
 
-  // A is split 2 for 1 on the next day; the closes of the others go on.
+  // A is split 2 for 1 on the next day; the closes of the other securities continue.
   const [, ...rows] = before.trim().split('\n');
   const restated = rows.map((row) => {
     const [date, name, close] = row.split(',');

@@ -88,7 +88,7 @@ describe('a bad setting is refused in one sentence that names its source', () =>
     [
       [],
       { DIVISOR_API_KEYS: `a:abcdefghijkl:${'0f'.repeat(32)}:fly` },
-      'The setting DIVISOR_API_KEYS has a scope outside read, write, run, data, publish, admin.',
+      'The setting DIVISOR_API_KEYS has a scope outside read, write, run, data, publish, audit, admin.',
     ],
   ])('%j %j', (argv, environment, message) => {
     expect(() => readSettings(argv, environment as Record<string, string>)).toThrow(new StartRefusal(78, message));
@@ -150,7 +150,7 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
   expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
     "Unknown option '--artifact'. Did you mean --artifacts?",
   );
-  // A word of other services, as far from the flag as any.
+  // A word of other services that is not similar to the flag.
   expect(() => readSettings(['--engine', 'native'], {})).toThrow("Unknown option '--engine'. Did you mean --numerics?");
   expect(() => readSettings(['--threads=4'], {})).toThrow(/Did you mean --workers\?/);
   expect(() => readSettings(['--shoe', '4'], {})).toThrow(/^Unknown option '--shoe'$/);

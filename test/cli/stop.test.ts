@@ -21,7 +21,7 @@ test('a stop ends long polls and streams of events with an answer, and gives the
     const poll = request(`${run.url}/jobs/${jobId}?wait=60`);
     const polled = once(poll, 'response') as Promise<[IncomingMessage]>;
     await new Promise<void>((sent) => poll.end(sent));
-    await fetch(`${run.url}/health/live`); // Earlier output has been read.
+    await fetch(`${run.url}/health/live`); // All earlier output has been read.
     run.child.kill('SIGTERM');
     const [told, [answer]] = await Promise.all([events.text(), polled]);
     expect(told).toContain('event: status');

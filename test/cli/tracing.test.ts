@@ -56,7 +56,7 @@ test('a job is found by the request that asked for it: in its status, in the log
     ['job changed', 'running'],
     ['job changed', 'succeeded'],
   ];
-  // Whoever waits for a job may be answered before its last line has come through the pipe.
+  // A client that waits for a job may receive the answer before the last line has passed the pipe.
   const ofRequest = await waitFor(() => {
     const lines = linesOfRequest();
     expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));

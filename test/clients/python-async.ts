@@ -80,7 +80,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 
 const oneLine = (given: string): string => given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
 
-/** The type of an asynchronous answer. Text in quotes names types that the stub imports. */
+/** Returns the type of an asynchronous answer. Quoted text names types that the stub imports. */
 const asyncType = (type: string): string =>
   type
     .replaceAll('"', '')

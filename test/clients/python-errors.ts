@@ -1,6 +1,6 @@
 import { documented, pascal } from './python-types.js';
 
-/** The Python of the error codes: an exception for each, so that a program catches those that it can handle. */
+/** Returns the Python source of the error codes: an exception for each, so that a program can catch specific ones. */
 export function pythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
   const classes = Object.entries(codes).map(
     ([code, { help }]) => `class ${nameOf(code)}(DivisorError):\n    """${documented(help)}"""\n`,

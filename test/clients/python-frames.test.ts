@@ -10,7 +10,7 @@ const hasArrow = hasPandas && hasModule('pyarrow');
 reportMissing("the Python client's frames", { pandas: hasPandas, pyarrow: hasArrow });
 
 const NOTEBOOKS = resolve('data/notebooks');
-/** A kernel costs more than what is in the notebooks. */
+/** A kernel costs more than running the notebooks' code without it. */
 const hasJupyter = IS_SOAK && hasPandas && hasModule('nbclient', 'ipykernel');
 if (IS_SOAK && hasPandas && !hasJupyter) console.log('The notebooks are run as scripts: this machine has no nbclient.');
 
@@ -32,7 +32,7 @@ afterAll(() => user?.close());
 
 const outputOf = (script: string) => user.outputOf(script);
 
-/** Place and rows of each list of objects, dated series and table of an answer. */
+/** Returns path and rows of each list of objects, dated series and table of an answer. */
 function tablesIn(value: unknown, place: string): [place: string, rows: number][] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[place, value.length]] : [];

@@ -3,7 +3,7 @@ import { operationsOf, successesOf, type JsonSchema, type Operation } from '#vie
 import { documented, typeText, type Naming } from './python-types.js';
 import { oneLine, shapeOf } from './shapes.js';
 
-/** The Python of a contract's operations: a method for each, with what it takes and what it answers. */
+/** Returns the Python source of a contract's operations: a method for each, with its arguments and its return type. */
 export function pythonOperations(document: OpenApiDocument): string {
   const methods = operationsOf(document).flatMap((operation) => [
     method(operation, document.components.schemas),
@@ -41,7 +41,7 @@ const NAMING: Naming = {
   },
 };
 
-/** One argument of a method. */
+/** Argument of a method. */
 interface Argument {
   readonly name: string;
   readonly type: string;
@@ -50,12 +50,12 @@ interface Argument {
   readonly description: string | undefined;
 }
 
-/** Words that no argument may be called in Python. */
+/** Words of Python that cannot name an argument. */
 const RESERVED = new Set(['from', 'in', 'is', 'class', 'global', 'import', 'lambda']);
 
 const argumentOf = (name: string): string => (RESERVED.has(name) ? `${name}_` : name);
 
-/** Headers of requests as arguments. */
+/** Request headers that are arguments. */
 const HEADER_NAMES: Readonly<Record<string, string>> = { 'If-Match': 'if_match', 'X-Change-Note': 'note' };
 
 function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
@@ -88,7 +88,7 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
   return [...required, ...[...body, ...given].filter(({ isRequired }) => !isRequired)];
 }
 
-/** An optional body is null or of its type. */
+/** Returns the type of a body; an optional body may be null. */
 function bodyType(schema: JsonSchema): string {
   const shape = shapeOf(schema);
   const members = shape.kind === 'union' ? shape.members : [shape];
@@ -103,7 +103,7 @@ function method(operation: Operation, schemas: Readonly<Record<string, JsonSchem
 
 interface Answered {
   readonly type: string;
-  /** The statement that answers, around the arguments of the request. */
+  /** Returns the statement that sends a request and returns its answer. */
   readonly wrap: (request: string) => string;
 }
 
@@ -128,7 +128,7 @@ function plainAnswer(types: readonly string[]): Answered {
   return { type: 'bytes', wrap: (request) => `return self._transport.content(${request})` };
 }
 
-/** A second method where an operation answers other types than JSON too. */
+/** Returns a second method for an operation that also returns types other than JSON. */
 function contentMethod(operation: Operation): string[] {
   const types = Object.keys(successesOf(operation).at(-1)![1].content ?? {});
   const others = types.filter((type) => type !== 'application/json');

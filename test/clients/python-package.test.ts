@@ -47,7 +47,7 @@ test.skipIf(!canBuild)('it is a typed wheel, made without a network', async () =
   expect(status, err).toBe(0);
   const [wheel, ...others] = readdirSync(join(folder, 'wheels'));
   expect([wheel, others]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
-  // A wheel is a zip that Python imports from.
+  // Python can import from a wheel, which is a zip file.
   const ran = await runPython(
     ['-c', 'import divisor, divisor.version; print(divisor.__file__, divisor.version.VERSION)'],
     folder,

@@ -2,7 +2,7 @@ import type { OpenApiDocument } from '#contract/openapi.js';
 import type { JsonSchema } from '#views/documentation/operation.js';
 import { oneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
 
-/** The Python of a contract's schemas: a TypedDict for every object, an alias for everything else. */
+/** Returns the Python source of a contract's schemas: a TypedDict for every object, an alias for every other schema. */
 export function pythonTypes({ components, paths }: OpenApiDocument): string {
   const response = answeredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
@@ -26,14 +26,14 @@ ${declared.join('\n')}`;
 /** The names of types in a type: dates are texts in answers of the service. */
 export interface Naming {
   readonly prefix: string;
-  /** Prefix of built-in names, because a schema may have the name of one. */
+  /** Prefix of built-in names, because a schema may have the same name. */
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
   /** Returns the name of an unnamed object, from its position. */
   readonly nameOf: (fields: readonly Field[], place: string) => string;
 }
 
-/** Schemas that an answer holds, through all references. */
+/** Returns schemas that an answer contains, following all references. */
 function answeredSchemas(schemas: Readonly<Record<string, JsonSchema>>, paths: OpenApiDocument['paths']): Set<string> {
   const results = new Set<string>();
   const visit = (value: unknown): void => {
@@ -48,7 +48,7 @@ function answeredSchemas(schemas: Readonly<Record<string, JsonSchema>>, paths: O
   return results;
 }
 
-/** A schema, and the unnamed objects inside it. */
+/** Returns the declaration of a schema and of the unnamed objects inside it. */
 function declaration(
   name: string,
   schema: JsonSchema,
@@ -76,7 +76,7 @@ function declaration(
   return [...inner, text].join('\n');
 }
 
-/** An object inside another is called after its place, and after its kind where it has one. */
+/** Names an object inside another one by its position, and by its kind if it has one. */
 function nameInside(fields: readonly Field[], place: string, taken: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
   const name = kind?.kind === 'literal' ? `${place}${pascal(String(kind.values[0]))}` : place;
@@ -85,14 +85,14 @@ function nameInside(fields: readonly Field[], place: string, taken: ReadonlySet<
   return free;
 }
 
-/** Words that Python keeps to itself. */
+/** Reserved words of Python. */
 const KEYWORDS = new Set(
   'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
   ),
 );
 
-/** A TypedDict whose members that may be left out are declared apart, as Python 3.9 knows it. */
+/** Returns a TypedDict; optional members are in a separate class, because Python 3.9 has no `NotRequired`. */
 function typedDict(name: string, description: string | undefined, fields: readonly Field[], naming: Naming): string {
   if (fields.some((field) => KEYWORDS.has(field.name))) return functionalTypedDict(name, fields, naming);
   const required = fields.filter(({ isRequired }) => isRequired);
@@ -138,7 +138,7 @@ const PLAIN: Readonly<Record<Plain, string>> = {
   any: 'Any',
 };
 
-/** A type as Python source. With the prefix `"`, names are quoted, because they may be declared later. */
+/** Returns a type as Python source. With the prefix `"`, names are quoted, because they may be declared later. */
 export function typeText(shape: Shape, place: string, naming: Naming): string {
   const named = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {
@@ -176,5 +176,5 @@ function unionText(members: readonly string[], typing: Naming['typing']): string
 export const pascal = (name: string) =>
   name.replaceAll(/(?:^|[_-])(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, '');
 
-/** Text as it may stand between three quotes. */
+/** Escapes text for a string with triple quotes. */
 export const documented = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").replace(/"$/, '\\"');

@@ -8,10 +8,10 @@ import { expect } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
 
 const runs = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
-/** Finds modules without loading them, which takes seconds. */
+/** Finds modules without loading them; loading takes seconds. */
 const FIND =
   'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
-/** The first Python with pandas: the packages of a system often belong to its own Python. */
+/** Candidates for a Python with pandas: packages of a distribution often belong to its own Python. */
 const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
 export const PYTHON = PYTHONS.find((command) => runs(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
 export const isPythonHere = PYTHON !== '';
@@ -39,7 +39,7 @@ const pythonEnvironment = (environment: Readonly<Record<string, string>>): NodeJ
   ...environment,
 });
 
-/** Runs Python as its user would; a service may answer in this process meanwhile. */
+/** Runs Python as its user would; meanwhile a service may answer in this process. */
 export function runPython(
   words: readonly string[],
   folder: string,
@@ -58,8 +58,8 @@ export function runPython(
 }
 
 /**
- * Runs scripts one after another, each with a newly loaded client; other modules stay loaded, as pandas does, which takes
- * a second. A line of its input is a script in JSON, a line of its output is status, output and errors.
+ * Runs scripts one after another, each with a newly loaded client; other modules such as pandas, which takes a second
+ * to load, stay loaded. Each input line is a script in JSON; each output line contains status, output and errors.
  */
 const SCRIPTS = String.raw`
 import io, json, sys, traceback
@@ -107,14 +107,14 @@ function openScripts(folder: string, environment: Readonly<Record<string, string
   };
 }
 
-/** A service with a market and a run of an index on it, and a folder where Python runs as its user would run it. */
+/** A service with a market and a run of an index, and a folder in which Python runs as its user would run it. */
 export interface PythonUser {
   readonly service: LiveService;
   readonly folder: string;
   python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
-  /** Runs a script in a process that others have run in. */
+  /** Runs a script in a process that other scripts have used. */
   run(script: string): Promise<Ran>;
-  /** The JSON on the last line of a script's output; the script has a client as `d`. */
+  /** Returns the JSON on the last line of a script's output; the script has a client named `d`. */
   outputOf(script: string): Promise<unknown>;
   close(): Promise<void>;
 }

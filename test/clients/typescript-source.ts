@@ -10,7 +10,9 @@ import {
 } from '#views/documentation/operation.js';
 import { oneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
 
-/** The TypeScript of a contract: a type for every schema, and for every operation what to send and what comes back. */
+/**
+ * Returns the TypeScript source of a contract: a type for every schema, and request and response of every operation.
+ */
 export function typescriptSource(document: OpenApiDocument): string {
   const operations = operationsOf(document);
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => declaration(name, schema));
@@ -115,7 +117,7 @@ function answerType(operation: Operation): string {
   return contentType(successesOf(operation).at(-1)?.[1].content);
 }
 
-/** The answer when nothing has changed: the success before the one that reports a new job. */
+/** Returns the type of the answer if nothing has changed, which precedes the answer that reports a new job. */
 function unchangedType(operation: Operation): string | undefined {
   const [unchanged, ...others] = successesOf(operation);
   return others.length === 0 ? undefined : contentType(unchanged![1].content);

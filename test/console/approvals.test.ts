@@ -48,7 +48,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.getByText('Change the definition of CORE.').first().click();
     const panel = page.getByRole('complementary', { name: 'Approval 1' });
     await panel.getByText('Core, renamed').first().waitFor();
-    expect(await panel.getByRole('button', { name: 'Reject' }).isDisabled()).toBe(true); // without a comment
+    expect(await panel.getByRole('button', { name: 'Reject' }).isDisabled()).toBe(true); // Without a comment.
     await panel.getByLabel('Comment').fill('A name only');
     await panel.getByRole('button', { name: 'Approve' }).click();
     await panel.getByText('ben approved: A name only').waitFor();
@@ -79,7 +79,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.getByText('The close is', { exact: false }).waitFor();
     await page.getByLabel('Price *').fill('30.5');
     const override = page.getByRole('button', { name: 'Override the price' });
-    expect(await override.isDisabled()).toBe(true); // without a reason
+    expect(await override.isDisabled()).toBe(true); // Without a reason.
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
     await page.getByRole('link', { name: 'Approval 3' }).click();

@@ -8,7 +8,9 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const tried = await tryBrowser();
 
-/** Number of pixels of a colour in the first chart, where edges are blended with the ground. */
+/**
+ * Returns a script that counts the pixels of a colour in the first chart, whose edges are blended with the background.
+ */
 const pixelsOf = (...colour: readonly number[]): string => `(() => {
   const canvas = document.querySelector('.chart canvas');
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -19,7 +21,7 @@ const pixelsOf = (...colour: readonly number[]): string => `(() => {
   return found;
 })()`;
 
-/** Arrangements of a reader: columns, ranges, notes, views, a dashboard. Each test begins at an address. */
+/** Arrangements of a user: columns, ranges, notes, views, a dashboard. Each test begins at an address. */
 describe.skipIf('why' in tried)('an arranged console', () => {
   let desk: Desk;
   beforeAll(async () => {
@@ -71,7 +73,8 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const groups = page.locator('.table-row.is-group');
     await groups.first().waitFor();
     expect(await groups.count()).toBeGreaterThan(1);
-    // The pinned column of weights is the first, and names the group; the sum is in the column of decided weights.
+    // The pinned column of weights is the first one and contains the name of the group; the sum is in the column of
+    // decided weights.
     const decided = await groups.locator('[data-column=decided]').allTextContents();
     const total = decided.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
     const known = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
@@ -133,7 +136,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
-    // Its colour is between its dashes that of the index, which it nearly covers.
+    // The colour of the index is visible between the dashes of the benchmark, which nearly covers it.
     await eventually(() => page.evaluate<number>(pixelsOf(217, 115, 13))).toBeGreaterThan(100);
     await eventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
   });
@@ -201,7 +204,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const text = (value: number) => `${value < 0 ? '\u2212' : '+'}${Math.abs(100 * value).toFixed(2)}`;
     const row = table.getByRole('row', { name: /Benchmark BROAD/ });
     await eventually(() => row.textContent()).toContain(`${text(broad)}%`);
-    // Differences are those to the benchmark, as in the figures of the page.
+    // Differences are relative to the benchmark, as in the figures of the page.
     const own = table.getByRole('row', { name: /CORE, total return/ });
     expect(await own.textContent()).toContain(`${text(core - broad)} pp`);
     await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });

@@ -24,7 +24,7 @@ const INSTALLED = ['chromium', 'chromium-browser', 'google-chrome'].map((name) =
 const UNPACKED = 'node_modules/.cache/chromium-147.0.0';
 
 /**
- * Starts the browser of CHROME_PATH, else the one of the package, else an installed one.
+ * Starts the browser of CHROME_PATH, otherwise that of the package, otherwise an installed one.
  * @throws Error if none can start
  */
 export async function openBrowser(): Promise<Browser> {
@@ -39,7 +39,7 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
-/** Shared memory that a browser needs; with less, it writes every tile and response to a file on the disk. */
+/** Shared memory that a browser needs; with less, it writes every tile and response to a file on disk. */
 const SHARED_BYTES = 2 ** 30;
 
 function launch(executablePath: string): Promise<Browser> {
@@ -53,7 +53,10 @@ function freeBytes(folder: string): number {
   return bavail * bsize;
 }
 
-/** Unpacked next to its final path and renamed as a whole, so that no run finds half a browser. @cost 2 s, once */
+/**
+ * Unpacks the browser next to its final path and renames the folder, so that no process finds an incomplete browser.
+ * @cost 2 s, once
+ */
 async function unpacked(): Promise<string> {
   const path = join(UNPACKED, 'chromium');
   if (existsSync(path)) return path;

@@ -25,7 +25,7 @@ test('a list whose rows are others is one field, and a part of it no other', () 
   const mine = { ...base, pipeline: { ...base.pipeline, selection: [topN(20)] } };
   const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, topN(30)] } };
   expect(Object.keys(fieldsOf(mine, theirs))).toEqual(['pipeline.selection']);
-  // As many rows, but different ones.
+  // Equally many rows, but other ones.
   const other = { ...base, pipeline: { ...base.pipeline, selection: [history] } };
   expect(Object.keys(fieldsOf(mine, other))).toEqual(['pipeline.selection']);
   expect(Object.keys(fieldsOf(mine, base))).toEqual(['pipeline.selection[0].params.count']);

@@ -86,17 +86,17 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const save = page.getByRole('button', { name: 'Save', exact: true });
     await page.getByLabel('Date *').fill(date);
     expect(await save.isDisabled()).toBe(true);
-    expect(await page.getByLabel('Opens').count()).toBe(0); // on a closed day
+    expect(await page.getByLabel('Opens').count()).toBe(0); // On a closed day.
     await page.getByLabel('Session *').selectOption('open');
     await page.getByLabel('Closes').fill('13:00');
     await page.getByLabel('Session *').selectOption('closed');
     await page.getByLabel('Reason *').fill('Storm; notice of the exchange.');
     const effect = page.getByRole('region', { name: 'Effect' });
-    // It is after the end of the run.
+    // The date is after the end of the run.
     await effect.getByRole('row', { name: new RegExp(`^CORE stays current ${date} → `) }).waitFor();
     expect(refused).toEqual([]);
     expect(await stored()).toEqual([]);
-    // The page reads the saved version slowly: a change made meanwhile stays.
+    // The saved version is read slowly: a change made meanwhile is kept.
     await page.route('**/calendars/XNYS/closures', async (route) => {
       if (route.request().method() === 'GET') await new Promise((resolve) => setTimeout(resolve, 500));
       await route.continue();

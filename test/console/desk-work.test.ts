@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 const tried = await tryBrowser();
 
 /** Daily work with the console; each test begins at an address. */
-/** Pages, parts of indices and forms, by words in any order. */
+/** Pages, tabs of indices and forms, found by words in any order. */
 const FOUND = [
   ['core attribution', 'CORE Attribution page'],
   ['risk CORE', 'CORE Risk page'],
@@ -180,7 +180,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.goto(`${desk.service.url()}/console/indices/CORE`, { waitUntil: 'commit' });
     await eventually(() => page.evaluate(`performance.getEntriesByName('chart').length`)).toBeGreaterThan(0);
     expect(requests).toBeLessThan(20);
-    // 250 KB are 5 of the 8 seconds that a link of 50 KB/s has for it.
+    // At 50 KB/s, 250 KB take 5 of the 8 seconds.
     expect(bytes).toBeLessThan(250_000);
     await page.unrouteAll({ behavior: 'ignoreErrors' }); // A later overview has no skeleton to wait for.
     await page.close();

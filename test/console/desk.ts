@@ -12,12 +12,12 @@ export const WAIT_MS = 60_000;
 /** Polls a value until it satisfies the expectation. */
 export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
 
-/** A service and a browser with pages of its console. */
+/** A service, and a browser with pages of its console. */
 export interface Desk {
   readonly service: RunningService;
   /** The main page of the test. */
   readonly page: Page;
-  /** Errors that the browser reported: of scripts, and of everything that the policy of the page blocked. */
+  /** Errors that the browser reported: of scripts, and of content that the security policy blocked. */
   readonly complaints: readonly string[];
   /** Opens another page, whose errors are added to the same list. */
   newPage(options?: BrowserContextOptions): Promise<Page>;
@@ -27,7 +27,7 @@ export interface Desk {
 /** Options of a page. Animations are off, because every frame costs processor time. */
 const VIEW = { viewport: { width: 1280, height: 820 }, locale: 'en-GB', reducedMotion: 'reduce' } as const;
 
-/** The language of a browser on a system that has no language: it is not a language tag. */
+/** Language of a browser on a system without a language: it is not a valid language tag. */
 const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
 
 /** Disables the PDF viewer, in which a full Chromium would open tabs. */
@@ -84,7 +84,7 @@ export const follow = (page: Page, address: string): Promise<void> =>
     `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
 
-/** Returns a security with bars from the first date of the market to the last. */
+/** Returns a security with bars from the first to the last date of the market. */
 export async function wholeName(service: RunningService): Promise<string> {
   const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
   const first = body.identifiers.map(({ start }) => start!).toSorted()[0];

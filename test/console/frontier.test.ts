@@ -24,6 +24,6 @@ test('a point of a frontier is optimised for by its risk aversion, the first by 
   expect(termsOfPoint(chosen[2]!, { expected_returns: { type: 'capm' } })!['expected_returns']).toEqual({
     type: 'capm',
   });
-  // A run of an earlier version does not say it.
+  // A run of an earlier version does not record it.
   expect(termsOfPoint({ volatility: 0.1, expected_return: 0.1, tracking_error: 0 }, {})).toBeNull();
 });

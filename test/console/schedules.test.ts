@@ -99,7 +99,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await panel.getByText('Check', { exact: true }).first().waitFor();
     await panel.getByText('Nothing was delivered').waitFor();
     const accept = panel.getByRole('button', { name: 'Accept: Unexplained moves' });
-    expect(await accept.isDisabled()).toBe(true); // without a reason
+    expect(await accept.isDisabled()).toBe(true); // Without a reason.
     await panel.getByLabel('Reason').fill('The price of the exchange');
     await accept.click();
     await panel.getByText('Accepted', { exact: true }).waitFor();

@@ -15,7 +15,10 @@ const pipeline = (count: number) => ({
   weighting: { type: 'MarketCapWeight', cap: 0.1 },
 });
 
-/** A desk whose service has a market since 2014, and the runs of two indices: CORE, with costs and BROAD as its benchmark, and BROAD. */
+/**
+ * Opens a desk whose service has a market since 2014 and runs of two indices: CORE, with costs and with BROAD as its
+ * benchmark, and BROAD.
+ */
 export async function openStockedDesk(browser: Browser): Promise<Desk> {
   const desk = await openDesk(browser);
   const { service } = desk;
@@ -32,7 +35,7 @@ export async function openStockedDesk(browser: Browser): Promise<Desk> {
   return desk;
 }
 
-/** A store that has closes and nothing else. */
+/** Imports a store that contains only closes. */
 export async function importPrices(desk: Desk, activate: boolean): Promise<void> {
   const data = Array.from({ length: 700 }, (_, t) => new Date(Date.UTC(2022, 0, 3 + t)))
     .filter((day) => day.getUTCDay() % 6 !== 0)

@@ -28,7 +28,7 @@ test('it can be omitted', async () => {
   await service.close();
 });
 
-/** In this order: each part depends on the content that the one before has created. */
+/** The order matters: each part needs the content that the previous one created. */
 describe.skipIf('why' in tried)('the console', () => {
   let opened: Desk;
   const desk = () => opened;

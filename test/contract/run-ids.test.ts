@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
 
-/** Operations that are about all runs of an index or its published log, or price on its newest levels. */
+/** Operations on all runs of an index or on its published log, and operations that price on its newest levels. */
 const OF_NO_ONE_RUN = [
   'deleteRecord',
   'diffRuns',

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
 
-/** Writes that are watched from outside, by what the process asks of the system; `SOAK=1` watches ten thousand. */
+/** Number of writes whose system calls are traced; `SOAK=1` traces ten thousand. */
 const WRITES = IS_SOAK ? 10_000 : 100;
 
 const canTrace = spawnSync('strace', ['-f', '-e', 'trace=fdatasync', 'true']).status === 0;
@@ -18,7 +18,7 @@ test.skipIf(!canTrace)(
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));
     const trace = join(folder, 'trace');
-    // With -D the service is our own child, and hears our signals.
+    // With -D the service is a child of this process, and receives its signals.
     const words = [
       '-D',
       '-f',
@@ -81,13 +81,13 @@ test.skipIf(!canTrace)(
   },
 );
 
-/** Answers of a trace, and those for which no flush began after their request and ended before them. */
+/** Returns the answers in a trace, and those without a flush that began after their request and ended before them. */
 function earlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {
   let requests = 0;
   let answers = 0;
   let unflushed = 0;
   let isFlushed = false;
-  /** The request that was the last one when a thread's flush began. */
+  /** The latest request when a thread's flush began. */
   const started = new Map<string, number>();
   for (const line of trace.split('\n')) {
     const [thread = ''] = line.split(' ');

@@ -1,22 +1,25 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Called before each call that changes files of a folder; an exception that it throws is the failure of the call. */
+/** Called before each call that changes files of a folder. If it throws, the call fails with its exception. */
 export type CallListener = (call: string) => void;
 
 const CHANGING = ['open', 'rename', 'unlink', 'link', 'mkdir', 'rm', 'writeFile', 'copyFile'] as const;
 
 let watched: { readonly folder: string; readonly listener: CallListener } | undefined;
 
-/** Watches the calls below a folder that this process makes from now on; undefined ends it. */
+/** Watches calls of this process that change files below a folder; undefined stops it. */
 export function watchCalls(folder: string, listener: CallListener | undefined): void {
   watched = listener === undefined ? undefined : { folder, listener };
 }
 
-/** The last of the calls so far, over or not. */
+/** The latest call, finished or not. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Makes a watched call after the earlier ones have finished, so that the listener sees a consistent state of the folder. */
+/**
+ * Performs a watched call after the earlier ones have finished, so that the listener sees a consistent state of the
+ * folder.
+ */
 export function inTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
   const made = last.then(() => {
     watched?.listener(call);
@@ -26,10 +29,10 @@ export function inTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
   return made;
 }
 
-/** Puts the watch before the functions of `node:fs/promises`; undone by the returned function. */
+/** Intercepts the functions of `node:fs/promises`; the returned function restores them. */
 export function interceptFiles(): () => void {
   const originals = new Map(CHANGING.map((name) => [name, fs.promises[name]]));
-  const functions = fs.promises as unknown as Record<string, unknown>; // Its type has them read-only.
+  const functions = fs.promises as unknown as Record<string, unknown>; // Its type declares them read-only.
   for (const [name, original] of originals) {
     functions[name] = (...words: unknown[]): unknown => {
       const make = () => Reflect.apply(original, fs.promises, words) as Promise<unknown>;

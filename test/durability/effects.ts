@@ -21,14 +21,14 @@ export interface Answer {
 /** A service in this process, without a socket. */
 export interface Subject {
   ask(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** The job at its end, or as it is when the service lost its store. */
+  /** Returns the ended job, or its state when the service lost its store. */
   ended(jobId: string): Promise<Answer>;
-  /** Set once the service would have ended its process. */
+  /** Returns true if the service would have ended its process. */
   isDefect(): boolean;
   close(): Promise<void>;
 }
 
-/** Opens a service on a home, with the threads of the one before it. */
+/** Opens a service on a home, with the threads of the previous one. */
 export async function openSubject(home: string): Promise<Subject> {
   keepThreads();
   const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
@@ -61,7 +61,7 @@ export async function openSubject(home: string): Promise<Subject> {
   return { ask, ended, isDefect: () => defect, close: () => service.close() };
 }
 
-/** Waits until the service has read the market it served before, so that its start is complete. */
+/** Waits until the service has read the previously served market, so that its start is complete. */
 export async function isSettled({ ask }: Subject): Promise<void> {
   for (;;) {
     const { store } = (await ask('GET', '/health')).body as {
@@ -73,8 +73,9 @@ export async function isSettled({ ask }: Subject): Promise<void> {
 }
 
 /**
- * The documents of a home by `kind id`, as stored; throws if a document refers to an incomplete or missing object. They
- * are read without the process that first tries whether their pages can be read: here a page that cannot fails the test.
+ * Returns the stored documents of a home by `kind id`. They are read without the separate process that first tests if
+ * their pages are readable: here an unreadable page fails the test.
+ * @throws if a document refers to an incomplete or missing object
  */
 export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
   const openDocuments = async () => openDocumentsReader(homeFolders(home).documents);
@@ -92,7 +93,7 @@ export async function documentsOf(home: string): Promise<ReadonlyMap<string, unk
   }
 }
 
-/** Objects of a stopped home that no document names: orphaned files and folders. */
+/** Returns objects of a stopped home that no document references: orphaned files and folders. */
 export async function leftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(homeFolders(home).documents);
   const named = new Set<string>();
@@ -108,23 +109,25 @@ export async function leftovers(home: string): Promise<string[]> {
   return [...files, ...(await readdir(stores)).filter((name) => !named.has(name))];
 }
 
-/** Returns true for the result of a backtest, which a service writes when a client reads it, and drops at a start. */
+/**
+ * Returns true for the result of a backtest, which a service writes when a client reads it and removes at its start.
+ */
 function isResultText(path: string): boolean {
   return readFileSync(path, 'latin1').startsWith('{"annual_returns":');
 }
 
-/** An effect on several documents and files: all of it or nothing, wherever it is cut. */
+/** An effect on several documents and files, which is complete or absent wherever it is interrupted. */
 export interface Effect {
   readonly name: string;
-  /** Makes what the effect starts from. */
+  /** Creates the state in which the effect begins. */
   prepare(subject: Subject): Promise<void>;
-  /** Requests it and waits for its end. @returns true if a client received a success */
+  /** Requests the effect and waits for its end. @returns true if a client received a success */
   perform(subject: Subject): Promise<boolean>;
-  /** Tests that it has happened. Throws for partial effects. */
+  /** Returns true if the effect is complete. @throws for a partial effect */
   hasHappened(documents: ReadonlyMap<string, unknown>): boolean;
-  /** The job that does it, which a restart brings to its end. */
+  /** Job that performs the effect; a restart completes it. */
   readonly jobId?: string;
-  /** It writes documents alone: a restart finds nothing to do. */
+  /** The effect only writes documents: a restart has nothing to complete. */
   readonly isOfDocuments?: true;
 }
 
@@ -159,14 +162,14 @@ async function backtest(subject: Subject, id: string, costs: number): Promise<An
   return subject.ended(`backtest:${id}`);
 }
 
-/** Tests that all of some facts hold, or none of them. */
+/** Returns true if all facts hold, false if none does. @throws otherwise */
 function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
   const values = new Set(Object.values(facts));
   if (values.size > 1) throw new Error(`half of it happened: ${JSON.stringify(facts)}`);
   return values.has(true);
 }
 
-/** The version that the entry has which the head of the log names. */
+/** Returns the version of the entry that the head of the log references. */
 function versionOfLast(documents: ReadonlyMap<string, unknown>): unknown {
   const { seq } = documents.get('audit-head head') as { readonly seq: number };
   return (documents.get(`audit ${entryId(seq)}`) as { readonly version: unknown }).version;
@@ -182,7 +185,7 @@ const auditedOf = (documents: ReadonlyMap<string, unknown>, kind: string, id: st
   [...documents].filter(
     ([key, body]) => key.startsWith('audit ') && (body as AuditEntry).kind === kind && (body as AuditEntry).id === id,
   ).length;
-/** A job that is over and done: its effect and this state are one. */
+/** Returns true if a job has ended: its effect and this state are committed together. */
 const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => statusOf(documents, jobId) === 'succeeded';
 
 export const EFFECTS: readonly Effect[] = [

@@ -9,10 +9,10 @@ import { documentsOf, EFFECTS, isSettled, leftovers, openSubject, type Effect, t
 import { IS_SOAK } from '../soak.js';
 
 /**
- * Every effect on several documents and files is cut at its calls to the disk: once by the end of the process, once by a fault of
- * the disk. At each call, the effect is complete or absent, no reference is dangling, and after a restart nothing is
- * left over and the job has ended. The state before each call is checked in every run; a service is started
- * on it, and a call is refused, once of each kind, and with `SOAK=1` at every call.
+ * Every effect on several documents and files is interrupted at its calls to the disk: once by the end of the process,
+ * once by an error of the disk. At each call, the effect is complete or absent, no reference is dangling, and after a
+ * restart no orphan remains and the job has ended. The state before each call is checked in every run. A service is
+ * started on it, and a call is refused, for the first call of each kind; with `SOAK=1` at every call.
  */
 const CALLS_MAX = 200;
 
@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => restore());
 
-/** The state that a process killed at this moment leaves behind. */
+/** Copies the state that a process killed at this moment leaves behind. */
 function copyHome(from: string, to: string): void {
   cpSync(from, to, {
     recursive: true,
@@ -30,7 +30,7 @@ function copyHome(from: string, to: string): void {
   });
 }
 
-/** The content of a copied home: a restart turns equal copies into equal homes. */
+/** Returns a hash of a copied home: equal copies restart into equal homes. */
 function digestOf(home: string): string {
   const hash = createHash('sha256');
   const entries = readdirSync(home, { recursive: true, withFileTypes: true });
@@ -39,10 +39,10 @@ function digestOf(home: string): string {
   return hash.digest('hex');
 }
 
-/** Tests that a call is the first of its kind; every call is for the soak. */
+/** Returns true for the first call of each kind; the soak tests every call. */
 const isTried = (calls: readonly string[], call: number): boolean => IS_SOAK || calls.indexOf(calls[call]!) === call;
 
-/** Makes a home on which an effect can be performed. */
+/** Creates a home on which an effect can be performed. */
 async function prepare(home: string, effect: Effect): Promise<void> {
   const subject = await openSubject(home);
   await effect.prepare(subject);
@@ -50,7 +50,9 @@ async function prepare(home: string, effect: Effect): Promise<void> {
   expect(effect.hasHappened(await documentsOf(home))).toBe(false);
 }
 
-/** Starts on a home as a crash or fault left it, brings its work to an end, and looks at what there is then. */
+/**
+ * Starts a service on a home after a crash or error, waits for the end of its work, and returns the resulting state.
+ */
 async function afterRestart(
   home: string,
   { jobId, hasHappened, isOfDocuments }: Effect,
@@ -66,7 +68,10 @@ async function afterRestart(
 describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_, effect) => {
   let folder: string;
   let base: string;
-  /** Calls of the effect when nothing goes wrong; the home before each, and after the last, lies under its number. */
+  /**
+   * Calls of the effect without errors; the home before each call, and after the last one, is in the folder of its
+   * number.
+   */
   const calls: string[] = [];
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'divisor-'));
@@ -105,13 +110,13 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
         seen.push(effect.hasHappened(await documentsOf(copy)));
         isStarted = false;
       }
-      // A start on the same home makes the same of it.
+      // Starts on equal homes have equal results.
       if (isStarted || !(isTried(calls, call) || call === calls.length)) continue;
       isStarted = true;
       const { happened, left } = await afterRestart(copy, effect);
       expect(happened || !seen.at(-1)!, place).toBe(true);
       expect(left, place).toEqual([]);
-      // A job that was accepted comes to its end after a restart; anything else is as it was.
+      // An accepted job ends after a restart; nothing else changes.
       if (effect.jobId === undefined) expect(happened, place).toBe(seen.at(-1));
     }
     expect([seen[0], seen.at(-1), seen.toSorted()]).toEqual([false, true, seen]);
@@ -136,7 +141,8 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       watchCalls(home, undefined);
       const place = `call ${refused}, ${failed}`;
       const happened = effect.hasHappened(await documentsOf(home));
-      // A client that received a success can rely on it; after a failure the effect may exist if the disk failed after the commit.
+      // A client can rely on a reported success; after a failure the effect may exist, if the disk failed after the
+      // commit.
       if (isAcknowledged) expect(happened, place).toBe(true);
       await subject.close();
       const after = await afterRestart(home, effect);

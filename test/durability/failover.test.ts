@@ -44,7 +44,7 @@ async function freePort(): Promise<number> {
 async function answering(port: number): Promise<void> {
   for (;;) {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
-    client.on('error', () => {}); // reported by the running query
+    client.on('error', () => {}); // The running query reports it.
     try {
       await client.connect();
       return;
@@ -64,7 +64,7 @@ async function launch(data: string): Promise<Server> {
   return { port, data, process: server };
 }
 
-/** One address, behind which the server changes. */
+/** Opens one address whose server can change. */
 async function openAddress(first: number) {
   const sockets = new Set<Socket>();
   const state = { port: first };
@@ -117,7 +117,7 @@ test.skipIf(!IS_SOAK || !isInstalled)(
     const standby = await launch(copy);
     const address = await openAddress(primary.port);
     const client = new Client(address.url);
-    client.on('error', () => {}); // it ends with its server
+    client.on('error', () => {}); // The connection ends with its server.
     await client.connect();
     await migrate(client);
     await client.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
@@ -159,7 +159,7 @@ test.skipIf(!IS_SOAK || !isInstalled)(
     expect([...acknowledged].filter((name) => !stored.has(name))).toEqual([]);
     for (const store of stores) await store.close();
     for (const database of databases) await database.close();
-    await client.end().catch(() => {}); // its server is gone
+    await client.end().catch(() => {}); // Its server has ended.
     await address.close();
     standby.process.kill('SIGQUIT');
     await new Promise((resolve) => standby.process.once('exit', resolve));

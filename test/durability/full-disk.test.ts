@@ -10,10 +10,10 @@ import { temporaryFolders } from '../store/temporary-folder.js';
 const newFolder = temporaryFolders();
 const mounted: string[] = [];
 afterEach(() => {
-  for (const folder of mounted.splice(0)) execFileSync('umount', ['-l', folder]); // A test that failed may still hold a file.
+  for (const folder of mounted.splice(0)) execFileSync('umount', ['-l', folder]); // A failed test may still use a file.
 });
 
-/** A volume of 8 MiB; undefined where this user may not mount one. */
+/** Mounts a volume of 8 MiB; returns undefined if this user may not mount. */
 async function mountSmallVolume(): Promise<string | undefined> {
   const folder = await newFolder();
   try {

@@ -1,23 +1,26 @@
-/** One write that a client tried on one document, and what it heard of it. */
+/** One write of a client to one document, with its outcome as far as the client knows it. */
 export interface Write {
-  /** The content of the document afterwards; null for a deletion. Values of one document are all different. */
+  /** Content of the document afterwards; null for a deletion. Values of one document are unique. */
   readonly value: string | null;
   readonly startMs: number;
-  /** Time of the acknowledgement; null when none came, so that nobody knows whether it happened. */
+  /** Time of the acknowledgement; null if none was received: the write may or may not have happened. */
   ackMs: number | null;
 }
 
 /**
- * The requests of clients for each document, and whether a value found afterwards can be explained: some order of the writes
- * that respects what was acknowledged before what was begun must end with it (a linearisable register).
+ * Records the requests of clients for each document, and determines if a later value can be explained: there must be an
+ * order of the writes, compatible with the times of requests and acknowledgements, that ends with it (a linearisable
+ * register).
  */
 export interface History {
   begin(key: string, value: string | null): Write;
-  /** The server said that the write did not happen. */
+  /** Records that the server reported the write as not performed. */
   withdraw(key: string, write: Write): void;
   readonly keys: readonly string[];
   readonly acknowledged: number;
-  /** Undefined when `found` can be the last of the writes, otherwise what is wrong. Forgets all but what was found. */
+  /**
+   * Returns undefined if `found` can be the last of the writes, otherwise the error. Forgets all writes but `found`.
+   */
   settle(key: string, found: string | null): string | undefined;
 }
 
@@ -47,7 +50,7 @@ export function createHistory(now: () => number): History {
     settle(key, found) {
       const list = writes.get(key) ?? [];
       settled += acknowledgedIn(list);
-      // Before the first write there was nothing; the value found last time is first in the list.
+      // Before the first write there is no value; the value found last time is first in the list.
       const candidates: Write[] = [{ value: null, startMs: -1, ackMs: -1 }, ...list];
       const explained = candidates.some(
         (write) => write.value === found && !list.some((other) => isAfter(other, write)),
@@ -60,7 +63,10 @@ export function createHistory(now: () => number): History {
   };
 }
 
-/** Tests that the other write certainly came later: it was acknowledged, and begun only after this one had been. */
+/**
+ * Returns true if the other write is certainly later: it was acknowledged, and it began after this one had been
+ * acknowledged.
+ */
 function isAfter(other: Write, write: Write): boolean {
   return other.ackMs !== null && write.ackMs !== null && other.startMs > write.ackMs;
 }

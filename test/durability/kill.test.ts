@@ -10,15 +10,15 @@ import { createHistory, type History } from './history.js';
 import { createPublisher, PUBLISHED } from './publisher.js';
 
 /**
- * A real service that is killed while sixteen clients write documents, run backtests, publish, cancel and delete. After each
- * restart on the same home nothing that was acknowledged is lost, nothing is half there, and every job comes to one end.
- * `SOAK_ROUNDS=50` kills it that often; `SOAK_SEED` repeats the moments.
+ * Kills a real service while sixteen clients write documents, run backtests, publish, cancel and delete. After each
+ * restart on the same home, no acknowledged write is lost, none is partial, and every job ends once. `SOAK_ROUNDS=50`
+ * sets the number of kills; `SOAK_SEED` repeats their times.
  */
 const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 1);
 const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_120);
-/** Latest moment of a kill; a long run gives its clients longer. */
+/** Latest time of a kill; a long run leaves its clients more time. */
 const MOMENT_MS_MAX = ROUNDS > 10 ? 5000 : 800;
-/** Acknowledged writes of a round before its kill. */
+/** Minimum number of acknowledged writes in a round before its kill. */
 const WRITES_MIN = 60;
 const DOCUMENT_WRITERS = 12;
 const JOB_WRITERS = 4;
@@ -40,7 +40,7 @@ test(
         const before = clients.acknowledgedDocuments();
         const work = clients.work(service.url);
         await new Promise((resolve) => setTimeout(resolve, between(200, MOMENT_MS_MAX)));
-        // A machine that is busy with other things gets as far too, before it is cut.
+        // A busy machine reaches the minimum as well before the kill.
         while (
           clients.acknowledgedDocuments() < before + WRITES_MIN ||
           clients.acknowledgedJobs() <= round ||
@@ -76,7 +76,7 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** A request, or undefined when the service died under it. */
+/** Sends a request; returns undefined if the service was killed meanwhile. */
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer | undefined> {
   try {
     const init =
@@ -94,7 +94,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 interface Acknowledged {
   /** Cost in basis points: names the submission. */
   readonly token: number;
-  /** Finish time of a terminal status that a client received. */
+  /** Finish time of a job whose terminal status a client received. */
   finishedAt: string | undefined;
   status: string | undefined;
 }
@@ -209,7 +209,7 @@ function createClients() {
     return wrong;
   }
 
-  /** The last version of a document is what stands, or its deletion. */
+  /** Checks that the last version of a document is its current content, or its deletion. */
   async function checkVersions(url: string, key: string, found: string | null): Promise<string[]> {
     const listed = await ask(url, 'GET', `${key}/versions?limit=1`);
     const newest = (listed?.body['versions'] as readonly { version: number; action: string }[] | undefined)?.[0];
@@ -268,7 +268,7 @@ function createClients() {
       }
     },
 
-    /** Sets all clients to work until `end`, which waits for what they still have under way. */
+    /** Starts all clients. `end` stops them and waits for pending requests. */
     work(url: string): { end(): Promise<void> } {
       let isOver = false;
       const working = [
@@ -284,7 +284,7 @@ function createClients() {
       };
     },
 
-    /** The errors found after a restart. */
+    /** Returns the errors found after a restart. */
     async check(url: string): Promise<string[]> {
       const wrong: string[] = [];
       for (const key of documents.keys) {
@@ -302,7 +302,7 @@ function createClients() {
   };
 }
 
-/** Weekdays of the market's year: a close is published up to each. */
+/** Weekdays of the market's year, the dates of published closes. */
 const SESSIONS = Array.from({ length: 360 }, (_, i) => new Date(Date.UTC(2022, 0, 5 + i)))
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));

@@ -6,7 +6,7 @@ const REPLACED = [
   [/\/src\/store\/lmdb\/probe-documents\.js$/, new URL('./unprobed-documents.js', import.meta.url).href],
 ] as const;
 
-/** Every importer of a replaced module gets that of the test, except that one itself. */
+/** Importers of a replaced module get the module of the test, except for that module itself. */
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const found = await next(specifier, context);
   const replacement = REPLACED.find(([pattern]) => pattern.test(found.url))?.[1];

@@ -13,15 +13,15 @@ import { seeded } from '../seeded.js';
 import { IS_SOAK } from '../soak.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 
-/** Accounts with about 3,000 lots of 500 securities, and kills of the service while they are solved. */
+/** Number of accounts with about 3,000 lots of 500 securities, and number of kills of the service during the solve. */
 const ACCOUNTS = Number(process.env['NIGHT_ACCOUNTS'] ?? 300);
 const KILLS = Number(process.env['NIGHT_KILLS'] ?? 3);
 const ASSETS = 500;
 const FACTORS = 40;
-/** Accounts whose certificates are checked with their lots. */
+/** Number of accounts whose certificates are checked with their lots. */
 const COMPARED = Number(process.env['NIGHT_COMPARED'] ?? 40);
 const DAY = '2024-06-28';
-/** Processor clock ticks of a second. */
+/** Processor clock ticks per second. */
 const TICKS = 100;
 
 let service: Listening;
@@ -42,7 +42,7 @@ async function finished(jobId: string): Promise<JobStatus> {
   }
 }
 
-/** An account by its position: any of them can be made again. */
+/** Returns the account at a position, which can be generated again. */
 function accountOf(common: CommonJson, at: number) {
   const random = seeded(at + 1);
   const lots = common.identifiers.flatMap((identifier, i) =>
@@ -68,7 +68,7 @@ function linesOf(common: CommonJson): ReadableStream<Uint8Array> {
   });
 }
 
-/** Processor seconds of a process. */
+/** Returns the processor seconds of a process. */
 function secondsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
@@ -178,8 +178,8 @@ interface Checked {
 }
 
 /**
- * Reads every block once: early blocks are unchanged. A script that shares nothing with the product checks ids, order and sums of
- * all results, and the certificates of some.
+ * Reads every block once and checks that early blocks are unchanged. A script that shares no code with the product
+ * checks ids, order and sums of all results, and the certificates of some.
  */
 async function checkBlocks(view: BatchView, common: CommonJson, early: ReadonlyMap<number, string>) {
   const step = Math.max(1, Math.floor(ACCOUNTS / COMPARED));

@@ -6,7 +6,7 @@ export interface PublisherAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** A request, or undefined when the service died under it. */
+/** Sends a request; returns undefined if the service was killed meanwhile. */
 export type PublisherAsk = (
   url: string,
   method: string,
@@ -16,10 +16,10 @@ export type PublisherAsk = (
 
 /** A client that publishes the closes of an index a few at a time, and the heads that it received. */
 export interface Publisher {
-  /** Publications that were acknowledged. */
+  /** Returns the number of acknowledged publications. */
   acknowledged(): number;
   work(url: string, isOver: () => boolean): Promise<void>;
-  /** The errors after a restart: a published close that is missing or incomplete. */
+  /** Returns the errors after a restart: published closes that are missing or incomplete. */
   check(url: string): Promise<string[]>;
 }
 
@@ -37,7 +37,7 @@ export function createPublisher(ask: PublisherAsk, dates: readonly string[]): Pu
       while (!isOver() && next < dates.length) {
         const answer = await ask(url, 'POST', `${INDEX}/publish`, { through: dates[next] });
         if (answer === undefined) return;
-        if (answer.status === 503) continue; // too much is going on
+        if (answer.status === 503) continue; // The service is overloaded.
         if (answer.status !== 200) throw new Error(`not published: ${JSON.stringify(answer.body)}`);
         heads.push(String(answer.body['head']));
         next += 3;

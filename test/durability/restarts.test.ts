@@ -8,15 +8,17 @@ import { serving } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
- * A service that is stopped and started again while clients go on asking: behind a balancer that looks at /health/ready no request
- * fails, and what was accepted comes to its end. `SOAK=1` restarts it ten times.
+ * Stops and starts a service while clients send requests: behind a load balancer that polls /health/ready no request
+ * fails, and accepted jobs end. `SOAK=1` restarts it ten times.
  */
 const RESTARTS = IS_SOAK ? 10 : 1;
-/** Twenty requests a second, as an index desk with its dashboards sends them. */
+/** Twenty requests a second, as from an index desk with dashboards. */
 const EVERY_MS = 50;
 const PROBE_MS = 20;
 const DRAIN_MS = 3000;
-/** A balancer that has not looked for so long, as its machine had no processor for it, sends nothing before it has. */
+/**
+ * A load balancer that has not polled for this long, because its machine was busy, sends nothing until it has polled.
+ */
 const LOOK_MS_MAX = DRAIN_MS / 3;
 
 interface Answer {
@@ -38,7 +40,8 @@ function ask(url: string, method: string, path: string, body?: unknown): Promise
       incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: output }));
     });
     outgoing.on('error', (failure: NodeJS.ErrnoException) => {
-      // A kept connection that was closed as it was used is tried again on a new one, as every balancer does (RFC 9112 9.3.1).
+      // If a kept connection is closed while it is used, the request is sent again on a new one, as load balancers do
+      // (RFC 9112 9.3.1).
       if (outgoing.reusedSocket && failure.code === 'ECONNRESET') ask(url, method, path, body).then(resolve, reject);
       else reject(failure);
     });
@@ -72,7 +75,7 @@ test(
     const home = await mkdtemp(join(tmpdir(), 'restarts-'));
     const words = ['--log-level', 'error', '--workers', '2', '--drain-ms', String(DRAIN_MS)];
     let service = await serving(home, words);
-    /** Where the balancer sends requests; undefined while none is ready. */
+    /** Address to which the load balancer sends requests; undefined while no service is ready. */
     let ready: string | undefined;
     let lookedAt = 0;
     const state = { isOver: false, answered: 0 };
@@ -108,7 +111,8 @@ test(
         const { status, body } = await ask(url, ...asked);
         state.answered++;
         if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
-        // Between the signal and the balancer's next check, a stopping service still answers, and refuses new jobs with that reason.
+        // Between the signal and the next poll, a stopping service still answers, and refuses new jobs with this
+        // status.
         else if (status === 503) refused++;
         else if (status >= 300) lost.push(`${asked[0]} ${asked[1]} answered ${status}: ${body}`);
       } catch (failure) {

@@ -21,9 +21,10 @@ import {
 } from './year/market.js';
 
 /**
- * Days of a family, as a desk sees them: files that come late, wrong prices, repeated corporate actions, an exchange that
- * is closed, a target of deliveries that is away, and a service that is killed. A month of a small family; with SOAK=1 a
- * year of fifty indices on two nodes (`SOAK_SESSIONS` shortens it). Levels are compared with averages of price relatives.
+ * Simulates days of a family of indices with the faults that a desk sees: late files, wrong prices, repeated corporate
+ * actions, a closed exchange, an unavailable target of deliveries, and a killed service. Default: a month of a small
+ * family; with SOAK=1 a year of fifty indices on two nodes (`SOAK_SESSIONS` shortens it). Levels are compared with
+ * averages of price relatives.
  */
 const closed = new Set<string>();
 const reasons: string[] = [];
@@ -31,7 +32,7 @@ const killedIn: string[] = [];
 /** Positions of the steps in which the service is killed, in turn. */
 const KILLED_IN = [3, 5, 0, 1, 2, 4];
 
-/** Reactions of the desk to each fault, with the state that it sees until then. */
+/** Reactions of the desk to each fault, with the state that it sees before. */
 const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>> = {
   async late({ performed, writePrices }, t) {
     const reason = expect.stringContaining('no prices') as string;
@@ -94,7 +95,7 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
   },
 };
 
-/** Checks that every close was published once with its level, and none of a day on which the exchange was closed. */
+/** Checks that every close was published once with its level, and none on a day on which the exchange was closed. */
 async function verifyPublished({ ask }: Desk): Promise<void> {
   const dates = SESSIONS.filter((date) => !closed.has(date));
   for (const id of FAMILY) {
@@ -113,7 +114,7 @@ async function verifyPublished({ ask }: Desk): Promise<void> {
   }
 }
 
-/** Checks that the client has complete files with their checksums, and nothing else. */
+/** Checks that the client has complete files with their checksums, and no other files. */
 async function verifyDelivered({ out }: Desk): Promise<void> {
   const names = await readdir(out);
   const files = names.filter((name) => name.endsWith('.csv'));

@@ -7,7 +7,7 @@ import { homeFolders } from '#store/home/home.js';
 import { serving, servingHere } from '../cli/process.js';
 import { documentsOf, leftovers } from './effects.js';
 
-/** Of the files of a run: columns, checkpoint, plan. */
+/** Number of files that a run begins: columns, checkpoint, plan. */
 const BEGUN = 2;
 
 test(

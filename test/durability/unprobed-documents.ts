@@ -1,6 +1,6 @@
 /**
- * Replaces the program's, which walks the documents in a separate process: services that start by the dozen read all of
- * them when they open them, and here a page that cannot be read fails the test.
+ * Replaces the function of the program that reads the documents in a separate process: services that are started often
+ * read all of them anyway, and here an unreadable page fails the test.
  */
 export async function probeDocuments(): Promise<void> {}
 

@@ -20,7 +20,7 @@ import { withPrice } from './rewritten-bundle.js';
 const tried = await tryBrowser();
 if ('why' in tried) process.stderr.write(`The engine is not run in a browser: ${tried.why}\n`);
 
-/** 500 securities over five years in the soak, where the time counts as well. */
+/** 500 securities over five years in the soak, which also checks the duration. */
 const SIZE = IS_SOAK
   ? { assets: 500, start: '2018-01-01', end: '2022-12-31' }
   : { assets: 40, start: '2021-01-01', end: '2022-06-30' };
@@ -55,7 +55,7 @@ const derived = {
   derivation: { source_index_id: 'EQ', objective: { type: 'min_variance' }, lookback_sessions: 120 },
 } as const;
 
-/** Runs in Node and in the page: the hash of every byte of two results, one of them optimised. */
+/** Runs in Node and in the page, and returns the hash of two results, one of them optimised. */
 async function hashesOf(
   open: typeof openEngine,
   market: ReturnType<typeof exampleMarket>,

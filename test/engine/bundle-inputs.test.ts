@@ -7,7 +7,7 @@ import { readTar } from '#views/bundle/tar.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { withFiles, withHashes } from './rewritten-bundle.js';
 
-/** Bundles of runs that read more than a market: plug-ins, stored risk models, earlier contents of the data. */
+/** Bundles of runs that read more than a market: plug-ins, stored risk models, earlier versions of the data. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -80,14 +80,14 @@ describe('on a synthetic market', () => {
     ]);
     const hidden = withHashes(edited(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
     expect(await kindsOf(hidden)).toEqual(['signature', 'close']);
-    // A plug-in that would not end ends, and is a fault.
+    // An endless plug-in is stopped and reported as a fault.
     const loop = withHashes(edited(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
     const verdict = await verifyBundle(loop);
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
   });
 
   test('the covariances of a stored risk model are in the bundle, and a changed one is found', async () => {
-    // Securities with prices on every day of the window.
+    // Returns securities with prices on every day of the window.
     const { data } = await ok<{ data: [string][] }>('POST', '/sql', {
       query:
         "SELECT identifier FROM prices WHERE date < '2023-06-01' AND CLOSE IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 10",
@@ -167,7 +167,7 @@ describe('on data with a corrected price', () => {
     const bundle = await bundleOf('DESK');
     expect(namesIn(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
-    // Without the earlier content decisions are others: half of A instead of a fifth.
+    // Without the earlier version of the data, decisions differ: half of A instead of a fifth.
     const known = withFiles(bundle, () => ({
       'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
     }));

@@ -14,7 +14,7 @@ import { finishedHere } from '../cli/process.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { withFiles, withHashes, withPrice } from './rewritten-bundle.js';
 
-/** One index whose closes are published, and its bundle. */
+/** An index with published closes, and its bundle. */
 let service: RunningService;
 let folder: string;
 let bundle: Uint8Array;

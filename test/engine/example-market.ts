@@ -18,7 +18,10 @@ interface Table {
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Weekdays from 2021 on; some securities are listed later and some bars are missing. Identifiers are out of order. */
+/**
+ * Generates weekdays from 2021 on; some securities are listed later and some bars are missing. Identifiers are
+ * unordered.
+ */
 export function exampleMarket({ names, days, seed }: Record<'names' | 'days' | 'seed', number>): ExampleMarket {
   const random = seeded(seed);
   const dates = weekdays(days);

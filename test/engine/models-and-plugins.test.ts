@@ -173,7 +173,7 @@ describe('decisions on what was known', () => {
       earlier: [{ known_on: '2024-01-01', market: { prices: prices(40) } }],
     });
     own.define(desk);
-    // Friday the 5th: half of A by the last content, a fifth by the earlier one. A doubles on Monday.
+    // Friday the 5th: half of A by the latest data, a fifth by the earlier data. A doubles on Monday.
     expect(own.backtest('DESK').metrics.total_return).toBeCloseTo(0.5, 12);
     expect(own.backtest('DESK', { as_known: 'decision' }).metrics.total_return).toBeCloseTo(0.2, 12);
   });

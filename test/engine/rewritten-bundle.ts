@@ -7,7 +7,7 @@ import { readTar, tarParts } from '#views/bundle/tar.js';
 
 type Files = ReadonlyMap<string, Uint8Array>;
 
-/** A bundle with other files in place of some. */
+/** Returns a bundle with some files replaced. */
 export function withFiles(
   bundle: Uint8Array,
   change: (files: Files) => Readonly<Record<string, Uint8Array>>,
@@ -17,7 +17,7 @@ export function withFiles(
   return Buffer.concat([...tarParts([...files].map(([name, bytes]) => ({ name, bytes })))]);
 }
 
-/** A bundle with one price multiplied. */
+/** Returns a bundle with one price multiplied. */
 export function withPrice(
   bundle: Uint8Array,
   { identifier, day, by }: { readonly identifier: string; readonly day: number; readonly by: number },
@@ -33,7 +33,7 @@ export function withPrice(
   });
 }
 
-/** The list of hashes written again for changed files, by somebody without the key. */
+/** Rewrites the list of hashes for changed files, as an attacker without the key would. */
 export function withHashes(bundle: Uint8Array): Uint8Array {
   return withFiles(bundle, (files) => {
     const {

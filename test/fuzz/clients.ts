@@ -4,18 +4,18 @@ import { startProvider } from '../http/oidc-provider.js';
 import { signedIn } from '../security/signed-in.js';
 import { SPARE } from './request-arbitrary.js';
 
-/** A client that may be shown a part of what is stored. */
+/** A client that may be limited to a part of the stored documents. */
 export interface Client {
   readonly name: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** True if documents of others are stored that it must not see. */
+  /** True if there are stored documents that the client must not see. */
   readonly isLimited: boolean;
 }
 
-/** Prefixes of limited clients: those of some of what the vocabulary names. */
+/** Prefixes of limited clients, which cover some of the ids in the vocabulary. */
 const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE.slice(0, 1)];
 
-/** The clients of a service of teams: the operator, and by a key, a token and a browser a limited team. */
+/** Opens the clients of a service with teams: the operator, and a limited team with a key, a token and a browser. */
 export async function openTeams() {
   const provider = await startProvider('console');
   const [operator, limited] = [undefined, PREFIXES].map((prefixes, i) =>
@@ -54,7 +54,7 @@ export async function openTeams() {
   };
 }
 
-/** Whoever is on this machine asks a service without keys. */
+/** A client of a service without keys, on the same machine. */
 export const ANYBODY = {
   flags: [],
   environment: {},

@@ -9,16 +9,16 @@ import { openWire, type Wire, type WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 
 /**
- * Requests made from the OpenAPI document, valid, nearly valid and hostile, against a whole service: every answer is one the
- * document declares, no connection breaks, no defect is logged. `FUZZ_REQUESTS=100000` sends more; `FUZZ_SEED` repeats a run.
+ * Sends requests derived from the OpenAPI document, valid, nearly valid and hostile, to a whole service: every answer
+ * is declared, no connection breaks, no defect is logged. `FUZZ_REQUESTS=100000` sends more; `FUZZ_SEED` repeats a run.
  */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 300);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_120);
-/** Requests sent at once. */
+/** Number of concurrent requests. */
 const AT_ONCE = 16;
-/** Requests after which the scene is put back, since some of them delete what others ask for. */
+/** Number of requests after which the scene is restored, because some of them delete what others read. */
 const RESTORE_AFTER = 1500;
-/** Broken answers after which a run is given up. */
+/** Number of broken answers after which a run is stopped. */
 const BROKEN_MAX = 200;
 
 describe.each(['anybody', 'teams'] as const)('asked by %s', (access) => {

@@ -1,11 +1,13 @@
 import { fc } from '../fast-check.js';
 
-/** Placeholder in a value for text that JSON.stringify would not write; replaced afterwards. */
+/** Placeholder in a value for text that JSON.stringify would not write; it is replaced afterwards. */
 const RAW = '\u0001raw:';
 
 const raw = (text: string) => `${RAW}${text}`;
 
-/** Pieces of JSON text that no value gives: numbers beyond a double, doubled keys, keys with a special meaning, depth. */
+/**
+ * JSON text that no value produces: numbers beyond a double, duplicate keys, keys with a special meaning, deep nesting.
+ */
 const RAW_TEXTS: readonly string[] = [
   '1e400',
   '-1e400',
@@ -51,7 +53,7 @@ const RAW_TEXTS: readonly string[] = [
   `"${'\\u00e9'.repeat(10_000)}"`,
 ];
 
-/** Texts that mean something to a file system, a shell, a header, a spreadsheet, a database or a pattern. */
+/** Texts with a meaning for a file system, a shell, a header, a spreadsheet, a database or a pattern. */
 export const HOSTILE_TEXTS: readonly string[] = [
   '',
   ' ',
@@ -161,7 +163,7 @@ const HOSTILE_NUMBERS: readonly number[] = [
   253,
 ];
 
-/** Any value that is unexpected in its place. */
+/** Any value that is unexpected at its position. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
   { weight: 3, arbitrary: fc.constantFrom(...HOSTILE_NUMBERS) },
@@ -173,7 +175,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
 
 type Path = readonly (string | number)[];
 
-/** One change of a value: where (counted over all of its places), and what. */
+/** One change of a value: its position (counted over all positions), and the new content. */
 type Change =
   | { readonly kind: 'replace'; readonly at: number; readonly value: unknown }
   | { readonly kind: 'drop'; readonly at: number }
@@ -202,7 +204,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   },
 );
 
-/** A value with one to three of its places changed. */
+/** Values with one to three changed positions. */
 export function nearly(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc
     .tuple(value, fc.array(change, { minLength: 1, maxLength: 3 }))
@@ -214,7 +216,7 @@ function changed(value: unknown, edit: Change): unknown {
   return edited(value, places[edit.at % places.length]!, edit);
 }
 
-/** Every place of a value, itself included; large values by their first places. */
+/** Returns every position of a value, including itself; of large values only the first ones. */
 function placesOf(value: unknown, path: Path = [], found: Path[] = []): readonly Path[] {
   if (found.length >= 400) return found;
   found.push(path);
@@ -253,14 +255,14 @@ function editedHere(value: unknown, edit: Change): unknown {
   }
 }
 
-/** An object whose key `__proto__` is a key like any other. */
+/** Creates an object in which `__proto__` is an ordinary key. */
 function objectFrom(entries: readonly (readonly [string, unknown])[]): unknown {
   const object = Object.create(null) as Record<string, unknown>;
   for (const [name, member] of entries) object[name] = member;
   return object;
 }
 
-/** The JSON text of a value, with the raw pieces in place of their stand-ins. */
+/** Returns the JSON text of a value, with placeholders replaced by raw text. */
 export function textOfValue(value: unknown): string {
   return (JSON.stringify(value) ?? 'null').replaceAll(
     /"\\u0001raw:((?:[^"\\]|\\.)*)"/g,

@@ -11,7 +11,7 @@ import { apiDocument } from '../contract/api-document.js';
 /** The deviations of an answer from the OpenAPI document of the service. */
 export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
 
-/** Codes of a request that reached no operation. */
+/** Statuses of a request that reached no operation. */
 const NOWHERE = new Set([400, 401, 403, 404, 405]);
 
 export function createJudge(): Judge {
@@ -66,7 +66,7 @@ function parsed(bytes: Buffer, faults: string[]): unknown {
   }
 }
 
-/** Facts about this machine in a message that do not repeat its request. */
+/** Facts about this machine that a message must not contain unless the request does. */
 const OWN_PLACES = [
   process.cwd(),
   'node_modules',
@@ -83,7 +83,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
   pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** The operation a request reaches: the path as a URL parser reads it, fixed words before parameters. */
+/** Returns the operation of a request: the path as a URL parser reads it, fixed words before parameters. */
 function operationOf({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);
   const reached = method === 'HEAD' ? 'GET' : method;

@@ -14,8 +14,9 @@ interface Part {
 }
 
 /**
- * Requests for every operation of the document, the heavy ones less often: valid by its schemas, nearly valid, and hostile.
- * @param vocabulary  values by field or parameter name that exist in the service
+ * Returns requests for every operation of the document, expensive ones less often: valid by its schemas, nearly valid,
+ * and hostile.
+ * @param vocabulary existing values of the service by field or parameter
  */
 export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary): fc.Arbitrary<WireRequest> {
   const { valueOf } = createSchemaArbitraries(document.components.schemas, vocabulary);
@@ -60,7 +61,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
       }));
   }
 
-  /** A document is put under the id it has itself. */
+  /** A document is sent to the address of its id. */
   function named(part: Part): Part {
     const id = decodeURIComponent(part.path.split('/').at(-1)!);
     const body = part.body.body?.replace(
@@ -151,7 +152,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
         );
   }
 
-  /** One part of a request replaced by what no client of good will sends. */
+  /** Replaces one part of a request by content that a correct client never sends. */
   function hostilityOf(operation: Operation, inPath: readonly Parameter[]): fc.Arbitrary<Partial<Part>> {
     const path = pathOf(operation.path, inPath, () => hostileSegment);
     const names = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
@@ -191,11 +192,11 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   }
 }
 
-/** Tests that an operation uses processes and threads in addition to the front end. */
+/** Returns true if an operation uses processes and threads in addition to the front end. */
 const isHeavy = ({ method, path }: Operation) =>
   method === 'POST' && /^\/data|estimate$|render$|backtest$|simulate$|optimise$|sweep$/.test(path);
 
-/** Ids of documents that are there to be deleted. */
+/** Ids of documents that exist to be deleted. */
 export const SPARE = ['SPARE-1', 'SPARE-2', 'SPARE-3'] as const;
 
 const CONDITIONS = {
@@ -217,7 +218,7 @@ const encoded = (text: string): string => {
   try {
     return encodeURIComponent(text);
   } catch {
-    return '%ED%A0%80'; // half of a pair of surrogates has no UTF-8
+    return '%ED%A0%80'; // Half of a surrogate pair has no UTF-8.
   }
 };
 
@@ -310,7 +311,7 @@ const HEADERS: readonly Readonly<Record<string, string>>[] = [
   { traceparent: '00-x' },
 ];
 
-/** Bodies that are no JSON, or no text, or no body for the method. */
+/** Bodies that are not JSON, not text, or not allowed for the method. */
 const hostileBody: fc.Arbitrary<Part['body']> = fc.oneof(
   hostileValue.map((value) => ({ body: textOfValue(value) })),
   fc.string({ unit: 'binary', maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),

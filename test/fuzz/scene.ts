@@ -12,15 +12,15 @@ import type { Vocabulary } from './schema-arbitrary.js';
 /** Marker in documents that limited clients must not see. */
 export const KEPT = 'kept-from-others';
 
-/** A service in this process with a small market, indices, runs and documents of every kind to ask for. */
+/** A service in this process with a small market, indices, runs and documents of every kind. */
 export interface Scene {
   /** The clients, in turn. */
   readonly clients: readonly Client[];
   readonly url: string;
   readonly vocabulary: Vocabulary;
-  /** Puts back what requests may have changed or deleted; ends every job. */
+  /** Restores everything that requests may have changed or deleted, and ends every job. */
   restore(): Promise<void>;
-  /** Defects of the service in its log so far. */
+  /** Defects in the log of the service so far. */
   readonly defects: readonly string[];
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end
 
 const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 'off'];
 
-/** @param access who may ask: anybody on this machine, or teams with keys, tokens and browsers */
+/** @param access clients: anybody on this machine, or teams with keys, tokens and browsers */
 export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   const teams = access === 'teams' ? await openTeams() : ANYBODY;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
@@ -139,7 +139,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
     await ask('DELETE', '/indices/plan');
     for (const id of ['ALPHA', 'BETA', ...SPARE]) {
       if ((await ask('PUT', `/indices/${id}`, indexBody(id))).status < 300) continue;
-      await ask('DELETE', `/indices/${id}`); // A derived index does not become one of rules.
+      await ask('DELETE', `/indices/${id}`); // A derived index cannot be changed to one with rules.
       await must('PUT', `/indices/${id}`, indexBody(id));
     }
     await ask('POST', '/indices', {
@@ -186,7 +186,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   };
 }
 
-/** A log line that reports a fault of the service itself, not a refused request. */
+/** Returns true for a log line that reports a defect of the service, not a refused request. */
 function isDefect(line: string): boolean {
   const { level, msg } = JSON.parse(line) as { readonly level: number | string; readonly msg?: string };
   return (
@@ -209,7 +209,7 @@ const indexBody = (id: string) => ({
   },
 });
 
-/** Sizes of work, small enough that a hundred thousand requests are answered the same day. */
+/** Sizes of work, small enough for a hundred thousand requests in a day. */
 const SIZES = {
   assets: { values: [2, 5, 20], only: true },
   paths: { values: [1, 10, 200], only: true },

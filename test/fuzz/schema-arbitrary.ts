@@ -2,19 +2,20 @@ import { fc } from '../fast-check.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Values worth sending in a field of this name; `only` when nothing else should be. */
+/** Useful values for a field of this name; `only` if no others should be sent. */
 export interface Word {
   readonly values: readonly unknown[];
   readonly only?: boolean;
 }
 export type Vocabulary = Readonly<Record<string, Word>>;
 
-/** Nesting after which generated values become null: deeper ones are sent by hostile bodies. */
+/** Nesting beyond which generated values become null; hostile bodies contain deeper ones. */
 const DEPTH_MAX = 7;
 
 /**
- * Values that satisfy the schemas of an OpenAPI document, drawn from a vocabulary where their field has one. What no schema
- * says (that an index exists, that a range is not empty) is left to the vocabulary and to chance.
+ * Returns values that satisfy the schemas of an OpenAPI document, drawn from a vocabulary where their field has one.
+ * The vocabulary and chance cover conditions that are not in a schema, such as the existence of an index or a non-empty
+ * range.
  */
 export function createSchemaArbitraries(components: Readonly<Record<string, JsonSchema>>, vocabulary: Vocabulary) {
   const known = new Map<string, fc.Arbitrary<unknown>>();
@@ -103,7 +104,8 @@ function textOf(schema: JsonSchema): fc.Arbitrary<string> {
     try {
       return fc.stringMatching(new RegExp(pattern));
     } catch {
-      return fc.string({ minLength, maxLength }); // A construct the generator does not know: any text is nearly valid.
+      // The generator does not support this construct: any text is nearly valid.
+      return fc.string({ minLength, maxLength });
     }
   }
   return fc.oneof(

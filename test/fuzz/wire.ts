@@ -1,17 +1,17 @@
 import { Agent, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
-/** A request as it goes out, in words a person can read and a test can print. */
+/** A sent request in a form that is readable and can be printed by a test. */
 export interface WireRequest {
-  /** Operation it was made for; what it reaches may be another one, or none. */
+  /** Operation for which the request was made; it may reach another one, or none. */
   readonly operation: string;
   readonly method: string;
-  /** Path and query as in the request line. */
+  /** Path and query in the request line. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly encoding?: 'utf8' | 'latin1' | 'utf16le';
-  /** Sent in chunks, without a length. */
+  /** True to send the body in chunks, without a length. */
   readonly isChunked?: boolean;
 }
 
@@ -19,29 +19,30 @@ export interface WireAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
-  /** The body continues as long as the client listens: only its beginning was read. */
+  /** True if the body is endless and only its beginning was read. */
   readonly isCut: boolean;
   readonly ms: number;
 }
 
-/** An answer has to begin within so long; the longest wait that a request of the fuzzer asks for is far shorter. */
+/** Maximum time until an answer begins; the longest wait that the fuzzer requests is much shorter. */
 const PATIENCE_MS = 60_000;
-/** The part of an endless stream that is read. */
+/** Time for which an endless stream is read. */
 const STREAM_MS = 50;
 
 export interface Wire {
-  /** @throws when the connection is reset, or nothing comes */
+  /** @throws if the connection is reset or no answer arrives */
   send(request: WireRequest): Promise<WireAnswer>;
   close(): void;
 }
 
-/** Speaks HTTP/1.1 to a service over persistent connections, without correcting its input. */
+/** Sends HTTP/1.1 requests to a service over persistent connections, without correcting them. */
 export function openWire(url: string, connections: number): Wire {
   const { hostname, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return {
     async send(sent) {
-      // The service may close a kept connection at the very moment a request is put on it; RFC 9112 9.3.1 has the client try again.
+      // The service may close a kept connection while a request is sent; according to RFC 9112 9.3.1 the client sends
+      // it again.
       try {
         return await sendOnce(sent);
       } catch (failure) {
@@ -103,7 +104,7 @@ export function openWire(url: string, connections: number): Wire {
   }
 }
 
-/** A body as it was before it was compressed for a client that accepts that. */
+/** Returns the decompressed body. */
 function inflated(body: Buffer, encoding: string | undefined): Buffer {
   if (body.length === 0) return body;
   if (encoding === 'gzip') return gunzipSync(body);

@@ -5,15 +5,15 @@ import { exampleRequest, operationsOf, type ExampleRequest, type Operation } fro
 import { liveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
-/** The examples of every operation, sent to one service in an order in which each can succeed. */
+/** Sends the examples of all operations to one service in an order in which each can succeed. */
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   operationsOf(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
-/** Creates the market and the index of the examples, before anything reads them. */
+/** Operations that create the market and the index of the examples, before others read them. */
 const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
-/** Changes and deletions of objects that others read; a record is deleted before its index. */
+/** Operations that change or delete objects that others read; a record is deleted before its index. */
 const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) =>
   OPERATIONS.has(id),
 );
@@ -23,7 +23,7 @@ const rest = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.
 const isWrite = (id: string) => methodOf(id) === 'PUT' || methodOf(id) === 'POST';
 const isDeletion = (id: string) => methodOf(id) === 'DELETE';
 
-/** Operation ids in the order of the story; a new operation finds its place by its method. */
+/** Operation ids in the order of the story; the method of a new operation determines its position. */
 export const STORY: readonly string[] = [
   ...FIRST.filter((id) => OPERATIONS.has(id)),
   ...rest.filter(isWrite),
@@ -33,7 +33,7 @@ export const STORY: readonly string[] = [
   ...LAST.filter(isDeletion),
 ];
 
-/** A service on which every example can succeed. */
+/** Opens a service on which every example can succeed. */
 export const storyService = (): Promise<LiveService> => liveService(['--approvals', 'restate=2']);
 
 /** Operations whose example needs a store of another kind than the one that the document names. */
@@ -45,15 +45,15 @@ const OTHER_STORES: Readonly<Record<string, string>> = {
   overridePrice: 'vendor',
 };
 
-/** A session behind the market, whose day waits for its prices: it does nothing to what other examples read. */
+/** A session after the end of the market, whose day waits for its prices: it does not affect other examples. */
 const LATER_DAY = '2025-01-02';
-/** Operations whose answers depend on what was done to that day. */
+/** Operations whose answers depend on earlier requests for that day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
 
-/** Operations about the files of a day. */
+/** Operations on the files of a day. */
 const OF_DELIVERED_DAY = ['getScheduleFile', 'listDayDeliveries'];
 
-/** Daily prices of a security with an unreported three-for-one split. */
+/** Returns daily prices of a security with an unreported three-for-one split. */
 function withoutItsSplit() {
   const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
     .filter((day) => day.getUTCDay() % 6 !== 0)
@@ -76,18 +76,18 @@ const EQUAL_100 = {
 };
 
 export interface Teller {
-  /** Sends the example of an operation; follows the job it starts to its end. */
+  /** Sends the example of an operation, and waits for the end of its job. */
   tell(id: string): Promise<Outcome>;
 }
 
 export interface Outcome {
   readonly answer: Answer<unknown>;
-  /** The job that was started, at its end. */
+  /** The started job, after its end. */
   readonly job: JobStatus | undefined;
 }
 
 export function createTeller(service: LiveService): Teller {
-  /** Ids that the service gave to what the examples made. */
+  /** Ids that the service assigned to objects of the examples. */
   const outcome: Record<string, string> = {};
 
   async function finish({ job_id }: JobStatus): Promise<JobStatus> {
@@ -129,7 +129,7 @@ export function createTeller(service: LiveService): Teller {
       const [start, end] = ['2024-09-02', '2024-11-29'];
       type Listed = { readonly identifier: string; readonly start: string; readonly end: string };
       const all = await service.ok<{ identifiers: Listed[] }>('GET', '/data/identifiers?limit=1000');
-      // The index held others than those of its last date.
+      // The index held other securities than on its last date.
       const listed = all.identifiers.filter((security) => security.start <= start && security.end >= end);
       const identifiers = listed.map(({ identifier }) => identifier);
       const window = { identifiers, estimator: 'statistical', factors: 5, start, end };
@@ -143,7 +143,7 @@ export function createTeller(service: LiveService): Teller {
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
 
-  /** A day of another schedule, whose files a client has received. */
+  /** Creates a day of another schedule whose files a client has received. */
   async function deliveredDay(): Promise<void> {
     await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
     await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
@@ -164,7 +164,7 @@ export function createTeller(service: LiveService): Teller {
     await service.ok('GET', '/schedules/files/days/2024-06-21?wait=60');
   }
 
-  /** Published closes that another definition would restate: it needs the agreement of a second person. */
+  /** Requests a restatement of published closes, which requires the approval of a second person. */
   async function requestRestatement(): Promise<void> {
     const publish = (body: object) => service.ask('POST', '/analytics/RESTATED/publish', body);
     for (const base_value of [1000, 100]) {
@@ -184,7 +184,7 @@ export function createTeller(service: LiveService): Teller {
     outcome['action_id'] = actions[0]!.action_id;
   }
 
-  /** Until nothing is being done to the day of the examples. */
+  /** Waits until the day of the examples is idle. */
   async function settledDay(): Promise<void> {
     await service.ok('GET', `/schedules/close/days/${LATER_DAY}?wait=60`);
   }
@@ -199,7 +199,9 @@ export function createTeller(service: LiveService): Teller {
     runs = listed.map(({ run_id: id }) => id);
   }
 
-  /** An example that names resources only its reader has, such as a private folder or a store that can be refreshed. */
+  /**
+   * Adapts an example that names resources of its reader, such as a private folder or a store that can be refreshed.
+   */
   function adapted(id: string, request: ExampleRequest): ExampleRequest {
     if (id === 'diffRuns') return { ...request, body: { from: runs.at(-1), to: runs[0] } };
     if (id === 'inspectData') return { ...request, body: { location: join(service.folder, 'us-large') } };
@@ -208,9 +210,9 @@ export function createTeller(service: LiveService): Teller {
         ...request,
         body: { ...(request.body as object), location: join(service.folder, 'us-large'), activate: false },
       };
-    // Its default is an hour.
+    // The default is an hour.
     if (id === 'followJobs') return { ...request, path: `${request.path}?seconds=0` };
-    // Other examples read the model that they estimate.
+    // Other examples read the estimated model.
     if (id === 'importRiskModel') return { ...request, path: request.path.replace(/[^/]+(?=[/]import$)/, 'vendor') };
     if (id.endsWith('ScheduleDay') || id === 'waiveScheduleCheck')
       return { ...request, path: request.path.replace('2024-06-21', LATER_DAY) };

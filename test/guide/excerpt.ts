@@ -1,4 +1,4 @@
-/** Where a shown excerpt is not in an actual answer, as paths; empty when it is. */
+/** Returns the paths at which a shown excerpt differs from an actual answer; empty if the answer contains it. */
 export function missingFrom(actual: unknown, shown: unknown, path = ''): string[] {
   if (shown === '...') return actual === undefined ? [`${path} is not there`] : [];
   if (typeof shown === 'number')
@@ -16,7 +16,7 @@ export function missingFrom(actual: unknown, shown: unknown, path = ''): string[
   return actual === shown ? [] : [`${path} is ${JSON.stringify(actual)}, shown as ${JSON.stringify(shown)}`];
 }
 
-/** A number is shown to as many decimals as it is written with. */
+/** A number is shown with as many decimals as the guide writes. */
 function isShownAs(actual: unknown, shown: number): boolean {
   if (typeof actual !== 'number') return false;
   const [mantissa = '', exponent = '0'] = String(shown).split('e');

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 
-/** A fenced block of the guide that is run, with the excerpt of an answer that follows it. */
+/** A code block of the guide that is executed, with the excerpt of an answer that follows it. */
 export interface Example {
   /** Line of the fence in the page, for messages. */
   readonly line: number;
   readonly language: string;
-  /** The expected statuses of HTTP, one per call; or the exit status of a script if it is below 100. */
+  /** The expected HTTP statuses, one per call; or the exit status of a script if it is below 100. */
   readonly expected: readonly number[];
   readonly text: string;
-  /** JSON that the last answer must hold. */
+  /** JSON that the last answer must contain. */
   readonly excerpt: unknown;
 }
 
@@ -32,10 +32,10 @@ export function guideSources(): GuideSource[] {
 
 const read = (file: string) => readFileSync(FOLDER + file, 'utf8');
 
-/** Blocks that nobody runs: formulas, answers and shapes. */
+/** Languages of blocks that are not executed: formulas, answers and shapes. */
 const SHOWN = new Set(['text', 'json']);
 
-/** @throws when a block says neither that it is only shown nor what is expected of it */
+/** @throws if a block states neither that it is only shown nor its expected result */
 function examplesOf(file: string, text: string): Example[] {
   const examples: Example[] = [];
   for (const match of text.matchAll(/^```(\S*)([^\n]*)\n(.*?)^```$/gms)) {

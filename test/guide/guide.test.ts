@@ -12,7 +12,7 @@ import { guideSources } from './guide-page.js';
 import { withTables } from './tables.js';
 import { openShell, type Call, type Shell } from './shell.js';
 
-/** Every example of the guide is run as it stands, in reading order, against one service. */
+/** Executes every example of the guide unchanged, in reading order, against one service. */
 
 const hasCommand = (command: string) => spawnSync(command, ['--version']).error === undefined;
 const isRunnable = hasCommand('curl') && hasCommand('bash');

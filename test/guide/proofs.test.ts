@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-/** A page that says which test proves what must not name one that is gone. */
+/** Pages that state which test proves a promise must not name deleted tests. */
 const PAGES = ['security', 'promises'];
 
-/** Names of tests below `test/`, as the tables of a page write them: `room/name`, or a folder of tests. */
+/** Returns the names of tests in the tables of a page: `room/name`, or a folder of tests. */
 function testsNamed(page: string): string[] {
   const rows = readFileSync(`data/guide/${page}.md`, 'utf8')
     .split('\n')

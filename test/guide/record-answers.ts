@@ -2,11 +2,11 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { LiveService } from '../real/live.js';
 import { createTeller, OPERATIONS, STORY } from './example-story.js';
 
-/** Elements kept of a list, and members of a map. */
+/** Maximum number of list elements, and of map members, that are recorded. */
 const ENTRIES_MAX = 3;
 const MAP_MIN = 7;
 
-/** The answer of the service to the example of every operation that answers JSON, with shortened lists, by operation id. */
+/** Returns the answer to the example of every operation that returns JSON, with shortened lists, by operation id. */
 export async function recordAnswers(service: LiveService): Promise<Record<string, unknown>> {
   const teller = createTeller(service);
   const answers: Record<string, unknown> = {};
@@ -21,7 +21,7 @@ export async function recordAnswers(service: LiveService): Promise<Record<string
   return Object.fromEntries([...OPERATIONS.keys()].filter((id) => id in answers).map((id) => [id, answers[id]]));
 }
 
-/** The value with its lists and its maps of many members cut short; a table stays a table. */
+/** Shortens lists and large maps; a table keeps its form. */
 export function cut(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map(cut);
   if (typeof value !== 'object' || value === null) return value;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DIVISOR_IN_SHELL } from '../cli/process.js';
 
-/** One call that a block made with curl. */
+/** One call of curl in a block. */
 export interface Call {
   readonly status: number;
   readonly method: string;
@@ -27,8 +27,8 @@ export interface Shell {
 }
 
 /**
- * Every answer of curl is kept and printed; an unfinished job is polled, as the guide instructs its reader.
- * `divisor` is the command of this package.
+ * Stores and prints every answer of curl, and polls an unfinished job, as the guide instructs its reader. `divisor` is
+ * the command of this package.
  */
 const PRELUDE = String.raw`
 set -euo pipefail
@@ -49,8 +49,8 @@ curl() {
 `;
 
 /**
- * Runs blocks one after another as files say them, and answers with the exit status of each. It is small: a process as
- * large as the one of the tests takes ten milliseconds of processor time to start another.
+ * Runs blocks from files one after another, and prints the exit status of each. The process is small, because a process
+ * as large as that of the tests needs ten milliseconds of processor time to start another.
  */
 const STARTER = String.raw`
 while read -r language; do

@@ -1,4 +1,4 @@
-/** Texts that differ from one recording to the next: times, random ids, hashes, keys, signatures and free space. */
+/** Texts that differ between recordings: times, random ids, hashes, keys, signatures and free space. */
 const VARYING = [
   /\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})/g,
   /\d{8}T\d{6}-[0-9a-f]{8}/g,
@@ -20,8 +20,8 @@ const VARYING_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the recorded answers. An answer that differs from the stored one only in such texts stays as it is stored: a
- * change of the file is then a change of an answer.
+ * Returns the recorded answers. An answer that differs from the stored one only in such texts keeps the stored text, so
+ * that every change of the file is a change of an answer.
  */
 export function stableAnswers(
   stored: Readonly<Record<string, unknown>>,

@@ -25,7 +25,7 @@ import { readEvidence } from '../methodologies/evidence.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 
-/** Tables of the guide that the code knows better than any writer, as Markdown by name. */
+/** Tables of the guide that are generated from the code, as Markdown by name. */
 const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => classTable(SELECTION_CLASSES),
   weighting: () => classTable(WEIGHTING_CLASSES),
@@ -127,10 +127,10 @@ function evidenceTable(): string {
   );
 }
 
-/** A choice that leaves out a rule of the public document. */
+/** Returns true for a choice that omits a rule of the public document. */
 const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test(choice);
 
-/** A section for each published methodology: its source, what it reads, and what was chosen. */
+/** Returns a section for each published methodology: its source, its inputs, and its choices. */
 function methodologySections(): string {
   const templates = createMethodologyTemplates({
     read: readMethodologies,
@@ -154,7 +154,7 @@ function methodologySections(): string {
 
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 
-/** A page with its tables as the code has them now. */
+/** Returns a page with its tables as generated now. */
 export function withTables(text: string): string {
   return text.replaceAll(MARKED, (_, head: string, name: string, tail: string) => {
     const write = TABLES[name];
@@ -182,14 +182,14 @@ function sourceRows(block: string, catalogue: Readonly<Record<string, string>>):
   return Object.entries(catalogue).map(([name, meaning], i) => [i === 0 ? block : '', `\`${name}\``, meaning]);
 }
 
-/** The worked example of a class as it would stand among the others. */
+/** Returns the worked example of a class in the form of the others. */
 function exampleClass(): string {
   return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
     .replaceAll('#domain/rules/', '../')
     .replaceAll('#domain/', '../../');
 }
 
-/** The examples of plug-ins, each with its inputs and its source. */
+/** Returns the examples of plug-ins, each with its inputs and its source. */
 function pluginExamples(): string {
   return Object.entries(PLUGIN_EXAMPLES)
     .map(([id, { name, kind, inputs, source }]) => {
@@ -204,7 +204,7 @@ function pluginExamples(): string {
     .join('\n\n');
 }
 
-/** The functions of `rows`, as a declaration of TypeScript. */
+/** Returns the functions of `rows` as a TypeScript declaration. */
 function rowFunctions(): string {
   const members = ROW_FUNCTIONS.map(({ name, help, parameters, lists }) => {
     const typed = parameters.map((parameter, k) => `${parameter}: ${k < lists ? 'List' : 'number'}`);
@@ -214,7 +214,7 @@ function rowFunctions(): string {
   return `\`\`\`text\n${head}\n${members.join('\n')}\n};\n\`\`\``;
 }
 
-/** Parameters that most classes of a catalogue have and that the text next to its table explains. */
+/** Parameters of most classes of a catalogue, which the text next to its table explains. */
 const COMMON = new Set(['missing', 'soft', 'priority']);
 
 function classTable(entries: readonly CatalogueEntry[]): string {

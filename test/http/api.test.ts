@@ -7,7 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 
-/** Every route of the service with handlers that do nothing: these requests are answered by the pipeline. */
+/** Every route of the service with handlers that do nothing: the pipeline answers these requests. */
 const routes: [string, Route][] = Object.entries(API);
 const idle = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
 const app = createApp({
@@ -22,7 +22,7 @@ const app = createApp({
   },
 });
 
-/** A path of the route that its parameters accept: a job's id has a different form. */
+/** Returns a path that the parameters of the route accept: a job's id has a different form. */
 const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
   route.path
     .replace('{table}', 'levels')
@@ -123,7 +123,7 @@ describe('an Accept that cannot be met is 406, with everything that can', () => 
   });
 });
 
-/** A body that is parsed off the event loop is read last: its syntax errors are reported after the query. */
+/** A body that is parsed off the event loop is read last: its syntax errors are reported after those of the query. */
 const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 
 test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at the rest', async (_id, route) => {
@@ -135,8 +135,8 @@ test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at th
 test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (id, route) => {
   expect(route.tag).not.toBe('');
   expect(route.summary).toMatch(/\S.*\.$/);
-  // The audit of all clients is for administrators; all other reads need only the scope to read.
-  if (route.method === 'GET') expect(id === 'getAudit' ? ['admin'] : ['read', 'open']).toContain(route.scope);
+  // The audit log lists the writes of all clients; all other reads only need the scope `read`.
+  if (route.method === 'GET') expect(id === 'getAudit' ? ['audit'] : ['read', 'open']).toContain(route.scope);
   if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
 });
 

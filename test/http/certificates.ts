@@ -1,4 +1,7 @@
-/** Certificates of the tests, for localhost and a hundred years: two of servers, an authority, and a client's of it. */
+/**
+ * Certificates of the tests, for localhost and a hundred years: two of servers, one of an authority, and one that it
+ * issued to a client.
+ */
 export const CERTIFICATES = {
   first: {
     cert: `-----BEGIN CERTIFICATE-----

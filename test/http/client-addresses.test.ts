@@ -52,7 +52,7 @@ describe('connections of one address', () => {
   });
   afterAll(() => Promise.all([server.close(0), trusting.close(0)]));
 
-  /** Sockets that are still open once each was served or closed. */
+  /** Returns the sockets that are still open after each was served or closed. */
   async function served(url: string, localAddress: string, count: number) {
     const { port } = new URL(url);
     const sockets = Array.from({ length: count }, () =>
@@ -83,7 +83,7 @@ describe('connections of one address', () => {
       for (const socket of sockets) socket.destroy();
       return answered;
     };
-    while ((await probe()) === 0) await new Promise(setImmediate); // until the server has seen them close
+    while ((await probe()) === 0) await new Promise(setImmediate); // Until the server has noticed that they are closed.
     for (const socket of other.sockets) socket.destroy();
   });
 

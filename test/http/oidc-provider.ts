@@ -5,15 +5,15 @@ import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
 
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
 
-/** An OpenID provider on this machine: it publishes keys, signs tokens, and lets one person in. */
+/** An OpenID provider on this machine: it publishes keys, signs tokens, and signs one person in. */
 export interface Provider {
   readonly issuer: string;
   /** Readings of the published keys. */
   keysRead(): number;
-  /** Signs with other keys afterwards, and publishes only those. */
+  /** Signs with new keys from now on, and publishes only those. */
   rotate(): Promise<void>;
   token(claims: JWTPayload, terms?: TokenTerms): Promise<string>;
-  /** Who signs in next, and what the ID token says otherwise. */
+  /** The next person who signs in, and differing claims of the ID token. */
   person: JWTPayload;
   /** Creates the ID tokens. Default: those of `token`, for the client that signs in. */
   idTokenOf: ((claims: JWTPayload) => string | Promise<string>) | undefined;

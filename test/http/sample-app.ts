@@ -8,7 +8,7 @@ import type { Answered } from '#http/request-log.js';
 import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
-/** A small table of routes with every case that the pipeline distinguishes. */
+/** A small table of routes that covers every case of the pipeline. */
 export const sampleRoutes = routes({
   listThings: {
     method: 'GET',
@@ -133,17 +133,17 @@ export const sampleRoutes = routes({
   },
 });
 
-/** The one thing there is. */
+/** The only stored thing. */
 export const THING = { id: 'one', etag: 'e1', body: { name: 'One' } };
 
-/** The sources of long answers and their outcome. */
+/** Sources of long answers and their outcomes. */
 export interface LongAnswers {
-  /** Streams whose reader went away. */
+  /** Number of streams whose reader disconnected. */
   cancelled: number;
   /** Lets the requests to /wait be answered. */
   release: () => void;
   released: Promise<void>;
-  /** Requests to /wait whose client went away. */
+  /** Number of requests to /wait whose client disconnected. */
   aborted: number;
   waiting: () => void;
 }
@@ -209,11 +209,11 @@ function find(id: string): void {
 export interface Sample {
   readonly app: App;
   readonly long: LongAnswers;
-  /** Resolves when a request to /wait has come in. */
+  /** Resolves when a request to /wait has arrived. */
   readonly waiting: Promise<void>;
   readonly log: readonly Record<string, unknown>[];
   readonly answered: readonly Answered[];
-  /** Sends a request whose key is the scopes it has, `read+write`; none asks without a key. */
+  /** Sends a request whose key is the list of its scopes, such as `read+write`; without scopes it has no key. */
   send(
     method: string,
     path: string,
@@ -226,7 +226,7 @@ export interface Sample {
   ): Promise<Response>;
 }
 
-/** The sample routes behind an authentication whose keys are the scopes they grant. */
+/** Creates the sample routes with an authentication whose keys are lists of scopes. */
 export function createSample(
   options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
 ): Sample {

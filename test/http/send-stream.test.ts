@@ -13,7 +13,9 @@ afterEach(async () => {
   if (server !== undefined) await new Promise((closed) => server?.close(closed));
 });
 
-/** Bytes without end or of a length, filled into whatever room the reader brings; no two parts alike. */
+/**
+ * Returns a stream of bytes, endless or of a given length, that fills any buffer of the reader; no two parts are equal.
+ */
 function bytes({ length = Infinity, failsAt = Infinity }: { readonly length?: number; readonly failsAt?: number }) {
   const rooms = new Set<number>();
   const seen = { given: 0, cancelled: 0, hash: createHash('sha256'), rooms };
@@ -79,7 +81,7 @@ test('a reader that does not read is not read for', async () => {
     if (seen.given !== before) turn = 0;
     before = seen.given;
   }
-  expect(seen.given).toBeLessThan(16 * 2 ** 20); // What sockets hold.
+  expect(seen.given).toBeLessThan(16 * 2 ** 20); // Capacity of the sockets.
   answer.destroy();
 });
 
@@ -104,7 +106,7 @@ test('a stream that is not one of bytes opens its answer at once and arrives as 
       give = (part) => (part === undefined ? controller.close() : controller.enqueue(part));
     },
   });
-  const answer = await serve(stream); // Resolves by the headers: nothing was given yet.
+  const answer = await serve(stream); // It resolves after the headers, before any content was read.
   for (const text of ['one', 'two']) {
     give(new TextEncoder().encode(text));
     const [part] = (await once(answer, 'data')) as [Buffer];
@@ -116,7 +118,7 @@ test('a stream that is not one of bytes opens its answer at once and arrives as 
 
 async function* batches(failure?: Error): AsyncGenerator<readonly object[]> {
   yield [{ seq: 1 }];
-  yield []; // No entry of the window.
+  yield []; // No entry matches.
   if (failure !== undefined) throw failure;
   yield [{ seq: 2 }];
 }

@@ -95,13 +95,13 @@ describe('bodies over the wire', () => {
   });
 });
 
-/** Until the application has answered a request. */
+/** Waits until the application has answered a request. */
 async function answeredOnce(): Promise<void> {
   while (sample.answered.length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe('a GET is answered with the same bytes whether it needs a Request or not', () => {
-  /** A host in capitals needs one. The connection stays open after the first answer, and is closed after the second. */
+  /** HTTP/1.1 requires a host. The connection stays open after the first answer, and is closed after the second. */
   const answers = (target: string, ...headers: readonly string[]): Promise<string[]> =>
     Promise.all(
       ['localhost', 'LOCALHOST'].map(async (host) => {

@@ -29,7 +29,7 @@ async function serve(terms: Partial<Parameters<typeof listen>[0]>) {
   return server;
 }
 
-/** The answer to a GET, or why there is none. */
+/** Returns the answer to a GET request, or the reason why there is none. */
 function ask(url: string, options: RequestOptions) {
   return new Promise<{ status: number; hsts: string | undefined } | { failure: string }>((resolve) => {
     const asked = request(`${url}/live`, { agent: false, ...options }, (answer) => {
@@ -41,7 +41,7 @@ function ask(url: string, options: RequestOptions) {
   });
 }
 
-/** Name in the certificate that a server shows. */
+/** Returns the name in the certificate of a server. */
 async function shownBy(url: string): Promise<string> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', rejectUnauthorized: false });
   await once(socket, 'secureConnect');
@@ -87,7 +87,7 @@ test('a certificate that is renewed is shown to the next client; one that cannot
   await write(files, 'second');
   await expect.poll(() => shownBy(url)).toBe('second');
   const before = reloads.length;
-  await writeFile(files.cert, CERTIFICATES.first.cert); // whose key is another
+  await writeFile(files.cert, CERTIFICATES.first.cert); // Its key is another one.
   await expect.poll(() => reloads.slice(before).some((failure) => failure !== undefined)).toBe(true);
   expect(await shownBy(url)).toBe('second');
 });
@@ -97,7 +97,7 @@ test('connections of clients that another authority vouched for end when it is n
   await writeFile(files.clientCa, CERTIFICATES.authority.cert);
   const secrets = await readTls(files);
   const secure = createServer(secrets, (_, answer) => {
-    answer.write('begun'); // and never ended, as a stream of events
+    answer.write('begun'); // It never ends, like a stream of events.
   });
   await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
   let reloads = 0;

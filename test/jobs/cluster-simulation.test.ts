@@ -17,7 +17,7 @@ test(
       for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
     }
     console.log(`${seeds} seeds from ${from}: ${JSON.stringify(total)}`);
-    // A world in which nothing happens would keep every promise.
+    // A simulation without events would satisfy every invariant.
     const happened = [
       'succeeded',
       'failed',

@@ -10,9 +10,9 @@ import { createNode, type NodeWorld, type SimulatedNode } from './simulation/sim
 import { tokenOf, type Payload } from './simulation/world.js';
 
 /**
- * Several nodes with the job system of the product on one simulated database, in a world of chance: processes that end and
- * stand still, ways to the database that are cut, commits whose outcome nobody knows, clocks that are set. One seed is one
- * course of events. What must hold is checked at every commit; at the end the world is kind, and all has to come to an end.
+ * Simulates several nodes with the job system of the product on one database, with random faults: processes end or
+ * pause, connections to the database are cut, outcomes of commits are unknown, clocks are set. One seed determines all
+ * events. Invariants are checked at every commit; at the end no more faults occur, and every job has to end.
  */
 export interface ClusterReport {
   readonly submissions: number;
@@ -22,9 +22,9 @@ export interface ClusterReport {
   readonly ends: number;
   readonly cuts: number;
   readonly pauses: number;
-  /** Times for which the database was away from all nodes. */
+  /** Number of times for which no node could reach the database. */
   readonly outages: number;
-  /** Finishes that were refused because they came too late. */
+  /** Number of finishes that were refused because they came too late. */
   readonly stale: number;
 }
 
@@ -52,7 +52,7 @@ const REST_EVENTS_MAX = 100_000;
 export interface ClusterOptions {
   readonly seed: number;
   readonly events: number;
-  /** No process and no thread ends, stands still or is cut off by itself: then nothing counts as a crash. */
+  /** True if no process or thread ends, pauses or is cut off alone: then nothing counts as a crash. */
   readonly isOutagesAlone?: boolean;
 }
 
@@ -148,7 +148,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   return counts;
 }
 
-/** Events of a single node. */
+/** Returns the events of a single node. */
 function endingsOf(
   anyNode: () => SimulatedNode,
   counts: Counts,
@@ -162,7 +162,7 @@ function endingsOf(
   ];
 }
 
-/** Objects that runs refer to exist. */
+/** Checks that objects referenced by runs exist. */
 function checkArtifacts(
   { documents }: SharedDatabase,
   files: ReadonlySet<string>,
@@ -170,12 +170,12 @@ function checkArtifacts(
 ): void {
   for (const [key, body] of documents) {
     if (!key.startsWith('run/')) continue;
-    const { refs } = body as { refs: readonly ArtifactRef[] }; // As the kind has written it.
+    const { refs } = body as { refs: readonly ArtifactRef[] }; // The kind has written it.
     for (const { name } of refs) if (!files.has(name)) say(`the artifact ${name} of ${key} is gone`);
   }
 }
 
-/** The invariants of every commit, whoever wrote it. */
+/** Checks the invariants of every commit, whatever wrote it. */
 function checkCommit({ puts, before, after }: Change, say: (message: string) => void): void {
   const effects = [...puts].filter(([key, body]) => key.startsWith('run/') && body !== undefined);
   const isSame = before !== undefined && before.sequence === after?.sequence;
@@ -198,7 +198,7 @@ function checkCommit({ puts, before, after }: Change, say: (message: string) => 
 
 const isEndedEarly = (job: JobRecord | undefined): boolean => job !== undefined && job.crashes + job.losses > 0;
 
-/** Work of one artifact, and an effect that counts how often it happened. */
+/** Returns a kind of job that writes one artifact, with an effect that counts its executions. */
 function kindOf(files: Set<string>): JobKind<Payload> {
   return {
     kind: 'backtest',

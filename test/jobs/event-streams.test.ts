@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { ask, eventsOf, openWorld } from './routes-world.js';
 import { waitFor } from '../waiting.js';
 
-/** Reads to the end. @throws what the stream fails of */
+/** Reads a stream to its end. @throws the error of the stream */
 async function untilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   while (!(await reader.read()).done);
 }

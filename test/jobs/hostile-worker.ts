@@ -13,7 +13,7 @@ declare const WebAssembly: {
   ): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
 };
 
-/** Tasks that do what a worker must survive; a pool of tests uses this entry point instead of the product's. */
+/** Tasks that a worker must survive; a pool of the tests uses this entry point instead of the product's. */
 
 /** `(module (func (export "spin") (loop $again (br $again))))` */
 const ENDLESS = Uint8Array.of(
@@ -61,7 +61,7 @@ const ENDLESS = Uint8Array.of(
 const tasks = {
   echo: (input: unknown) => input,
   thread: () => threadId,
-  /** Fills the heap and forgets it, as many backtests do. @returns bytes of the heap then */
+  /** Fills the heap with garbage, as many backtests do. @returns bytes of the heap */
   litter() {
     const rows: object[] = [];
     for (let i = 0; i < 1_000_000; i++) rows.push({ i, text: `row ${i}` });
@@ -116,7 +116,7 @@ const tasks = {
   },
 };
 
-// The entry point calls a task with the input that its own test sent.
+// The entry point calls a task with the input that its test sent.
 export default createEntryPoint(
   Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])),
 );

@@ -222,7 +222,7 @@ describe('cancelling', () => {
 });
 
 describe('files that a task writes', () => {
-  /** Writes two files, drops one, and ends as its payload says. */
+  /** Writes two files, drops one, and ends as its payload states. */
   const writing: JobKind<Payload> = {
     ...backtest,
     async run({ value }, attempt) {

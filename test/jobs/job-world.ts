@@ -36,7 +36,7 @@ export interface Errand {
   isAlive: boolean;
 }
 
-/** A pool whose tasks end on command of the test; a signal stops them at once. */
+/** A pool whose tasks end when the test requests it; a signal stops them at once. */
 function createTestPool() {
   const errands: Errand[] = [];
   const pool: ComputePool = {
@@ -72,7 +72,7 @@ export interface Payload {
   readonly value: number;
 }
 
-/** Whose payloads are believed as they are stored. */
+/** Members of a kind whose stored payloads are not checked. */
 export const plain = { key: ({ of }: { readonly of: string }) => of, decode: (stored: unknown) => stored as never };
 
 /** A job of one task whose result is a small value, and whose effect is a document. */
@@ -96,7 +96,7 @@ export const submission = (ident: string, overrides: Partial<Submission<Payload>
   ...overrides,
 });
 
-/** Asked for by a key. */
+/** Submission options with the key of a client. */
 export const from = (owner: string): Partial<Submission<Payload>> => ({
   origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
@@ -107,7 +107,7 @@ export interface World {
   readonly time: TestClock;
   readonly errands: Errand[];
   readonly logged: string[];
-  /** The fields of log lines other than the message. */
+  /** Fields of log lines other than the message. */
   readonly fields: Record<string, unknown>[];
   home: Home;
 }
@@ -148,7 +148,7 @@ export async function openOn(
   return world;
 }
 
-/** Closes a world, once; one that is left open is closed after its test. */
+/** Closes a world once; an open one is closed after its test. */
 export async function closeWorld(world: World): Promise<void> {
   if (closed.has(world)) return;
   closed.add(world);

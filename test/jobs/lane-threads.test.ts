@@ -64,8 +64,8 @@ describe('the thread a task is given to', () => {
 });
 
 /**
- * Starts threads as Piscina does and ends them while they start, in a separate process, which that may end. A
- * busy machine starts fewer than 240 in the time it has.
+ * Starts threads like Piscina and ends them while they start, in a separate process, because that may end the process.
+ * A busy machine starts fewer than 240 in the available time.
  */
 const ENDS_THREADS = `
 import { Worker } from 'node:worker_threads';

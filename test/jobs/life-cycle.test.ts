@@ -12,7 +12,7 @@ const LIMITS = { retry, submittedAt: AT, chance: 1 };
 const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
 const RESULT = { value: { level: 100 } };
 
-/** The life after events that are all possible. */
+/** Returns the life after a sequence of valid events. */
 function live(...events: LifeEvent[]): Life {
   return events.reduce<Life>((life, event) => {
     const next = advance(life, event, LIMITS);
@@ -126,7 +126,7 @@ describe('a job', () => {
       expect(waits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
     }
     expect(live(start, lose(1), start, lose(2), start).not_before).toBeNull();
-    // Another cause has its own count.
+    // Each cause is counted separately.
     expect(seconds(live(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
   });
 

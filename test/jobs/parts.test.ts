@@ -10,7 +10,7 @@ const ref = (name: string): ArtifactRef => ({ name, bytes: 1, sha256: 'ab' });
 const lease = { jobId: 'sweep:s', sequence: 1, attempt: 2 };
 const KEEP_MS = 2000;
 
-/** A run of parts, each of which takes a second on the test's clock. */
+/** Creates a run of parts, each of which takes a second on the test's clock. */
 function worldOf(
   count: number,
   context: Partial<PartsContext> = {},
@@ -121,7 +121,10 @@ test('an attempt that is ended stops between its parts', async () => {
   expect(computed.length).toBeLessThan(4);
 });
 
-/** Parts of which others compute some: `written` comes at the first look, `lost` are the rows that have gone. */
+/**
+ * Creates parts of which others compute some: `written` are complete at the first poll, `lost` are the rows that have
+ * disappeared.
+ */
 function offeredWith(written: readonly WrittenParts[], lost: readonly number[]): OfferedParts {
   let offers: number[] = [];
   let left = [...written];

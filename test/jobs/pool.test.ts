@@ -5,7 +5,7 @@ import type { ThreadPool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.j
 import { createPool, type PoolOptions } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 
-/** The pool with the hostile worker's tasks, whose names and shapes the product's map does not know. */
+/** Opens the pool with the tasks of the hostile worker, which the types of the product do not include. */
 function openHostilePool(
   options: Partial<
     Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'restMs' | 'heapMegabytes' | 'onThreadLost' | 'onRest'>
@@ -14,7 +14,7 @@ function openHostilePool(
   const pool: ThreadPool = createPool({
     workers: 2,
     heapMegabytes: 32,
-    patienceMs: 20, // Between the request to stop and the end of a thread that does not.
+    patienceMs: 20, // Time between the request to stop and the end of a thread that ignores it.
     entry: new URL('hostile-worker.js', import.meta.url),
     ...options,
   });
@@ -29,14 +29,14 @@ beforeAll(() => {
 });
 afterAll(() => hostile.pool.close());
 
-/** Waits for what a running task shows, without guessing how long that takes on a loaded machine. */
+/** Waits for a condition that a running task causes. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 const hasStarted = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
 
-/** From Node 22 on the fault of an output that cannot be sent ends its thread, as it cannot be sent either. */
+/** From Node 22 on, a thread ends if it can send neither its output nor the error of sending it. */
 const ENDS_UNSENT = Number.parseInt(process.versions.node, 10) >= 22;
 
 describe('a thread that waits', () => {
@@ -47,7 +47,8 @@ describe('a thread that waits', () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
     expect(await run('litter').output).toBeGreaterThan(100 * MiB);
     const thread = await run('thread').output;
-    // Longer than the pause, so that each look comes after a rest. The young generation alone is larger before.
+    // Longer than the pause, so that the worker has rested before each poll. Before, the young generation alone is
+    // larger.
     await expect.poll(() => heapOf(run), { interval: 200 }).toBeLessThan(24 * MiB);
     expect(await run('thread').output).toBe(thread);
     await pool.close();
@@ -56,7 +57,7 @@ describe('a thread that waits', () => {
   test('leaves no more resident memory than before, however many have worked', async () => {
     let rested = (): void => {};
     const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => rested() });
-    await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // starts both threads
+    await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // This starts both threads.
     const { rss } = process.memoryUsage;
     const before = rss();
     await Promise.all([run('litter').output, run('litter').output]);
@@ -101,7 +102,7 @@ describe('what a task gives', () => {
   test('shows its progress and message while it runs', async () => {
     const run = hostile.run('step', { steps: 20, ms: 2 });
     let seen = run.progress();
-    // A message that is just being written is not shown.
+    // A message that is being written is not visible.
     await until(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
     expect(seen.message).toMatch(/^step \d+ of 20$/);
     expect(run.isAlive()).toBe(true);

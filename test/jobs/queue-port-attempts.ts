@@ -7,7 +7,7 @@ import { policies } from './retries-at-once.js';
 import { job, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
 import { waitFor } from '../waiting.js';
 
-/** The guarantees of a queue for attempts that have begun: their ends, cancellation, leases, watching. */
+/** Tests the guarantees of a queue for attempts that have begun: their ends, cancellation, leases, watching. */
 export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('the end of an attempt', () => {
     test('is one with its effect, and takes the payload along', async () => {
@@ -130,7 +130,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         ['failed', 'No price.'],
         [null, null],
       ]);
-      // One that lives is answered as it is.
+      // A job that has not ended is returned unchanged.
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'running', attempt: 3 });
       expect(await queue.complete(again.lease, succeed)).toBe(true);
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'succeeded' });
@@ -221,7 +221,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         expect(lease.attempt).toBe(attempt);
         await pass(LEASE_MS + 2000);
         await reach('a', 'pending');
-        await pass(5000); // Longer than the third attempt waits.
+        await pass(5000); // Longer than the wait of the third attempt.
       }
       await queue.complete((await claimed()).lease, succeed);
       const ended = await statusOf('a');
@@ -262,7 +262,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         seen.push(`${status} ${progress} ${message}`);
       };
       const stop = queue.watch('backtest:a', () => void looks.push(look()));
-      // A database is asked again and again: its answers take the time they take.
+      // Polls a database, whose answers take a variable time.
       const isSeen = (lease: Claim['lease'], last: string) =>
         waitFor(async () => {
           await queue.heartbeat(lease);

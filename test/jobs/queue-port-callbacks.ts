@@ -15,7 +15,7 @@ export function describeCallbacks({ joined }: Queues): void {
       const due: string[] = [];
       documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
       const urls = ['https://one.test/', 'https://two.test/'];
-      // Equal work submitted twice is one job with two callbacks; a repeated request gets one.
+      // Equal work that is submitted twice is one job with two callbacks; a repeated request has one.
       for (const url of [...urls, ...urls]) await queue.submit(job('a', called(url)));
       await queue.submit(job('a'));
       expect((await statusOf('a'))!.callbacks).toMatchObject(

@@ -6,7 +6,7 @@ import { describeOrder } from './queue-port-order.js';
 import { describeAttempts } from './queue-port-attempts.js';
 import { createQueues, from, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
 
-/** The guarantees of every queue, whatever its engine: run against each. */
+/** Tests the guarantees of every queue on one engine. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
   describe(name, () => {
     const queues = createQueues(open);
@@ -90,7 +90,8 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
         await queue.submit(job(id));
         await queue.cancel(`backtest:${id}`);
       }
-      await Promise.all(['x', 'b', 'y'].map((id) => queue.submit(job(id)))); // All of them find b to be one too many.
+      // All of them find that b exceeds the limit.
+      await Promise.all(['x', 'b', 'y'].map((id) => queue.submit(job(id))));
       const ids = await queue.ids('backtest');
       expect(ids).toEqual(['waiting', 'c', 'd', 'x', 'b', 'y'].map((id) => `backtest:${id}`));
       expect(await documents.ids('job')).toEqual(ids.toSorted());

@@ -5,15 +5,15 @@ import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/que
 import type { DocumentStore } from '#store/port.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
-/** A queue that a contract test may open, reopen and forget. */
+/** A queue that a contract test can open, reopen and discard. */
 export interface OpenedQueue {
   readonly queue: JobQueue;
-  /** The documents that effects are written to. */
+  /** The documents that effects write. */
   readonly documents: DocumentStore;
   readonly paused: PausedKinds;
-  /** Lets time pass on the clock of leases. */
+  /** Advances the clock of leases. */
   pass(ms: number): Promise<void>;
-  /** Opens it again on the same data, as after the sudden end of its process. */
+  /** Opens it again on the same data, as after a crash of its process. */
   reopen(): Promise<OpenedQueue>;
   /** Closes it and removes its data. */
   discard(): Promise<void>;
@@ -48,14 +48,14 @@ export const from = (owner: string): Partial<NewJob> => ({
 export const light = (ident: string): NewJob => job(ident, { jobId: `render:${ident}`, kind: 'render' });
 export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;
 
-/** Queues of one test, closed after it. */
+/** Creates queues for one test, which are closed after it. */
 export function createQueues(open: OpenQueue) {
   const opened: OpenedQueue[] = [];
   afterEach(async () => {
     for (const queue of opened.splice(0)) await queue.discard();
   });
 
-  /** A queue that one node has joined. */
+  /** Returns a queue that one node has joined. */
   async function joined(limits: Partial<QueueLimits> = {}) {
     const world = await open({ ...LIMITS, ...limits });
     opened.push(world);
@@ -73,7 +73,7 @@ export function createQueues(open: OpenQueue) {
     /** Resolves when the job is in the state. */
     const reach = (ident: string, status: string): Promise<void> =>
       new Promise((resolve) => {
-        // A look that comes after the end of the test finds a closed store.
+        // A poll after the end of the test finds a closed store.
         const look = async () => (await statusOf(ident))?.status === status && (stop(), resolve());
         const stop = queue.watch(`backtest:${ident}`, () => void look().catch(() => {}));
         void look().catch(() => {});

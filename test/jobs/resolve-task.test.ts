@@ -14,13 +14,10 @@ const resources = {
   market: async () => handle,
   destination: { kind: 'folder', folder: '/node', lowWaterMark: {} },
 } as const;
-/** Names of what a run's task writes. */
+/** Names of the artifacts that the task of a run writes. */
 const outputs = { plan: 'p', columns: 'c', prices: 'h', checkpoint: 'k' };
 
-/**
- * Orders with every kind of reference, and the replacements that a thread gets for them; its outputs with where they
- * are written.
- */
+/** Orders with every kind of reference, the values that replace them for a thread, and the destinations of outputs. */
 const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; readonly located: object } } = {
   backtest: {
     order: {

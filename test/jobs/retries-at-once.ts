@@ -1,6 +1,6 @@
 import { parseRetryPolicies, type RetryPolicies } from '#domain/jobs/retry-policy.js';
 
-/** Policies of a text that is known to be one. */
+/** Parses retry policies that are known to be valid. */
 export function policies(text: string): RetryPolicies {
   const read = parseRetryPolicies(text);
   if (typeof read === 'string') throw new Error(read);

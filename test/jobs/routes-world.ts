@@ -22,7 +22,10 @@ import type { ArtifactDestination } from '#store/port.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { plain } from './job-world.js';
 
-/** A job that ends on command of the test, with its result. @param destination where its large results are written */
+/**
+ * Creates a job that ends when the test requests it, with the given result.
+ * @param destination where its large results are written
+ */
 function createErrand(destination: () => ArtifactDestination) {
   let finish!: (result: unknown) => void;
   let refuse!: (refusal: Refusal) => void;
@@ -53,7 +56,7 @@ function createErrand(destination: () => ArtifactDestination) {
     finish: (value: unknown) => finish(value),
     fail() {
       refuse(new Refusal('MISSING_PRICE', 'No price.'));
-      result.catch(() => {}); // Where no job runs.
+      result.catch(() => {}); // There may be no running job.
       result = next();
     },
   };
@@ -63,11 +66,11 @@ export interface World {
   readonly app: App;
   readonly engine: JobSystem;
   readonly stopping: AbortController;
-  /** The keys that are not accepted any more. */
+  /** Revoked keys. */
   readonly ended: Set<string>;
   submit(ident: string, large?: boolean): Promise<void>;
   finish(result: unknown): void;
-  /** Refuses the job that runs; the next one waits for its own end. */
+  /** Fails the running job; the next one waits for its own end. */
   fail(): void;
 }
 
@@ -133,7 +136,7 @@ export async function untilEnd(app: App, jobId: string): Promise<void> {
   }
 }
 
-/** The events of a stream as they come. */
+/** Yields the events of a stream as they arrive. */
 export async function* eventsOf(response: Response): AsyncGenerator<{
   readonly id: number;
   readonly data: { readonly status: string; readonly message: string; readonly result: unknown };

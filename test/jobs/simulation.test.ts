@@ -3,8 +3,8 @@ import { IS_SOAK } from '../soak.js';
 import { simulate, type SimulationReport } from './simulation.js';
 
 /**
- * `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on.
- * 10,000 take about a minute; the few of an ordinary test run are the same every time.
+ * `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on. 10,000 take about a minute;
+ * an ordinary test run uses the same few seeds every time.
  */
 const EVENTS = 200;
 const count = Number(process.env['SIMULATIONS'] ?? 25);
@@ -18,7 +18,7 @@ test(`the promises of the job system hold in ${seeds} worlds of chance`, { timeo
     for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
   }
   console.log(`${seeds} seeds from ${from}: ${JSON.stringify(total)}`);
-  // A world in which nothing happens would keep every promise.
+  // A simulation without events would satisfy every invariant.
   if (seeds >= 25) {
     for (const outcome of ['succeeded', 'failed', 'cancelled', 'restarts'] satisfies (keyof SimulationReport)[]) {
       expect(total[outcome]).toBeGreaterThan(seeds / 2);
@@ -32,7 +32,7 @@ test('one seed gives one course of events', async () => {
 
 const MANNERS = ['refuse', 'crash-before', 'crash-after'] as const;
 
-/** In turns: each call goes wrong in one of the manners; in the soak in all of them. */
+/** Each call fails in one manner, alternating; in the soak in every manner. */
 test.each(MANNERS)(
   'every job comes to one whole end whichever call to the store or the artifacts goes wrong (%s)',
   { timeout: 120_000 },

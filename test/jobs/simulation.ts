@@ -11,15 +11,16 @@ import { createWorld, tokenOf, type Fault, type Payload, type World } from './si
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 /**
- * The job system on its queue in a world of chance: one seed decides every delay, failure, crash and request, so one number
- * repeats a run. Time, disk and threads are simulated; engine and queue are the product's. The disk keeps what was committed,
- * a crash forgets everything else, messages of a dead process reach nobody. What must always hold is checked after every event.
+ * Simulates the job system on its queue: one seed determines every delay, failure, crash and request, so a number
+ * repeats a run. Time, disk and threads are simulated; engine and queue are those of the product. The disk keeps what
+ * was committed, a crash loses everything else, and messages of an ended process are dropped. Invariants are checked
+ * after every event.
  */
 export interface SimulationOptions {
   readonly seed: number;
-  /** Events of chaos; afterwards the world is kind and everything has to come to an end. */
+  /** Number of events with faults; afterwards no more faults occur and every job has to end. */
   readonly events: number;
-  /** The call to a port that fails; chance decides none then. */
+  /** Call to a port that fails; no other call fails then. */
   readonly fault?: Fault;
 }
 
@@ -30,7 +31,7 @@ export interface SimulationReport {
   readonly succeeded: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Calls to the ports, for loops that fail each in turn. */
+  /** Number of calls to the ports, for loops that fail each of them. */
   readonly calls: number;
 }
 
@@ -51,7 +52,7 @@ const LIMITS = {
   cancelGraceMs: 2000,
   queryMsMax: 10_000,
 };
-/** Events in which a kind world has to come to rest. */
+/** Maximum number of events until the simulation is idle after its last fault. */
 const REST_EVENTS_MAX = 100_000;
 
 export async function simulate({ seed, events, fault }: SimulationOptions): Promise<SimulationReport> {
@@ -105,16 +106,16 @@ function checkEnd(world: World): void {
     if (!isTerminal(status)) world.say(`${jobId} stayed ${status}`);
 }
 
-/** The service: one process after the other. */
+/** The service: a sequence of processes. */
 interface Service {
   readonly engine: JobSystem;
   readonly kind: JobKind<Payload>;
   /** True if the process responds. */
   readonly isUp: boolean;
   readonly restarts: number;
-  /** Ends the running process and starts another. */
+  /** Ends the running process and starts the next one. */
   boot(): Promise<void>;
-  /** Gives everything back and ends, as on a signal. */
+  /** Releases everything and ends, as after a signal. */
   stop(): void;
   isQuiet(): Promise<boolean>;
 }
@@ -142,7 +143,7 @@ function createService(world: World, witness: Witness): Service {
     });
     engine.register({ [kind.kind]: kind });
     world.removeUnowned([...world.files.keys()]);
-    // The service answers once the engine has started; a start whose own writes fail is tried again, as a supervisor would.
+    // The service answers once the engine has started; a start whose writes fail is repeated, as a supervisor would.
     isUp = world.isStopping = false;
     engine.start().then(
       () => (isUp ||= owner === world.process),
@@ -174,10 +175,13 @@ function createService(world: World, witness: Witness): Service {
   };
 }
 
-/** Work of two artifacts and an effect of three documents, one of which counts how often the effect happened. */
+/**
+ * Creates a kind of job that writes two artifacts, with an effect on three documents, one of which counts its
+ * executions.
+ */
 function createKind(world: World, witness: Witness): JobKind<Payload> {
   const { say } = world;
-  /** Token -> the last attempt that began. */
+  /** Last attempt that began, by token. */
   const newestStart = new Map<string, number>();
   let starts = 0;
   return {
@@ -195,7 +199,7 @@ function createKind(world: World, witness: Witness): JobKind<Payload> {
       try {
         await attempt.compute('backtest', payload as never);
         if (serial % 3 !== 0) {
-          finish(); // Others have its place and its memory from here on.
+          finish(); // From now on other jobs can use its slot and memory.
           attempt.computed();
         }
         for (const name of Object.values(outputs)) refs.push(await writeFile(world, owner, name));
@@ -220,7 +224,7 @@ function createKind(world: World, witness: Witness): JobKind<Payload> {
 /** The events of clients and of the world. */
 interface Clients {
   readonly submissions: number;
-  /** One thing happens: a request, an end of the process, or what is next on the agenda. */
+  /** Performs one event: a request, the end of the process, or the next event of the agenda. */
   act(): void;
 }
 
@@ -230,7 +234,7 @@ function createClients(world: World, witness: Witness, service: Service): Client
 
   function submit(): void {
     const ident = IDENTS[between(0, IDENTS.length)]!;
-    // Half of the requests repeat what the client sent before.
+    // Half of the requests repeat an earlier request of the client.
     const sent = [...witness.seen.values()];
     const repeated = random() < 0.5 ? sent.findLast(({ job_id }) => job_id === `backtest:${ident}`) : undefined;
     const token = repeated === undefined ? `${ident}-${submissions}` : tokenOf(repeated);

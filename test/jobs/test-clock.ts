@@ -1,11 +1,11 @@
 import type { Clock } from '#jobs/clock.js';
 
-/** Time that the test advances. */
+/** A clock that the test advances. */
 export interface TestClock {
   readonly clock: Clock;
   /** Sets the wall clock, as an administrator or a time server does. */
   jump(ms: number): void;
-  /** Lets time pass in steps of a tick, and whatever it wakes run. */
+  /** Advances time in ticks, and runs the timers that expire. */
   pass(ms: number): Promise<void>;
 }
 

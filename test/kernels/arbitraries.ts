@@ -1,6 +1,8 @@
 import { fc } from '../fast-check.js';
 
-/** Values of a size that returns and weights have: squares of smaller ones vanish, which no estimate has to survive. */
+/**
+ * Values of the magnitude of returns and weights: squares of smaller ones underflow, which estimates need not survive.
+ */
 export const values = fc.integer({ min: -10_000, max: 10_000 }).map((thousandths) => thousandths / 1000);
 
 export interface Matrix {

@@ -18,7 +18,7 @@ export function expectClose(
   expect(worst / unit).toBeLessThanOrEqual(tolerance);
 }
 
-/** Covariances agree relative to sqrt(c_ii c_jj), the only scale that means something for a pair. */
+/** Compares covariances relative to sqrt(c_ii c_jj), the appropriate scale for a pair. */
 export function expectCovariance(
   actual: Float64Array,
   expected: ArrayLike<number>,

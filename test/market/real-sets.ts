@@ -4,20 +4,22 @@ import { gunzipSync } from 'node:zlib';
 import { IS_SOAK } from '../soak.js';
 
 /**
- * Real prices in ../shared, which are not part of the project; where they are absent the tests that need them report
- * it.
+ * Real prices in ../shared, which are not part of the project; if they are absent, the tests that need them report it.
  */
 export const REAL_SETS = resolve('../shared/data');
 export const hasRealSets = existsSync(REAL_SETS);
 if (!hasRealSets) console.warn(`skipped: there are no real sets at ${REAL_SETS}`);
 
-/** Sets of more names cost more than all others together: of them every third, or every 15th, is read; in the soak, all. */
+/**
+ * Maximum number of securities of a set that is read as a whole: larger sets cost more than all others together. Of
+ * them every third, or every 15th, is read; in the soak, all.
+ */
 const WHOLE_NAMES_MAX = 500;
-/** Names that are read of a set that wide, where rates are counted and elsewhere. */
+/** Maximum number of securities read from a larger set, where rates are counted and elsewhere. */
 export const COUNTED_NAMES_MAX = IS_SOAK ? 5000 : WHOLE_NAMES_MAX;
 export const WIDE_NAMES_MAX = IS_SOAK ? 5000 : 100;
 
-/** A table with one column a name, as published: `date,NAME,...`. */
+/** Reads a table with one column per security, as published: `date,NAME,...`. */
 export function wideTable(
   file: string,
   namesMax = WIDE_NAMES_MAX,
@@ -38,14 +40,17 @@ export function wideTable(
   return { names: taken(published), rows };
 }
 
-/** 3/10/2004 as 2004-03-10. */
+/** Converts 3/10/2004 to 2004-03-10. */
 function isoDate(text: string): string {
   const american = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
   if (american === null) return text.slice(0, 10);
   return `${american[3]}-${american[1]!.padStart(2, '0')}-${american[2]!.padStart(2, '0')}`;
 }
 
-/** The long form that a store reads: one row a name and date that has a price; further tables become further columns. */
+/**
+ * Returns the long form that a store reads: one row for each security and date with a price; additional tables become
+ * additional columns.
+ */
 export function longCsv(close: string, others: Readonly<Record<string, string>> = {}): string {
   const { names, rows } = wideTable(close);
   const more = Object.entries(others).map(([field, file]) => {

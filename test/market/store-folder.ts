@@ -11,13 +11,13 @@ import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
 import type { SourceRead } from '#market/sources/source-read.js';
 
-/** The result of reading a folder: its content or its problems. */
+/** Result of reading a folder: its content or its problems. */
 export interface FolderRead {
   readonly read: SourceRead | undefined;
   readonly findings: readonly Finding[];
 }
 
-/** Writes files into a folder, making folders below it as their names say. */
+/** Writes files into a folder, and creates subfolders as their names require. */
 export async function writeFiles(folder: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -25,7 +25,7 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
   }
 }
 
-/** Reads a folder the way a registration does, in this process; `onProgress` may meddle with it on the way. */
+/** Reads a folder as a registration does, in this process; `onProgress` may change it during the read. */
 export async function readFolder(
   folder: string,
   tables: Partial<Record<TableKind, string>> = {},
@@ -38,7 +38,7 @@ export async function readFolder(
   return { read: problems.errors > 0 ? undefined : read, findings: problems.findings() };
 }
 
-/** The content of a folder that must be good. */
+/** Returns the content of a folder that must be valid. */
 export async function contentOf(folder: string): Promise<MarketContent> {
   const { read, findings } = await readFolder(folder);
   if (read === undefined) throw new Error(JSON.stringify(findings));
@@ -47,5 +47,5 @@ export async function contentOf(folder: string): Promise<MarketContent> {
 
 export const hashOf = async (folder: string) => contentHash(await contentOf(folder));
 
-/** Findings as a person would list them: code and place. */
+/** Returns findings as code and location. */
 export const places = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

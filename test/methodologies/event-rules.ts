@@ -8,11 +8,11 @@ const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 /** An index of market values whose constituents change between its reviews. */
 interface Changing {
   readonly market: Market;
-  /** Money that a weight of one stands for, by free-float market value of securities below the cap. */
+  /** Money that a weight of one represents, by free-float market value of securities below the cap. */
   unit: number;
 }
 
-/** Weights under a cap; those below it say what market value a weight stands for. */
+/** Returns weights under a cap; those below it determine the market value of a weight. */
 function weighed(changing: Changing, t: number, { held, cap }: { held: readonly number[]; cap: number }): Weights {
   const { market } = changing;
   const weights = capped(
@@ -24,7 +24,7 @@ function weighed(changing: Changing, t: number, { held, cap }: { held: readonly 
   return weights;
 }
 
-/** Shares with a security in place of another, at its own market value. */
+/** Replaces a security in index shares by another one, at the market value of the latter. */
 function entering(
   { market, unit }: Changing,
   shares: Shares,
@@ -37,12 +37,12 @@ function entering(
 interface Vacant {
   readonly t: number;
   readonly heldAfter: HeldAfter;
-  /** Securities that the last review left out, the best first. */
+  /** Securities that the last review did not select, best first. */
   readonly order: readonly number[];
   passes(security: number): boolean;
 }
 
-/** Shares with the first that pass in place of those that left at a close. */
+/** Replaces securities that left at a close by the first qualified ones. */
 function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
   const left = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
   return left.reduce((next) => {
@@ -51,7 +51,7 @@ function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, pas
   }, shares);
 }
 
-/** A hundred by size; one that leaves is replaced by the largest that the last review left out. */
+/** The hundred largest; a security that leaves is replaced by the largest that the last review did not select. */
 export const largest100: Rulebook = (market, baseDate) => {
   const changing: Changing = { market, unit: NaN };
   let leftOut: readonly number[] = [];
@@ -76,13 +76,16 @@ export const largest100: Rulebook = (market, baseDate) => {
 
 interface Leaders {
   readonly coverage: number;
-  /** Last rank of the list on which a constituent stays between reviews. */
+  /** Last rank at which a constituent stays between reviews. */
   readonly exit: number;
 }
 
 const EURO = new Set(['AT', 'BE', 'DE', 'ES', 'FI', 'FR', 'IE', 'IT', 'LU', 'NL', 'PT']);
 
-/** The largest of each sector as near to a coverage as they come, and constituents; the largest first. */
+/**
+ * Returns the largest securities of each sector, as close to a coverage as possible, and constituents; the largest
+ * first.
+ */
 function selectionList(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
   const size = (i: number) => market.floatCap(i, t);
   const all = market.listed(t).filter((i) => EURO.has(market.text(i, t, 'COUNTRY')));

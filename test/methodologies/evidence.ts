@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** A template compared with its rules in plain code on one store. */
+/** Comparison of a template with its rules in plain code on one store. */
 export interface Evidence {
   readonly template: string;
   readonly store: string;
   readonly documents: number;
-  /** Largest difference of a weight, and of a level relative to it. */
+  /** Largest difference of a weight. */
   readonly weights: number;
   readonly level: number;
   /** Processor time of the service for the backtests of its documents. */
@@ -15,7 +15,7 @@ export interface Evidence {
 
 const FILE = fileURLToPath(new URL('../../../test/methodologies/evidence.json', import.meta.url));
 
-/** The evidence of the latest run that renewed it. */
+/** Evidence of the latest run that updated it. */
 export const readEvidence = (): Evidence[] => JSON.parse(readFileSync(FILE, 'utf8')) as Evidence[];
 
 export function writeEvidence(found: readonly Evidence[]): void {

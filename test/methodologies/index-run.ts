@@ -15,7 +15,7 @@ export interface PlainRun {
   readonly compositions: readonly Composition[];
 }
 
-/** Day inside a month on which an index is rebalanced. */
+/** Day of a month on which an index is rebalanced. */
 export type Anchor =
   | { readonly day: 'first' }
   | { readonly day: 'last' }
@@ -30,37 +30,40 @@ export interface Review {
   readonly anchor: Anchor;
   /** Sessions from the decision to the effective close. */
   readonly lag?: number;
-  /** Session whose data count for one that takes effect on `t`, and that whose closes turn weights into shares. */
+  /**
+   * Session whose data apply to a review that is effective on `t`, and the session whose closes convert weights to
+   * shares.
+   */
   readonly reference?: (dates: readonly string[], t: number) => number;
   readonly pricing?: (dates: readonly string[], t: number) => number;
-  /** Closes over which a composition takes effect. */
+  /** Number of closes over which a composition takes effect. */
   readonly closes?: number;
-  /** Target weights at the close of a session; weights held then are those of constituents after drift. */
+  /** Returns target weights at the close of a session; `held` are the weights of constituents after drift. */
   decide(t: number, members: Members, held: Weights): Weights;
 }
 
 export interface Terms extends Review {
-  /** In the order in which they count where they meet. */
+  /** Reviews in the order in which they apply on the same date. */
   readonly reviews?: readonly Review[];
   readonly dividends?: 'price' | 'total' | 'net';
   /** Fraction of an ordinary dividend that is withheld. */
   readonly withheld?: (security: number, t: number) => number;
-  /** Held shares in place of shares from weights: the shares of one unit of each security. */
+  /** Number of shares in one unit of each security, instead of shares from weights. */
   readonly basket?: (security: number, t: number) => number;
-  /** Multiplies the shares of a basket at a split. */
+  /** True if a split multiplies the shares of a basket. */
   readonly splitsKeepWeight?: boolean;
-  /** Changes of constituents after a close where no review takes effect; undefined where there are none. */
+  /** Changes of constituents after a close without an effective review; undefined if there are none. */
   readonly between?: (t: number, shares: Shares, heldAfter: HeldAfter) => Shares | undefined;
 }
 
 export type Shares = Map<number, number>;
 
-/** Shares after the changes at the close of a session; undefined before the base. */
+/** Returns the shares after the changes at the close of a session; undefined before the base. */
 export type HeldAfter = (t: number) => Shares | undefined;
 
 const BASE_VALUE = 1000;
 
-/** Sessions at whose close the index is rebalanced, after the base. */
+/** Returns sessions at whose close the index is rebalanced, after the base. */
 export function rebalanceSessions(
   dates: readonly string[],
   { months, anchor }: Pick<Terms, 'months' | 'anchor'>,
@@ -73,7 +76,7 @@ export function rebalanceSessions(
     if (anchor.day === 'last') return [inMonth.at(-1)!];
     const wanted =
       anchor.day === 'weekday' ? nthWeekday(month, anchor) : `${month}-${String(anchor.date).padStart(2, '0')}`;
-    const t = dates.findIndex((date) => date >= wanted); // A holiday moves it to the session after.
+    const t = dates.findIndex((date) => date >= wanted); // A holiday moves it to the next session.
     return t < 0 ? [] : [t];
   });
 }
@@ -95,7 +98,7 @@ interface Due {
   readonly pricing: number;
 }
 
-/** Reviews by effective close, the decisive one first; the base is decided and priced on its date. */
+/** Returns reviews by effective close, the decisive one first; the base is decided and priced on its date. */
 function dueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, Due> {
   const due = new Map<number, Due>();
   for (const review of [terms, ...(terms.reviews ?? [])]) {
@@ -119,8 +122,8 @@ interface Phase {
 }
 
 /**
- * An index of securities: shares follow from target weights and the closes of the pricing session, change with splits, and
- * are scaled at the effective close so that the level is continuous.
+ * Runs an index of securities: shares follow from target weights and the closes of the pricing session, change with
+ * splits, and are scaled at the effective close so that the level is continuous.
  */
 export function runIndex(market: Market, baseDate: string, terms: Terms): PlainRun {
   const { dates } = market.store;
@@ -169,7 +172,7 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
   return { base, levels, compositions };
 }
 
-/** Shares of target weights at the closes of a session, and what they have become at a later one. */
+/** Returns shares of target weights at the closes of a session, adjusted to a later session. */
 function pending(
   market: Market,
   weights: Weights,
@@ -199,7 +202,10 @@ function mixed({ from, to, done, closes }: Phase): Shares {
 
 const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !== undefined && splitsKeepWeight !== true;
 
-/** Growth of the level over a session: closes and dividends over the closes before, on the basis of the session. */
+/**
+ * Returns the growth of the level over a session: closes and dividends divided by the previous closes, on the share
+ * basis of the session.
+ */
 function growthTo(market: Market, before: Shares, t: number, terms: Terms): number {
   const { split, special } = market.store;
   const { dividends = 'price', withheld = () => 0 } = terms;
@@ -214,7 +220,7 @@ function growthTo(market: Market, before: Shares, t: number, terms: Terms): numb
   return (value + cash) / opening;
 }
 
-/** Shares after a session: those of splits, without securities that leave at its close. */
+/** Returns shares after a session: adjusted for splits, without securities that leave at its close. */
 function carried(market: Market, before: Shares, t: number, terms: Terms): Shares {
   const { split, delisted } = market.store;
   const own = (i: number): number => (keepsShares(terms) ? 1 : split[i]![t]!);

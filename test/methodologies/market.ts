@@ -1,31 +1,31 @@
 import type { RawStore } from './store.js';
 
-/** Questions about the raw store at the close of a session. */
+/** Values of the raw store at the close of a session. */
 export interface Market {
   readonly store: RawStore;
   /** Securities with a price on one of the latest five sessions that are still listed, in the order of their identifiers. */
   listed(t: number): number[];
-  /** The latest close; after a split on a session without a bar, on its basis. */
+  /** The latest close; after a split on a session without a bar, on the new share basis. */
   price(i: number, t: number): number;
   cap(i: number, t: number): number;
   floatCap(i: number, t: number): number;
-  /** Growth over the session without dividends; with them where they are asked for. NaN without a bar before. */
+  /** Growth over the session, by default without dividends. NaN without a previous bar. */
   growth(i: number, t: number, withDividends?: boolean): number;
   /** Daily price returns of a number of sessions up to `t`, with dividends on request. */
   returns(i: number, t: number, sessions: number, withDividends?: boolean): number[];
   traded(i: number, t: number, sessions: number): number[];
   fact(i: number, t: number, name: string): number;
   text(i: number, t: number, name: string): string;
-  /** Dividend that goes ex on the session; 0 if there is none. */
+  /** Dividend with its ex-date on the session; 0 if there is none. */
   dividend(i: number, t: number): number;
-  /** Ordinary dividends of twelve months over the close. */
+  /** Ordinary dividends of twelve months divided by the close. */
   yield(i: number, t: number): number;
-  /** Complete calendar years of rising dividends before that of the session. */
+  /** Number of complete calendar years of rising dividends before the year of the session. */
   yearsOfGrowth(i: number, t: number): number;
   members(universe: string, t: number): number[];
 }
 
-/** Sessions for which the latest bar prices a security that may enter. */
+/** Number of sessions for which the latest bar prices a security that may enter. */
 const LISTED_SESSIONS = 5;
 
 export function createMarket(store: RawStore): Market {
@@ -35,7 +35,7 @@ export function createMarket(store: RawStore): Market {
   const splits = split.map((ratios) =>
     ratios.reduce<number[]>((found, ratio, t) => (ratio === 1 ? found : [...found, t]), []),
   );
-  /** Shares that one held on a date has become by the session. */
+  /** Number of shares into which one share of a date has changed by the session. */
   const sharesSince = (i: number, date: string, t: number): number =>
     splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
 

@@ -7,7 +7,7 @@ import { solveProgramme, type Row } from './quadratic.js';
 const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };
 const DAY = 86_400_000;
 
-/** Covariance of a year of returns with dividends, a fifth of the way towards the mean variance on the diagonal. */
+/** Covariance of a year of returns with dividends, shrunk by a fifth towards the mean variance on the diagonal. */
 function covarianceOf(market: Market, securities: readonly number[], t: number): number[][] {
   const returns = securities.map((i) => market.returns(i, t, 252, true));
   const sample = sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!)));
@@ -32,7 +32,7 @@ const between = (low: readonly number[], high: readonly number[]): Row[] =>
     { terms: oneOf(k, -1), most: -least },
   ]);
 
-/** Rows that keep groups within a distance of the parent, small ones below three times their weight in it. */
+/** Rows that keep groups within a distance of the parent, and small groups below three times their parent weight. */
 function groupRows(
   { market, t, securities, parent }: Problem,
   name: string,
@@ -59,7 +59,7 @@ function styleRows({ parent }: Problem, values: readonly number[], within: numbe
   ];
 }
 
-/** Large securities with a full history, and weights within them. */
+/** Returns an index of large securities with a full history, and its weights. */
 function derived(
   { market, baseDate, count }: { readonly market: Market; readonly baseDate: string; readonly count: number },
   dividends: 'price' | 'total',
@@ -94,7 +94,7 @@ function derived(
 const positive = (securities: readonly number[], x: readonly number[]): Weights =>
   new Map(securities.flatMap((i, k) => (x[k]! > 1e-9 ? [[i, x[k]!] as [number, number]] : [])));
 
-/** Rows of variables for each distance from the held weight, whose sum is at most twice the limit. */
+/** Returns rows for variables that measure the distance from each held weight, whose sum is at most twice the limit. */
 function turnoverRows(securities: readonly number[], held: Weights, limit: number): Row[] {
   const n = securities.length;
   const outside = sum([...held].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
@@ -127,7 +127,10 @@ const STAGES: readonly Limits[] = [
   ...WIDER.map((countries) => ({ turnover: 0.3, sectors: 0.2, countries })),
 ];
 
-/** Weights of at least `least` or none at all that minimise the variance: every choice of names is solved for or ruled out. */
+/**
+ * Returns the weights of minimum variance that are zero or at least `least`: every choice of securities is solved or
+ * excluded by a bound.
+ */
 function leastVariance({
   covariance,
   rowsOf,
@@ -217,7 +220,7 @@ export const minimumVolatility =
       throw new Error('no weights keep the limits');
     });
 
-/** Rows of the securities that are kept; a row of none of them is left out. */
+/** Returns the rows of the remaining securities; a row without any of them is omitted. */
 function keptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
   const place = new Map(kept.map((k, at) => [k, at]));
   return rows.flatMap(({ terms, most }) => {
@@ -249,7 +252,7 @@ export const parisAligned =
         { terms: intensity.map((value, k): [number, number] => [k, (value - bound) / bound]), most: 0 },
         { terms: high.map((k): [number, number] => [k, -1]), most: -sum(high.map((k) => parent[k]!)) },
       ];
-      // Securities that are excluded are no variables.
+      // Excluded securities are not variables.
       const place = new Map(kept.map((k, at) => [k, at]));
       const inner = rows.flatMap(({ terms, most }) => {
         const own = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));

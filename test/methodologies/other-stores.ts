@@ -1,7 +1,7 @@
 import { drawing, type RawStore } from './store.js';
 
 const COINS = 16;
-/** Security of a fifth of the market and more. */
+/** Security with at least a fifth of the market. */
 const LARGEST = 16;
 const DAY = 86_400_000;
 
@@ -10,7 +10,7 @@ interface Sketch {
   readonly ids: readonly string[];
 }
 
-/** A store without events: panels to fill, and the rate of cash. */
+/** Returns a store without events: empty panels, and the cash rate. */
 function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
   const panel = (value: number) => ids.map(() => new Float64Array(dates.length).fill(value));
   let cash = 0.5;
@@ -33,8 +33,8 @@ function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
 }
 
 /**
- * The store with some forty securities that are far larger than all others, one of them by far, and with some of high
- * dividends: weights reach their caps.
+ * Returns the store with about forty securities that are much larger than the others, one of them by far, and with some
+ * high dividends, so that weights reach their caps.
  */
 export function withGiants(store: RawStore): RawStore {
   const caps = store.close.map((row, i) => {
@@ -60,7 +60,7 @@ const daysBetween = (first: string, last: string): string[] =>
 const normalOf = (random: () => number) => () =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
-/** Crypto assets that trade on every day of the year; some begin later, the smallest trade little. */
+/** Draws crypto assets that trade on every day of the year; some begin later, and the smallest have little volume. */
 export function drawCoins(): RawStore {
   const random = drawing(39);
   const normal = normalOf(random);
@@ -87,8 +87,8 @@ export function drawCoins(): RawStore {
 const COMMODITIES = ['CL', 'GC', 'NG', 'ZC'];
 
 /**
- * Futures of four commodities, one for each month, on the sessions of a store. The universe ROLL lists the contracts that are designated in
- * each month; they trade from the month before to the end of the month after.
+ * Draws futures of four commodities, one for each month, on the sessions of a store. The universe ROLL lists the
+ * designated contracts of each month; they trade from the previous month to the end of the following month.
  */
 export function drawContracts(dates: readonly string[]): RawStore {
   const random = drawing(38);

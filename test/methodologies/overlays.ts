@@ -7,7 +7,7 @@ import { buffered, capped, proportional, ranked } from './plain.js';
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;
 
-/** Levels that follow from the growth of each session after the base. */
+/** Returns levels from the growth of each session after the base. */
 function levelsOf(base: number, length: number, growth: (t: number) => number): PlainRun {
   const levels = [BASE_VALUE];
   for (let t = base + 1; t < length; t++) levels.push(levels.at(-1)! * growth(t));
@@ -20,23 +20,26 @@ const daysBetween = ({ store }: Market, t: number): number =>
 /** Growth of a run over a session. */
 const grown = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
-/** Interest of the session at the rate of the close before, by calendar days over 360. */
+/** Interest of the session at the rate of the previous close, by calendar days over 360. */
 const interest = (market: Market, series: string, t: number): number =>
   ((market.store.series[series]![t - 1]! / 100) * daysBetween(market, t)) / 360;
 
 interface RiskTerms {
   readonly target: number;
   readonly most: number;
-  /** Sessions of a year. */
+  /** Number of sessions of a year. */
   readonly year?: number;
-  /** Distance from its target up to which an exposure stays, and its largest change at once. */
+  /** Distance from its target within which an exposure does not change, and its largest single change. */
   readonly tolerance?: number;
   readonly step?: number;
-  /** Exposures change only after the last session of a month. */
+  /** True if exposures change only after the last session of a month. */
   readonly isMonthly?: boolean;
 }
 
-/** Exposure to a target volatility: the larger of two volatilities whose weights decay, as known two sessions before. */
+/**
+ * Exposure to a target volatility: uses the larger of two volatilities with decaying weights, as known two sessions
+ * before.
+ */
 function riskControl(
   market: Market,
   parent: PlainRun,
@@ -90,7 +93,7 @@ const quanto =
     return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
   };
 
-/** The ten largest crypto assets that trade enough, and as much of them as has the target volatility. */
+/** The ten largest crypto assets with enough volume, at the exposure that has the target volatility. */
 export const cryptoCapped: Rulebook = (market, baseDate) => {
   const parent = runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
@@ -146,7 +149,10 @@ const leveraged =
     return { '-PARENT': parent, '-2X': times(2), '-1X': times(-1) };
   };
 
-/** Ends of months after a session: the last session of its month, or of the next one where that is the session itself. */
+/**
+ * Returns the end of the month after a session: the last session of its month, or of the next month if it is that
+ * session.
+ */
 function monthEndAfter({ store: { dates } }: Market, t: number): number {
   const lastOf = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
   const own = lastOf(dates[t]!.slice(0, 7));
@@ -154,15 +160,15 @@ function monthEndAfter({ store: { dates } }: Market, t: number): number {
 }
 
 /**
- * The index in euros, and forwards on the dollar that run to the end of the month. The amount hedged is that of the
- * level at the last end of a month, or of every session.
+ * Returns the index in euros with forwards on the dollar that run to the end of the month. The hedged amount is the
+ * level at the last month end, or at every session.
  */
 function hedged(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
   const { dates, series } = market.store;
   const { base, levels } = parent;
   const euros = (t: number): number => 1 / series['EURUSD']![t]!;
   const day = (t: number): number => Date.parse(dates[t]!) / DAY;
-  /** Mark on a session of a forward of the tenor of one that is struck on `from` and ends on `to`. */
+  /** Value on a session of a forward that is agreed on `from` and expires on `to`. */
   const mark = (t: number, from: number, to: number): number => {
     const tenor = day(to) - day(from);
     if (tenor <= 0) return euros(t);
@@ -210,7 +216,7 @@ interface Part {
   readonly weight: number;
 }
 
-/** Parts whose weights drift and are restored at the end of a month of the year. */
+/** Returns parts whose weights drift and are restored at month ends of the year. */
 function blended(market: Market, parts: readonly Part[], month: number): PlainRun {
   const { dates } = market.store;
   const { base } = parts[0]!.run;
@@ -237,7 +243,7 @@ const blend: Rulebook = (market, baseDate) => {
   return { ...classes, ...tranches, '': blended(market, quarters, 12) };
 };
 
-/** Rules of indices on others. */
+/** Rules of overlays. */
 export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'risk-control': riskControlled(150),
   'dynamic-risk-control': dynamic(150),

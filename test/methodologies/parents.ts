@@ -2,10 +2,10 @@ import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from '
 import type { Market } from './market.js';
 import { buffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
 
-/** Runs by what follows the stem of their ids; the empty word is the stem itself. */
+/** Runs by the suffix of their ids; the empty word is the stem itself. */
 export type Runs = Readonly<Record<string, PlainRun>>;
 
-/** The rules of a published methodology, from the raw data. */
+/** Rules of a published methodology, computed from the raw data. */
 export type Rulebook = (market: Market, baseDate: string) => Runs;
 
 export const QUARTERLY = [3, 6, 9, 12];
@@ -15,7 +15,7 @@ export const EVERY_QUARTER = { months: QUARTERLY, anchor: THIRD_FRIDAY };
 
 export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'reference' | 'dividends'>;
 
-/** The last session of the month before that of a session. */
+/** Returns the last session of the month before that of a session. */
 export const monthBefore = (dates: readonly string[], t: number): number =>
   dates.findLastIndex((date) => date < dates[t]!.slice(0, 7));
 
@@ -39,7 +39,7 @@ export interface OnParent {
   decide(securities: number[], t: number, members: Members, parent: Weights): Weights;
 }
 
-/** A parent of the largest securities, and an index of its members decided on the same days. */
+/** Runs a parent of the largest securities, and an index of its members decided on the same days. */
 export function onParent({ market, baseDate, schedule, count, decide }: OnParent): Runs {
   const parentOn = new Map<number, Weights>();
   const parentRule = largest(market, count);
@@ -66,7 +66,7 @@ export function onParent({ market, baseDate, schedule, count, decide }: OnParent
 export const hasBars = (market: Market, t: number, sessions: number) => (i: number) =>
   market.store.close[i]!.subarray(t - sessions + 1, t + 1).every((close) => !Number.isNaN(close));
 
-/** Deviation of the returns that are there; missing where they are fewer than half. */
+/** Deviation of the existing returns; missing if fewer than half exist. */
 export function deviationOf(returns: readonly number[]): number {
   const known = returns.filter((value) => !Number.isNaN(value));
   return known.length < returns.length / 2 ? NaN : sampleDeviation(known);
@@ -99,6 +99,6 @@ export const blendParts = (market: Market, baseDate: string) => ({
   '-BONDS': assetClass(market, baseDate, 'Bond'),
 });
 
-/** Large securities with dividends, beneath overlays. */
+/** Large securities with dividends, the underlying of overlays. */
 export const totalReturnParent = (market: Market, baseDate: string, count: number): PlainRun =>
   runIndex(market, baseDate, { ...EVERY_QUARTER, dividends: 'total', decide: largest(market, count) });

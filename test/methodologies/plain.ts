@@ -1,4 +1,4 @@
-/** Statistics and steps of index rules in plain loops, as textbooks write them. Missing values are NaN. */
+/** Statistics and steps of index rules in plain loops, as in textbooks. Missing values are NaN. */
 
 const present = (values: readonly number[]): number[] => values.filter((value) => !Number.isNaN(value));
 
@@ -34,7 +34,7 @@ export function winsorised(values: readonly number[], low: number, high: number)
   return values.map((value) => Math.min(most, Math.max(least, value)));
 }
 
-/** Share of the others that rank lower. */
+/** Share of the other values that rank lower. */
 export function percentiles(values: readonly number[]): number[] {
   const count = present(values).length;
   return values.map((value) =>
@@ -46,7 +46,7 @@ export function percentiles(values: readonly number[]): number[] {
   );
 }
 
-/** A function of lists taken in each group by itself. */
+/** Applies a function of lists to each group separately. */
 export function within(
   values: readonly number[],
   groups: readonly unknown[],
@@ -76,7 +76,7 @@ export function normalProbability(x: number): number {
   return 0.5 + (total * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
-/** Securities with a value, the largest first; equal values in the order given. */
+/** Returns securities with a value, the largest first; equal values keep their order. */
 export function ranked(securities: readonly number[], valueOf: (security: number) => number): number[] {
   return securities
     .filter((security) => !Number.isNaN(valueOf(security)))
@@ -89,7 +89,7 @@ interface Buffer {
   readonly exit: number;
 }
 
-/** The best up to the rank of entry, members up to the rank of exit, then the best others. */
+/** Selects the best up to the entry rank, members up to the exit rank, then the best others. */
 export function buffered(
   order: readonly number[],
   members: ReadonlySet<number> | null,
@@ -108,7 +108,7 @@ interface Band {
   readonly target: number;
 }
 
-/** Others enter up to the lower coverage, members stay up to the upper one, then the best others fill up to the target. */
+/** Selects others up to the lower coverage, members up to the upper one, then the best others up to the target. */
 export function covering(
   order: readonly number[],
   sizeOf: (security: number) => number,
@@ -136,14 +136,14 @@ export function covering(
 
 export type Weights = Map<number, number>;
 
-/** Weights in proportion to sizes; those without a positive one are not held. */
+/** Returns weights in proportion to sizes; securities without a positive size are excluded. */
 export function proportional(securities: readonly number[], sizeOf: (security: number) => number): Weights {
   const held = securities.filter((security) => sizeOf(security) > 0);
   const total = sum(held.map(sizeOf));
   return new Map(held.map((security) => [security, sizeOf(security) / total]));
 }
 
-/** Cuts weights to a cap and spreads the excess over the others in proportion, until none is above. */
+/** Reduces weights to a cap and distributes the excess over the others in proportion, until none exceeds it. */
 export function capped(weights: Weights, cap: number): Weights {
   const least = Math.max(cap, 1 / weights.size);
   const atCap = new Set<number>();
@@ -171,7 +171,7 @@ function bisected(of: (x: number) => number, wanted: number): number {
   return (low + high) / 2;
 }
 
-/** Weights under a cap for each security: they keep their proportions as far as their caps allow. */
+/** Caps each weight separately; weights keep their proportions as far as their caps allow. */
 export function cappedEach(weights: Weights, capOf: (security: number) => number): Weights {
   const entries = [...weights];
   const held = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
@@ -180,8 +180,8 @@ export function cappedEach(weights: Weights, capOf: (security: number) => number
 }
 
 /**
- * Weights under a cap on each and a cap on each group: within a group, and among groups that are not at their cap, they
- * keep their proportions as far as the single cap allows.
+ * Caps each weight and each group: within a group, and among groups below their cap, weights keep their proportions as
+ * far as the single cap allows.
  */
 export function cappedByGroup(
   weights: Weights,
@@ -212,7 +212,7 @@ export function cappedByGroup(
   }
 }
 
-/** Weights whose contributions to variance are equal, by cyclical coordinate descent. */
+/** Weights with equal contributions to variance, by cyclical coordinate descent. */
 export function equalRiskWeights(covariance: readonly (readonly number[])[]): number[] {
   const n = covariance.length;
   const x = covariance.map((row, i) => 1 / Math.sqrt(row[i]!));
@@ -241,9 +241,9 @@ export function sampleCovariance(returns: readonly (readonly number[])[]): numbe
 }
 
 /**
- * Long-only weights of the largest ratio of average volatility to volatility: the least variance on the correlations,
- * over the volatilities. An active set: the securities held are solved for, those with negative weights leave, those that
- * would lower the variance enter.
+ * Long-only weights with the maximum ratio of average volatility to volatility: the minimum variance on correlations,
+ * divided by the volatilities. Active-set method: the securities held are solved for, those with negative weights
+ * leave, and those that would lower the variance enter.
  */
 export function mostDiversifiedWeights(covariance: readonly (readonly number[])[]): number[] {
   const deviations = covariance.map((row, i) => Math.sqrt(row[i]!));
@@ -271,10 +271,10 @@ export function mostDiversifiedWeights(covariance: readonly (readonly number[])[
   throw new Error('the active set does not settle');
 }
 
-/** A pivot of rounding: its unknown does not follow from the equations. */
+/** Largest pivot that is only rounding: the equations do not determine its unknown. */
 const NO_PIVOT = 1e-11;
 
-/** Solves a system of linear equations by elimination with pivots. Unknowns that do not follow from them are zero. */
+/** Solves a system of linear equations by elimination with pivots. Undetermined unknowns are zero. */
 export function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
   const rows = matrix.map((row, i) => Float64Array.from([...row, right[i]!]));
   const n = rows.length;

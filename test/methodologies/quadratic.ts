@@ -1,32 +1,35 @@
 import { solve } from './plain.js';
 
-/** A row of coefficients of at most a bound: pairs of a variable and its coefficient. */
+/** A row whose value has an upper bound: pairs of a variable and its coefficient. */
 export interface Row {
   readonly terms: readonly (readonly [number, number])[];
   readonly most: number;
 }
 
-/** Minimise x'Px / 2 + q'x where the first variables sum to 1 and rows hold. */
+/** Minimises x'Px / 2 + q'x, where the first variables sum to 1 and rows are satisfied. */
 export interface Programme {
   readonly P: readonly (readonly number[])[];
   readonly q: readonly number[];
-  /** Variables that sum to 1: the first ones up to this number. */
+  /** Number of variables that sum to 1, counted from the first. */
   readonly summed: number;
   readonly rows: readonly Row[];
 }
 
 const ROUNDS = 60;
-/** Residuals and complementarity at which the rows that bind are known. */
+/** Residuals and complementarity at which the binding rows are known. */
 const ENOUGH = 1e-7;
 const GAP = 1e-11;
-/** Excess over a row, and multiplier below zero, that are rounding. */
+/** Excess over a row, and negative multiplier, that are only rounding. */
 const EXACT = 1e-10;
-/** Sets of binding rows that are tried. */
+/** Maximum number of tried sets of binding rows. */
 const SETS_MAX = 200;
-/** Part of the way to a bound that one step goes. */
+/** Fraction of the distance to a bound that one step covers. */
 const PART = 0.995;
 
-/** Solution of a convex quadratic programme by a primal-dual interior point method; undefined where rows contradict. */
+/**
+ * Solves a convex quadratic programme by a primal-dual interior point method; returns undefined if rows contradict each
+ * other.
+ */
 export function solveProgramme({ P, q, summed, rows }: Programme): number[] | undefined {
   const sums = q.map((_, i) => (i < summed ? 1 : 0));
   let x = q.map((_, i) => (i < summed ? 1 / summed : 1));
@@ -48,7 +51,7 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
     const factor = factorised(P, rows, { slack, dual });
     const step = (target: readonly number[]) => {
-      // Complementarity wanted of each row; slack and dual are eliminated.
+      // Target complementarity of each row; slack and dual are eliminated.
       const right = gradient.map((g) => -g);
       rows.forEach(({ terms }, k) => {
         const own = (target[k]! - slack[k]! * dual[k]! + dual[k]! * beyond[k]!) / slack[k]!;
@@ -81,8 +84,8 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
 }
 
 /**
- * The optimum to rounding: rows that bind stand as equations. Where one binds only by degeneracy its multiplier is negative,
- * and it leaves; a row that is then exceeded joins, until the conditions of optimality hold.
+ * Improves the optimum to rounding: binding rows become equations. A row that binds only by degeneracy has a negative
+ * multiplier and is removed; a row that is then exceeded is added, until the optimality conditions are satisfied.
  */
 function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
   let held = binding.slice();
@@ -101,7 +104,7 @@ function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): n
   throw new Error('no set of rows satisfies the conditions of optimality');
 }
 
-/** The optimum where all rows are equations, with their multipliers. */
+/** Returns the optimum with all rows as equations, and their multipliers. */
 function withEquations({ P, q, summed, rows }: Programme): { readonly x: number[]; readonly multipliers: number[] } {
   const n = q.length;
   const budget: Row = { terms: Array.from({ length: summed }, (_, i) => [i, 1] as const), most: 1 };
@@ -120,7 +123,10 @@ function withEquations({ P, q, summed, rows }: Programme): { readonly x: number[
   return { x: solution.slice(0, n), multipliers: solution.slice(n + 1) };
 }
 
-/** Largest step, up to 1, that keeps values positive; a little more than 1 so that a full step stays one. */
+/**
+ * Returns the largest step, up to 1, that keeps values positive; slightly more than 1, so that a full step is not
+ * reduced.
+ */
 function room(values: readonly number[], change: readonly number[]): number {
   return values.reduce((most, value, k) => (change[k]! < 0 ? Math.min(most, -value / change[k]!) : most), 1 / PART);
 }

@@ -5,8 +5,8 @@ import { monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
 import { buffered, capped, proportional, ranked, type Weights } from './plain.js';
 
 /**
- * Forty securities: a constituent behind `exit` leaves for one of rank 47 or better, a security of rank `entry` or better
- * enters for the lowest-ranked constituent behind rank 47.
+ * Selects forty securities: a constituent that ranks after `exit` is replaced by one of rank 47 or better, and a
+ * security of rank `entry` or better replaces the lowest-ranked constituent after rank 47.
  */
 function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, { entry = 0, exit = 0 }): number[] {
   if (members === null) return order.slice(0, 40);
@@ -14,7 +14,7 @@ function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, 
   const held = new Set(order.filter((i) => members.has(i)));
   const worst = () => order.findLast((i) => held.has(i))!;
   const others = () => order.filter((i) => !held.has(i));
-  while (held.size < 40) held.add(others()[0]!); // A place that a delisting left.
+  while (held.size < 40) held.add(others()[0]!); // A delisting left a free place.
   for (const candidate of others()) {
     const leaving = worst();
     if (rank.get(candidate)! > entry || rank.get(leaving)! <= 47) break;

@@ -14,7 +14,7 @@ export function hierarchicalWeights(covariance: readonly (readonly number[])[]):
     row.map((value, j) => (i === j ? 0 : Math.sqrt((1 - value / (deviation[i]! * deviation[j]!)) / 2))),
   );
   const apart = (i: number, j: number) => Math.sqrt(sum(distance.map((row) => (row[i]! - row[j]!) ** 2)));
-  // Clusters in the order in which they were made, each with its leaves from left to right.
+  // Clusters in the order in which they were formed, each with its leaves from left to right.
   let clusters = covariance.map((_, i) => ({ made: i, leaves: [i] }));
   for (let result = n; clusters.length > 1; result++) {
     let best = { a: 0, b: 1, distance: Infinity };

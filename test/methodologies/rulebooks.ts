@@ -86,7 +86,7 @@ export const CAPPED: Readonly<Record<string, Rulebook>> = {
   'select-dividend': selectDividend,
 };
 
-/** The contracts designated in each month at their production weights, rolled into over five closes. */
+/** The designated contracts of each month at their production weights, rolled over five closes. */
 export const commodityRoll: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** Securities of the store. */
 const SECURITIES = 250;
 const SEED = 44;
-/** A large security, and the session on which it leaves the exchange. */
+/** A large security, and the session on which it is delisted. */
 const LARGE_LEAVER = { security: 65, session: 720 };
 
 /** Days on which the New York Stock Exchange was closed, in addition to weekends. */
@@ -28,7 +28,7 @@ const SECTORS = [
 ];
 const COUNTRIES = ['DE', 'FR', 'GB', 'IT', 'US'];
 
-/** Numeric columns of the reference data, each with its least and largest value. */
+/** Numeric columns of the reference data, each with its range. */
 const FUNDAMENTALS: Readonly<Record<string, readonly [number, number]>> = {
   RETURN_ON_EQUITY: [-0.1, 0.4],
   ACCRUALS_RATIO: [-0.2, 0.3],
@@ -72,7 +72,7 @@ export interface Membership {
 
 export type Facts = Readonly<Record<string, string | number>>;
 
-/** Everything that the store holds, as it was drawn. Panels are by security, then session; NaN without a bar. */
+/** All content of the drawn store. Panels are by security, then session; NaN without a bar. */
 export interface RawStore {
   readonly dates: readonly string[];
   readonly ids: readonly string[];
@@ -80,13 +80,13 @@ export interface RawStore {
   readonly volume: readonly Float64Array[];
   readonly shares: readonly Float64Array[];
   readonly float: readonly Float64Array[];
-  /** Shares after for one before, on the ex-date; 1 on other sessions. */
+  /** Shares after the split for one before, on the ex-date; 1 on other sessions. */
   readonly split: readonly Float64Array[];
-  /** Ordinary dividend by security and ex-date, on the basis of that day. */
+  /** Ordinary dividend by security and ex-date, on the share basis of that day. */
   readonly dividends: readonly (readonly { readonly date: string; readonly value: number }[])[];
   /** Special dividend by security, then session; 0 if there is none. */
   readonly special: readonly Float64Array[];
-  /** Session on which a security leaves the exchange at its last close; -1 if it stays. */
+  /** Session on which a security is delisted, at its last close; -1 if it is not. */
   readonly delisted: readonly number[];
   /** Rows of reference data by security, each valid from a date on. */
   readonly facts: readonly (readonly { readonly from: string; readonly facts: Facts }[])[];
@@ -116,7 +116,7 @@ function sessionsBetween(first: string, last: string): string[] {
   return dates;
 }
 
-/** Draws the store; every call draws equal numbers. */
+/** Draws the store; every call draws the same numbers. */
 export function drawStore(): RawStore {
   const random = drawing(SEED);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
@@ -147,7 +147,7 @@ export function drawStore(): RawStore {
   };
 }
 
-/** Takes a security that has been drawn off the exchange: others keep their draws. */
+/** Delists a drawn security without changing the draws of others. */
 function delist(store: Bars, { security, session }: { readonly security: number; readonly session: number }): void {
   store.delisted[security] = session;
   for (const panel of [store.close, store.volume, store.shares, store.float]) panel[security]!.fill(NaN, session + 1);
@@ -198,7 +198,7 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
   }
 }
 
-/** Quarterly dividends that rise in some years; of some securities since long before the first bar. */
+/** Draws quarterly dividends that rise in some years; for some securities they begin long before the first bar. */
 function drawDividends(store: Bars, i: number, random: () => number) {
   const { dates, close, split, delisted } = store;
   if (i % 4 === 3) return [];

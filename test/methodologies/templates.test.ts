@@ -13,9 +13,9 @@ import type { Rulebook } from './parents.js';
 import { drawStore, writeStore } from './store.js';
 
 const BASE_DATE = '2015-04-01';
-/** Largest difference of a weight, and of a level relative to it. */
+/** Maximum difference of a weight, and relative difference of a level. */
 const TOLERANCE = 1e-9;
-/** Reviews that are compared at least, and sessions: three years. */
+/** Minimum number of compared reviews, and of sessions: three years. */
 const REVIEWS_MIN = 3;
 const SESSIONS_MIN = 750;
 
@@ -55,7 +55,7 @@ interface BacktestResult {
 }
 
 const store = drawStore();
-/** Stores by id, and the rules that they are compared by. */
+/** Stores by id, and the rules compared on them. */
 const MARKETS = {
   drawn: { market: createMarket(store), rulebooks: { ...RULEBOOKS, ...OVERLAY_RULEBOOKS } },
   coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': cryptoCapped } },
@@ -222,7 +222,7 @@ test('a store without shares, sectors and series cannot run the templates that r
   expect([refusal.status, refusal.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
 
-/** Largest difference of a target weight over all reviews; members must be the same. */
+/** Returns the largest difference of a target weight over all reviews; members must be equal. */
 function compareWeights(
   indexId: string,
   { rebalances }: BacktestResult,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { indexBody, loadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
-/** The limits of one key on a service, without effect on another's share. */
+/** A service with limits of one key, which do not affect the share of another. */
 let service: LoadedService;
 beforeAll(async () => {
   service = await loadedService(['--workers', '1']);
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** Waiting jobs of a key that are done to their end. */
+/** Number of waiting jobs of a key that run to their end. */
 const DONE = 10;
 
 interface Refused {
@@ -51,10 +51,10 @@ test('a key has a hundred waiting jobs; more are refused with Retry-After, and a
       true,
       { queued: 100, limit: 100 },
     ]);
-  // Equal work again is the waiting job, not another one.
+  // Equal work returns the waiting job instead of another one.
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
-  // Of those that wait a few are done to their end, and all where there is time.
+  // A few of the waiting jobs run to their end; in the soak all of them.
   const accepted = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
   const done = IS_SOAK ? accepted : accepted.slice(-DONE);
   for (const jobId of accepted) if (!done.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);

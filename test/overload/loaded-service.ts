@@ -15,13 +15,13 @@ export interface Answer<T> {
   readonly ms: number;
 }
 
-/** A service with keys of clients in a separate process, whose memory and processor are measured. */
+/** A service with keys of clients in a separate process, whose memory and processor time are measured. */
 export interface LoadedService {
   readonly url: string;
   readonly pid: number;
   readonly keys: readonly string[];
   ask<T = JobStatus>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<T>>;
-  /** The job at its end. */
+  /** Returns the ended job. */
   finished(jobId: string): Promise<JobStatus>;
   /** Resident memory, MB. */
   resident(): Promise<number>;
@@ -40,7 +40,7 @@ export async function loadedService(words: readonly string[] = [], clients = 2):
   const keys = issued.map(({ key }) => key);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-  /** Node's own client, several times as fast as fetch: the service is measured, not the client. */
+  /** Node's client, several times as fast as fetch, so that the service is measured and not the client. */
   function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]!): Promise<Answer<T>> {
     const began = performance.now();
     const text = body === undefined ? undefined : JSON.stringify(body);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { indexBody, loadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Resident memory of a service that computes for a while, pauses and computes on. */
+/** Resident memory of a service that computes for a while, pauses and computes again. */
 let service: LoadedService;
 beforeAll(async () => {
   if (IS_SOAK) service = await loadedService(['--workers', '2']);
@@ -11,9 +11,11 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 const INDICES = 8;
-/** The service frees memory after 30 s without work; it prepares for views before. */
+/** The service frees memory after 30 s without work, after preparing for views. */
 const PAUSE_MS = 50_000;
-/** Code, market and kept views of warm threads; twice as much before threads gave their young generation back. */
+/**
+ * Code, market and cached views of warm threads; it was twice as much before threads released their young generation.
+ */
 const GROWN_MB_MAX = 150;
 
 async function backtests(from: number, to: number): Promise<void> {

@@ -7,11 +7,11 @@ import { indexBody, loadedService, percentiles, percentileText, type LoadedServi
 import { IS_SOAK } from '../soak.js';
 
 /**
- * A service that has more to do than it can. The bounds asserted are those below which something is broken; the figures printed are
- * what the machine gave. `SOAK=1` takes more samples and holds the figures to their promises.
+ * A service with more work than it can perform. The asserted bounds are those below which there is a defect; the
+ * printed figures are measurements on this machine. `SOAK=1` takes more samples and asserts the documented figures.
  */
 const WORKERS = 2;
-/** Each may have a hundred jobs waiting: together they fill the queue and more. */
+/** Number of clients, each of which may have a hundred waiting jobs: together they more than fill the queue. */
 const CLIENTS = IS_SOAK ? 120 : 2;
 let service: LoadedService;
 
@@ -44,7 +44,7 @@ async function reached(jobId: string, state: string): Promise<void> {
   }
 }
 
-/** Simulations that run for minutes, one a worker. */
+/** Starts simulations that run for minutes, one per worker. */
 async function saturate(): Promise<() => Promise<void>> {
   const ids = ['ONE', 'TWO'];
   const jobs: string[] = [];
@@ -119,7 +119,7 @@ test('a cancelled job is readable as cancelled at once, and its worker works aga
 test('clients take turns: one that comes after another’s dozen jobs does not wait for them', async () => {
   const [first, second] = service.keys;
   const body = { index_id: 'ONE', intensity_method: 'ledoit_wolf', start: IS_SOAK ? undefined : '2024-01-02' };
-  const end = await saturate(); // so that all of them wait when the first of them starts
+  const end = await saturate(); // So that all of them wait when the first of them starts.
   const many: string[] = [];
   for (let i = 0; i < 12; i++)
     many.push((await service.ask('POST', `/risk-models/m${i}/estimate`, body, first)).body.job_id);
@@ -143,7 +143,7 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
       const socket = connect(Number(port), hostname);
       await once(socket, 'connect');
       socket.write(`GET /analytics/ONE/record HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.keys[0]}\r\n\r\n`);
-      await once(socket, 'readable'); // its first bytes are there and are never taken
+      await once(socket, 'readable'); // Its first bytes have arrived and are never read.
       return socket;
     }),
   );
@@ -225,7 +225,7 @@ test.runIf(IS_SOAK)(
   1_800_000,
 );
 
-/** Least squares over equal steps. */
+/** Returns the slope of least squares over equal steps. */
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

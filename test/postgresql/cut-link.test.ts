@@ -28,7 +28,7 @@ test.each(Object.entries(WAYS))('nothing passes %s while it is cut, and all of i
   await once(socket, 'data');
   way.stall();
   socket.write(' while');
-  // Many others come and go meanwhile.
+  // Meanwhile many other connections open and close.
   const direct = connect(Number(new URL(url).port), '127.0.0.1');
   for (let i = 0; i < 200; i++) {
     direct.write('round');

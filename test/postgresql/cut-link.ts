@@ -8,7 +8,7 @@ import type { StallingProxy } from './stalling-proxy.js';
 
 const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
 
-/** Tests that this process may create network namespaces: root with iproute2, outside of most containers. */
+/** True if this process may create network namespaces: as root with iproute2, outside most containers. */
 export const hasNamespaces = ((): boolean => {
   const name = `divisor-try-${process.pid}`;
   try {
@@ -20,7 +20,10 @@ export const hasNamespaces = ((): boolean => {
   }
 })();
 
-/** Takes connections in a namespace and leads them out of it by a socket of the file system, which no link carries. */
+/**
+ * Accepts connections in a namespace and forwards them through a socket of the file system, which is independent of
+ * links.
+ */
 const FORWARDER = `
   const { connect, createServer } = require('node:net');
   const [host, path] = process.argv.slice(1);
@@ -34,8 +37,8 @@ const FORWARDER = `
 let opened = 0;
 
 /**
- * As a stalling proxy, by a link of the kernel that is taken down: packets are lost, and TCP sends them again.
- * The far end of the link is in a separate network namespace.
+ * Works like a stalling proxy, with a kernel link that is taken down: packets are lost, and TCP sends them again. The
+ * far end of the link is in a separate network namespace.
  * @param url of a server that listens on a port of loopback
  */
 export async function openCutLink(url: string): Promise<StallingProxy> {
@@ -78,7 +81,7 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
     async close() {
       forwarder.kill('SIGKILL');
       await once(forwarder, 'close');
-      ip('netns', 'delete', name); // Both ends of the link go with it.
+      ip('netns', 'delete', name); // Both ends of the link are removed as well.
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => outside.close(resolve));
       rmSync(folder, { recursive: true, force: true });

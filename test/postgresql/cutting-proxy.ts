@@ -3,13 +3,13 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 /** The point at which a connection breaks: before the server has the client's data, or before the client has the answer. */
 export type Cut = 'before' | 'after';
 
-/** A way to a server that breaks connections at chosen messages. */
+/** A proxy that breaks connections to a server at chosen messages. */
 export interface CuttingProxy {
-  /** URL of the server, by this way. */
+  /** URL of the server through the proxy. */
   readonly url: string;
   /** Closes the connection of the next message that contains a text. */
   cutNext(text: string, cut: Cut): void;
-  /** Messages that were cut. */
+  /** Number of messages at which a connection was closed. */
   readonly cutCount: number;
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
     });
     upstream.on('data', (bytes) => {
       if (!isDeaf) client.write(bytes);
-      else if (bytes.at(-6) === 0x5a) end(); // ReadyForQuery: the statement is over.
+      else if (bytes.at(-6) === 0x5a) end(); // ReadyForQuery: the statement has ended.
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

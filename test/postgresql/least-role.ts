@@ -9,7 +9,10 @@ const GRANTS = [
 ];
 const PASSWORD = 'of-the-role';
 
-/** Makes a role that owns nothing and may only read and write the tables of a schema. @returns the URL as that role */
+/**
+ * Creates a role that owns nothing and may only read and write the tables of a schema.
+ * @returns the URL with that role
+ */
 export async function makeLeastRole(
   client: Pick<Client, 'query'>,
   { url, role, schema }: { readonly url: string; readonly role: string; readonly schema: string },

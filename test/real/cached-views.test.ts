@@ -6,13 +6,13 @@ import { serveRagged, sessionsOf, type RaggedMarket } from './ragged-market.js';
 const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
 const MARKET: RaggedMarket = { seed: 3 };
 const CHANGED: RaggedMarket = { seed: 3, hasOtherSectors: true };
-/** Soon after a base date, and two that are close; in the soak more of them. */
+/** A date soon after a base date, and two adjacent ones; in the soak more. */
 const DATES = ['2021-11-10', '2022-08-30', '2022-09-01', ...(IS_SOAK ? ['2022-03-15', '2023-03-31'] : [])];
 const FACTORS = IS_SOAK ? [1, 4, 20] : [1, 20];
-/** The first two hold the same names, over different dates. */
+/** The first two hold the same securities over different dates. */
 const RUNS = ['ALL', 'LATER', 'SOME'] as const;
 
-/** Threads and service cache measurements of names: an answer may not depend on earlier requests. */
+/** Threads and service cache measurements of securities: an answer must not depend on earlier requests. */
 describe('what was measured for one question', () => {
   let asked: LiveService;
   let fresh: LiveService;
@@ -35,7 +35,7 @@ describe('what was measured for one question', () => {
     const questions = questionsOf();
     const together = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
     await serveRagged(asked, sessions, CHANGED);
-    // Another service asks the changed store only, from the last question to the first.
+    // Another service receives only requests for the changed store, in reverse order.
     const alone = new Map<string, unknown>();
     for (const path of questions.toReversed()) alone.set(path, await fresh.ok('GET', path));
     const changed = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
@@ -77,14 +77,14 @@ describe('what was measured for one question', () => {
   }
 });
 
-/** A comparison but for the ids of its runs, which every service draws for itself. */
+/** Returns a comparison without the ids of its runs, which are random. */
 function withoutRuns(view: unknown): unknown {
   return JSON.parse(JSON.stringify(view, (key, value: unknown) => (key === 'run_id' ? undefined : value)));
 }
 
 /**
- * A view but for what depends on the content that is served when it is asked: the state of its run, and share counts,
- * which are those of the run's content or none.
+ * Returns a view without members that depend on the currently served data: the state of its run, and share counts,
+ * which may be missing.
  */
 function withoutState(view: unknown): string {
   const left = new Set(['stale', 'shares_outstanding']);

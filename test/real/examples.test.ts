@@ -11,7 +11,7 @@ interface Example {
   readonly pipeline: { readonly treatment?: { readonly dividends?: string } };
 }
 
-/** The methodologies kept in data/examples, each stored, previewed and backtested as a client would. */
+/** Methodologies in data/examples, each stored, previewed and backtested like a client would do. */
 const documents = readdirSync('data/examples')
   .filter((name) => name.endsWith('.json'))
   .map((name) => ({ name, document: JSON.parse(readFileSync(`data/examples/${name}`, 'utf8')) as Example }));
@@ -67,7 +67,7 @@ for (const { market, skipped, isCashless, load } of markets) {
       const saved = await service.ok<{ findings: { code: string }[] }>('PUT', `/indices/${document.id}`, document);
       // The real prices have no dividends, which is reported to clients that need them.
       const { dividends = 'price' } = document.pipeline.treatment ?? {};
-      // Which default of max_stale_sessions applies is reported for every document that leaves it out.
+      // Every document without max_stale_sessions is reported with the default that applies.
       const own = saved.findings.map(({ code }) => code).filter((code) => code !== 'DEFAULT_TAKEN');
       expect(own).toEqual(isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : []);
       const job = await service.job<{

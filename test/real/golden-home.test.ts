@@ -15,7 +15,7 @@ const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8'
   Record<string, readonly string[]>
 >;
 
-/** The possible values of a path parameter in this home; a missing kind gets an unknown name. */
+/** Possible values of a path parameter in this home; a missing kind gets an unknown name. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   index_id: IDS['index']!,
   job_id: IDS['job']!,
@@ -27,7 +27,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   identifier: ['A', 'NOBODY'],
 };
 
-/** Queries without which an operation answers nothing but a refusal. */
+/** Queries that an operation requires for an answer other than a refusal. */
 const QUERIES: Readonly<Record<string, string>> = {
   compareRuns: 'ids=EVEN',
   followJobs: 'seconds=0',
@@ -68,7 +68,7 @@ describe('a home of version 0.1.0', () => {
   const routes = Object.entries(API as Readonly<Record<string, Route>>);
   const by = (isOne: (method: string) => boolean) => routes.filter(([, { method }]) => isOne(method));
 
-  // Every answer is held to the document of the service by `ask`.
+  // `ask` checks every answer against the document of the service.
   test.each(by((method) => method === 'GET'))(
     'is answered by %s as the service documents it',
     async (operation, route) => {

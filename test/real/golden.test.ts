@@ -32,7 +32,7 @@ interface Fixture {
   readonly expected: Record<'price' | 'total', Expected>;
 }
 
-/** Four names, seven sessions, worked apart from this code: see test/golden/backtest/README.md. */
+/** Four securities and seven sessions, computed without this code: see test/golden/backtest/README.md. */
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8')) as Fixture;
 
 let service: LiveService;

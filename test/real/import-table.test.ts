@@ -199,7 +199,7 @@ test('errors are reported at their position, and nothing of the import stays', a
   expect(held().filter((name) => !before.includes(name))).toEqual([]);
 });
 
-/** The answer of the service to headers and the first bytes of a body that continues or breaks off. */
+/** Returns the answer to headers and the first bytes of a body that continues or ends early. */
 function begin(headers: Readonly<Record<string, string>>, breaksOff: boolean): Promise<Refused['error'] | undefined> {
   return new Promise((resolve, reject) => {
     const address = new URL('/data/import?name=half', service.url);
@@ -225,7 +225,7 @@ test('a body beyond the limit is refused by its length, one that breaks off leav
   const refused = await begin({ 'content-length': bytes }, false);
   expect([refused?.code, refused?.detail.limit]).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_TABLE_BYTES]);
   await begin({ 'transfer-encoding': 'chunked' }, true);
-  // Until the service has noticed, its name is taken.
+  // Its name is reserved until the service has noticed.
   let sent = await send(PARQUET, 'name=half', parquetMarket);
   while (((sent.body as Refused).error?.code ?? '') === 'STORE_LOADING')
     sent = await send(PARQUET, 'name=half', parquetMarket);

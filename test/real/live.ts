@@ -20,12 +20,12 @@ export interface Answer<T> {
 export interface LiveService {
   readonly url: string;
   readonly folder: string;
-  /** The contract that the service publishes. */
+  /** Contract that the service publishes. */
   readonly document: OpenApiDocument;
   ask<T = unknown>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
-  /** The JSON of an answer that must be a success. */
+  /** Returns the JSON of an answer that must be a success. */
   ok<T = unknown>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Submits work and follows it to its end. */
+  /** Submits a job and waits for its end. */
   job<T = unknown>(path: string, body?: unknown): Promise<JobStatus & { readonly result: T }>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
   );
   const running = await start(settings, createLog('error'));
   const { url } = running.server;
-  // As it is served: the build has made it, and making it again takes half a second.
+  // The served file is read, because generating it again takes half a second.
   const document = (await (await fetch(new URL('/openapi.json', url))).json()) as OpenApiDocument;
   const conforms = createConformity(document);
 
@@ -113,7 +113,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
   pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** The operation of a request, fixed words before parameters. */
+/** Returns the operation of a request, fixed words before parameters. */
 function operationOf(method: string, path: string): string | undefined {
   const [bare = ''] = path.split('?');
   return OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(

@@ -9,16 +9,16 @@ interface Table {
   readonly data: readonly (readonly Cell[])[];
 }
 
-/** Everything about names that estimates trip over. */
+/** Properties of securities that are difficult for estimates. */
 interface Oddity {
   readonly name: string;
-  /** Empty: the reference has no sector. */
+  /** Empty if the reference has no sector. */
   readonly sector: string;
   /** Share of the sessions before the first bar. */
   readonly late?: number;
-  /** Tests that a session has a bar, with a draw in [0, 1). */
+  /** Returns true if a session has a bar; the draw is in [0, 1). */
   readonly hasBar?: (session: number, draw: number) => boolean;
-  /** Name whose prices it has, twice as large. */
+  /** Security with half of its prices. */
   readonly twinOf?: string;
   readonly isStill?: boolean;
   readonly withoutReference?: boolean;
@@ -26,7 +26,7 @@ interface Oddity {
 
 export interface RaggedMarket {
   readonly seed: number;
-  /** Sectors of the regular names are those of their neighbours instead; nothing else changes. */
+  /** True if regular securities have the sectors of their neighbours; nothing else changes. */
   readonly hasOtherSectors?: boolean;
 }
 
@@ -58,9 +58,9 @@ const oddities: readonly Oddity[] = [
 ];
 
 /**
- * A market of names with holes, late listings, twins, prices that never move, sectors of one name and of names without a return, and
- * names without a sector or any reference data at all.
- * @param dates sessions, ascending.
+ * Returns a market with gaps, late listings, duplicated securities, constant prices, sectors of one security and of
+ * securities without a return, and securities without a sector or any reference data.
+ * @param dates sessions, ascending
  */
 export function raggedMarket(
   dates: readonly string[],
@@ -91,7 +91,7 @@ export function raggedMarket(
     .flatMap(({ name, sector }, k): Cell[][] => {
       const known = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
       const first: Cell[] = [name, dates[0]!, known === '' ? null : known, k % 2 === 0 ? 'US' : 'CA'];
-      // Some change their sector on the way: what is known at the end counts.
+      // Some securities change their sector: the latest one applies.
       return name === 'N05' ? [first, [name, dates[dates.length >> 1]!, 'ENERGY', 'US']] : [first];
     });
   return {
@@ -100,7 +100,7 @@ export function raggedMarket(
   };
 }
 
-/** Sessions of New York, as a market that is made on them has them. */
+/** Returns the sessions of New York, which a market generated on them contains. */
 export async function sessionsOf(service: LiveService, start: string, end: string): Promise<string[]> {
   expect(
     (
@@ -123,7 +123,7 @@ export async function sessionsOf(service: LiveService, start: string, end: strin
   return prices.index.map((date) => date.slice(0, 10));
 }
 
-/** Serves a ragged market, in place of one that was served under the same id. */
+/** Serves a ragged market, instead of the one with the same id. */
 export async function serveRagged(service: LiveService, dates: readonly string[], of: RaggedMarket): Promise<void> {
   const { market, reference } = raggedMarket(dates, of);
   const frame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });

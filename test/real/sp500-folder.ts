@@ -16,7 +16,7 @@ export const SP500 = {
 export const hasSp500 = existsSync(SP500.closes);
 
 /**
- * Writes a folder store of the set: closes, volumes, shares outstanding as the snapshot of capitalisations implies them on
+ * Writes a store folder of the set: closes, volumes, shares outstanding that a snapshot of capitalisations implies on
  * split-adjusted prices, sectors, and the snapshot's dividend yield.
  */
 export async function writeSp500Folder(folder: string): Promise<void> {

@@ -11,10 +11,10 @@ const CLOSES = resolve('../shared/data/us-1500-adjusted/adj_close_2005_2017_top1
 const hasData = existsSync(CLOSES);
 if (!hasData) console.log(`skipped: ${CLOSES} is not on this machine`);
 
-/** All 3,201 days of some of the names are read in `test/market/content/real-sets`; of all of them, in the soak. */
+/** `test/market/content/real-sets` reads all 3,201 days of some of the securities; in the soak, of all of them. */
 const DAYS = IS_SOAK ? Infinity : 120;
 
-/** 1,500 fully adjusted names over their last days, as Parquet by another library than the one that reads it. */
+/** 1,500 fully adjusted securities over their last days, as Parquet written by another library. */
 describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
   let service: LiveService;
   let names: string[] = [];

@@ -7,7 +7,10 @@ import { serveRagged, sessionsOf } from './ragged-market.js';
 import { IS_SOAK } from '../soak.js';
 import { hasSp500, writeSp500Folder } from './sp500-folder.js';
 
-/** Views over HTTP against test/real/views.py, which starts from prices, actions and reference data and shares no code with this project. */
+/**
+ * Views over HTTP compared with test/real/views.py, which starts from prices, actions and reference data and shares no
+ * code with this project.
+ */
 const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 if (!hasNumpy) console.log('skipped: python3 with numpy is not on this machine');
 const hasRealNames = hasSp500 && IS_SOAK;
@@ -17,24 +20,27 @@ if (!hasRealNames)
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 type Views = Readonly<Record<string, Json>>;
 
-/** Rounding of sums over hundreds of sessions, relative to the number. */
+/** Relative tolerance for rounding of sums over hundreds of sessions. */
 const RELATIVE = 1e-11;
 /** Tolerance for values that may be 0. */
 const ABSOLUTE = 1e-13;
-/** Deviations in a window are roots of what rounding leaves of earlier returns, where the index is tracked exactly since. */
+/**
+ * Tolerance of rolling deviations: if the index is tracked exactly, they are square roots of rounding errors from
+ * earlier returns.
+ */
 const ABSOLUTE_ROLLING = 1e-10;
 
 interface Market {
   readonly variant: 'total' | 'price';
   readonly baseDate: string;
   readonly rebalance: object;
-  /** Names by capitalisation; all of them where null. */
+  /** Number of securities by capitalisation; null for all. */
   readonly own: number | null;
   readonly other: number;
-  /** Views of attributions by group, and of names, at least. */
+  /** Minimum numbers of attributions by group, and by security. */
   readonly groups: number;
   readonly names: number;
-  /** Makes the market that is served. */
+  /** Creates and serves the market. */
   serve(service: LiveService): Promise<void>;
 }
 
@@ -104,14 +110,14 @@ const markets: Readonly<Record<string, Market>> = {
 };
 
 let service: LiveService;
-/** The content that the service serves; two kinds of index are of one market. */
+/** Market that the service serves; two kinds of index share one. */
 let served: Market['serve'] | undefined;
 beforeAll(async () => {
   if (hasNumpy) service = await liveService(['--workers', '1']);
 });
 afterAll(() => service?.close());
 
-/** Members of `expected` that are not in `found`, by path. */
+/** Returns members of `expected` that are not in `found`, by path. */
 function differences(expected: Json, found: Json | undefined, absolute = ABSOLUTE, path = ''): string[] {
   if (Array.isArray(expected)) {
     const items = Array.isArray(found) ? (found as readonly Json[]) : [];
@@ -120,7 +126,8 @@ function differences(expected: Json, found: Json | undefined, absolute = ABSOLUT
       : [`${path} has ${items.length} items, not ${expected.length}`];
   }
   if (typeof expected === 'object' && expected !== null) {
-    const members = (typeof found === 'object' && found !== null ? found : {}) as Record<string, Json>; // no array where an object is wanted
+    // An object is expected, not an array.
+    const members = (typeof found === 'object' && found !== null ? found : {}) as Record<string, Json>;
     return Object.entries(expected).flatMap(([key, member]) =>
       differences(member, members[key], absolute, path === '' ? key : `${path}.${key}`),
     );
@@ -132,11 +139,12 @@ function differences(expected: Json, found: Json | undefined, absolute = ABSOLUT
   return isSame ? [] : [`${path} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`];
 }
 
-/** Securities whose contributions differ by rounding have no fixed order: both sides by name. */
+/** Securities whose contributions differ only by rounding have no fixed order: both sides are sorted by identifier. */
 function byName(view: Json): Json {
   if (typeof view !== 'object' || view === null || !('contributions' in view) || !Array.isArray(view.contributions))
     return view;
-  const rows = view.contributions as readonly { readonly asset_id: string }[]; // Rows of contributions have names.
+  // Rows of contributions have identifiers.
+  const rows = view.contributions as readonly { readonly asset_id: string }[];
   return { ...view, contributions: rows.toSorted((a, b) => (a.asset_id < b.asset_id ? -1 : 1)) as unknown as Json };
 }
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveService, type LiveService } from './live.js';
 
 /**
- * Seven sessions worked by hand. The index holds A, B and GONE at a third each and never trades; GONE is delisted at its last price
- * of session 4, LATE begins on session 3, EARLY ends on session 4, NEVER is not chosen.
+ * Seven sessions computed by hand. The index holds A, B and GONE at a third each and never trades; GONE is delisted at
+ * its last price of session 4, LATE begins on session 3, EARLY ends on session 4, NEVER is not selected.
  */
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const CLOSES: Record<string, readonly (number | null)[]> = {
@@ -98,8 +98,9 @@ const byName = ({ contributions }: Attribution): Record<string, number> =>
 describe('windows of a run', () => {
   test('of two periods are linked as a hand does it', async () => {
     await run('HAND');
-    // Value of 3: 3.1 on the second day, 3.0 on the third. The return is nothing and its linking factor 1, so that the parts are
-    // those of each day times ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x ln(30/31) / (-1/31).
+    // Of a value of 3: 3.1 on the second day, 3.0 on the third. The return is zero and its linking factor 1, so the
+    // parts are those of each day multiplied by ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x ln(30/31)
+    // / (-1/31).
     const view = await attribution('?start=2024-01-02&end=2024-01-04');
     const parts = byName(view);
     expect(parts['A']).toBeCloseTo(Math.log(31 / 30), 14);
@@ -153,8 +154,8 @@ describe('windows of a run', () => {
   });
 
   test('a security that is delisted inside has contributed its loss, and its money is with the others', async () => {
-    // Of 3 on session 2, GONE loses 0.2 on the next. On session 5 A grows from 1.1 to 1.21, and at its close the 0.8 of GONE go to
-    // A and B, 1.21 to 0.9.
+    // Of a value of 3 on session 2, GONE loses 0.2 on the next. On session 5 A grows from 1.1 to 1.21, and at its close
+    // the 0.8 of GONE go to A and B in proportion 1.21 to 0.9.
     const view = await attribution('?start=2024-01-04&end=2024-01-10');
     expect(view.reconciles).toBe(true);
     expect(view.total_return).toBeCloseTo(2.91 / 3 - 1, 14);
@@ -203,7 +204,7 @@ describe('absent figures of a run are null, not zero', () => {
   test('with a cap and with costs they are numbers', async () => {
     await run('CAPPED', { transaction_cost_bps: 20 });
     const { cap_drag: cap, cost_drag: cost } = await attribution('', 'CAPPED');
-    expect(cap).toBe(0); // nothing exceeds a half of three equal parts
+    expect(cap).toBe(0); // No weight exceeds one half with three equal parts.
     expect(cost).toBeLessThan(0);
   });
 });

@@ -8,7 +8,7 @@ interface Result {
   readonly run_hash: string;
 }
 
-/** Several reviews by rules of dates, and changes between them. */
+/** An index with several reviews by date rules, and changes between them. */
 const REVIEWED = {
   rebalance: {
     frequency: 'semi_annual',
@@ -26,7 +26,10 @@ const REVIEWED = {
   ],
 };
 
-/** Four concurrent backtests on a service with a number of threads: their results, and the record of one, as text. */
+/**
+ * Runs four concurrent backtests on a service with a number of threads.
+ * @returns their results, and the record of one, as text
+ */
 async function resultsWith(workers: number): Promise<string[]> {
   const service = await liveService(['--workers', String(workers)]);
   try {

@@ -13,7 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => project.close());
 
-/** A build by the script of the project, in this process. @returns the steps that it ran in addition to the compiler */
+/**
+ * Builds with the script of the project, in this process.
+ * @returns the steps that it ran in addition to the compiler
+ */
 const build = async () => {
   await buildHere();
   return project.steps();
@@ -25,7 +28,7 @@ const buildByCommand = async () => {
   return project.steps();
 };
 const exists = (path: string) => existsSync(join(project.folder, path));
-/** The time of a file, distinguishable from a later write because it is in the past. */
+/** Sets the time of a file to the past, so that a later write is recognisable. */
 const age = (path: string) => utimesSync(join(project.folder, path), 1000, 1000);
 const wasWritten = (path: string) => statSync(join(project.folder, path)).mtimeMs !== 1_000_000;
 
@@ -104,7 +107,7 @@ test('missing outputs are built again', async () => {
   for (const file of files) await project.remove(file);
   await buildByCommand();
   expect(files.filter((file) => !exists(file))).toEqual([]);
-  await project.remove('dist/documentation/built.json'); // made by the step that made the guide
+  await project.remove('dist/documentation/built.json'); // A file of the step that generates the guide.
   await build();
   expect(exists('dist/documentation/built.json')).toBe(true);
 });

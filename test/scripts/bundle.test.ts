@@ -11,7 +11,7 @@ const newFolder = temporaryFolders();
 const COMPILED = 'dist/.build/sources.tsbuildinfo';
 const BUILT = 'dist/bundle/built.json';
 
-/** Where the entry of the command is taken from, in a package with these files and their times in seconds. */
+/** Returns the location of the command's entry in a package with these files and their times in seconds. */
 async function bundledIn(times: Readonly<Record<string, number>>): Promise<string | undefined> {
   const folder = await newFolder();
   const place = (path: string) => join(folder, path);
@@ -36,7 +36,7 @@ test('sources that were compiled since are taken themselves, as those that were 
   expect(await bundledIn({ [COMPILED]: 1000 })).toBeUndefined();
 });
 
-/** A package whose command says which of its forms was run. */
+/** Creates a package whose command reports which of its forms was run. */
 async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
   const folder = await newFolder();
   const place = (path: string) => join(folder, path);
@@ -78,14 +78,14 @@ const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   imports: Record<string, { readonly source: string; readonly default: string }>;
 };
 
-/** The compiled module that an import names; undefined for one of a package. */
+/** Returns the compiled module that an import names; undefined for a package. */
 function placeOf(name: string, importer: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name);
   const [room = '', ...path] = name.split('/');
   return imports[`${room}/*`]?.default.replace('*', path.join('/'));
 }
 
-/** The modules that a compiled module loads before it runs. */
+/** Returns the modules that a compiled module loads before it runs. */
 function loadedWith(entry: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(entry)) return seen;
   seen.add(entry);

@@ -10,14 +10,16 @@ export interface Project {
   write(path: string, text: string): Promise<void>;
   read(path: string): Promise<string>;
   remove(path: string): Promise<void>;
-  /** Runs a command to its end; its status and what it wrote. */
+  /** Runs a command to its end. @returns its status and output */
   run(command: string, words: readonly string[]): Promise<{ readonly status: number | null; readonly written: string }>;
-  /** The steps that ran since the last call in addition to the compiler, by name: several run at a time. */
+  /**
+   * Returns the names of the steps, other than the compiler, that ran since the last call; several run concurrently.
+   */
   steps(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** Announces itself, and says by which signal it was ended. */
+/** Reports its start, and the signal that ends it. */
 const SERVICE = `
 const alive = setInterval(() => {}, 1000);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -30,7 +32,7 @@ console.log('listening');
 export {};
 `;
 
-/** A step that leaves its name in a log and makes its files. */
+/** Returns a step that writes its name to a log and creates its files. */
 const step = (name: string, outputs: readonly string[]) => `
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

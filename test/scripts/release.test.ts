@@ -41,7 +41,7 @@ test('the bill of materials names every package of a release with its hash, and 
   const [root, ...others] = bill.dependencies;
   for (const [name, version] of Object.entries(dependencies))
     expect(root!.dependsOn).toContain(`pkg:npm/${name.replace('@', '%40')}@${version}#node_modules/${name}`);
-  // Each is needed by the release or by another one: none is named that nothing brings.
+  // The release or another component needs each one: none is listed without a user.
   const reached = new Set<string>(root!.dependsOn);
   for (const ref of reached)
     for (const next of others.find((each) => each.ref === ref)?.dependsOn ?? []) reached.add(next);
@@ -53,7 +53,7 @@ test('the bill of materials names every package of a release with its hash, and 
 /** Files of a packed package. */
 type Packed = readonly { readonly path: string }[];
 
-/** Packages of two runs, each in its folder, and a project in which the first is installed without anything else. */
+/** Packages of two runs, each in its folder, and a project in which only the first is installed. */
 let packages: readonly { readonly file: string; readonly files: Packed }[];
 let folder: string;
 beforeAll(async () => {
@@ -72,7 +72,7 @@ async function packedInto(place: string): Promise<(typeof packages)[number]> {
   return { file: join(place, filename), files };
 }
 
-/** Output of a program of the project. @throws Error where it fails */
+/** Returns the output of a program of the project. @throws Error if it fails */
 async function outputOf(name: string, program: string): Promise<string> {
   await writeFile(join(folder, name), program);
   return (await run(process.execPath, [name], { ...ROOM, cwd: folder })).stdout;
@@ -113,7 +113,7 @@ test('the example of the README runs with nothing but the packed package, and it
     readonly why: boolean;
     readonly hash: string;
   };
-  // A third of the money in each of three securities, held from the first close on.
+  // A third of the money is in each of three securities, held from the first close on.
   const growth = [
     [1, 1, 1],
     [1.1, 1, 0.95],

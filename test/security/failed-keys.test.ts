@@ -23,7 +23,7 @@ test('ten thousand addresses are remembered, the oldest make room', () => {
 
 const GUESS = { authorization: 'Bearer wrong' };
 
-/** A service whose guessers wait until they are let go. */
+/** A service that delays failed attempts until the test releases them. */
 function waitingSample() {
   const waits: number[] = [];
   let letGo = () => {};

@@ -3,7 +3,7 @@ import { protectedText, unprotectedText } from '#market/formats/formula-text.js'
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { openZip } from '#market/formats/zip-reader.js';
 
-/** Texts that a spreadsheet interprets as a formula, and so as a command. */
+/** Texts that a spreadsheet interprets as a formula, and therefore as a command. */
 const FORMULAS = [
   '=1+1',
   '+1',

@@ -30,7 +30,7 @@ test('keys made to collide are read in the time of others', () => {
     return (user + system) / 1000;
   };
   const least = (bytes: Buffer) => Math.min(...Array.from({ length: 5 }, () => cpuMs(bytes)));
-  // A degenerate table takes quadratic time: seconds for this number.
+  // A degenerate hash table takes quadratic time: seconds for this number.
   for (const stride of [1, 65_536, 1 << 20, 4_294_967]) expect(least(body((i) => i * stride))).toBeLessThan(250);
 });
 

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
 
 /**
- * Names that mean something to a JavaScript object are names like any other. The same market is imported twice, once with harmless
- * names and once with these in the same order; every answer must be the other one with the names exchanged.
+ * Identifiers with a meaning for JavaScript objects are ordinary identifiers. The same market is imported twice, once
+ * with harmless identifiers and once with these in the same order; every answer must be the other one with the
+ * identifiers exchanged.
  */
 const HOSTILE = [
   '__defineGetter__',
@@ -73,7 +74,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(services.map((service) => service.close())));
 
-/** An answer with every harmless name replaced by the hostile one of its place, without times. */
+/** Returns an answer without times, in which hostile identifiers replace the harmless ones. */
 function exchanged(text: string): unknown {
   const named = HARMLESS.reduce((whole, name, i) => whole.replaceAll(name, HOSTILE[i]!), text);
   return timeless(JSON.parse(named) as unknown);
@@ -81,7 +82,7 @@ function exchanged(text: string): unknown {
 
 const TIMES = /(?:^|_)(?:at|age|refreshed|bytes|hash|id|seconds|sha256|location|etag)$/;
 
-/** A value as sorted pairs, so that two objects are compared with every key they own, `__proto__` too. */
+/** Returns a value as sorted pairs, so that two objects are compared with every own key, including `__proto__`. */
 function timeless(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(timeless);
   if (typeof value !== 'object' || value === null) return value;
@@ -164,7 +165,7 @@ test('a body cannot write a prototype, by its name or by its escapes', async () 
   expect(answer.status).toBe(422);
 });
 
-/** Copies of a body, each with inherited names as members of one of its objects. */
+/** Returns copies of a body, each with inherited names as members of one of its objects. */
 function withInherited(body: unknown): unknown[] {
   const inherited = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
   if (Array.isArray(body))

@@ -3,7 +3,7 @@ import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { signedIn } from './signed-in.js';
 
-/** A front that writes nothing, to which people sign in. */
+/** A read-only front to which people sign in. */
 let provider: Provider;
 let service: RunningService;
 

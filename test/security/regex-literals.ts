@@ -1,10 +1,13 @@
-/** A regular expression as a source file writes it. */
+/** A regular expression in a source file. */
 export interface RegexLiteral {
   readonly pattern: RegExp;
   readonly line: number;
 }
 
-/** After these a slash begins a regular expression, not a division; an exclamation mark after a value only says that it is there. */
+/**
+ * After these a slash begins a regular expression, not a division; an exclamation mark after a value is a non-null
+ * assertion.
+ */
 const BEFORE_REGEX =
   /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
 
@@ -14,7 +17,7 @@ export function regexLiterals(text: string): RegexLiteral[] {
   const results: RegexLiteral[] = [];
   let at = 0;
   let line = 1;
-  /** The end of the code before `at`, without comments. */
+  /** End of the code before `at`, without comments. */
   let before = '';
   /** Depth of braces at which each open template continues. */
   const templates: number[] = [];

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { regexLiterals } from './regex-literals.js';
 
 /**
- * A pattern whose time grows with the square of its input lets one long header or cell stop the event loop. Every pattern of the program
- * runs over long texts made against it: one piece repeated, and texts it accepts with one of their characters repeated.
+ * A pattern with quadratic time lets one long header or cell block the event loop. Every pattern of the program runs
+ * over long hostile texts: one repeated piece, and texts that it accepts with one of their characters repeated.
  */
 const LENGTH = 12_000;
 /** A linear pass over this number of characters takes less than a millisecond; a quadratic one more than forty. */
@@ -19,14 +19,14 @@ const sources = ['src', 'workers', 'kernels']
   )
   .toSorted();
 
-/** Patterns whose texts are short whatever a client sends. */
+/** Patterns whose texts are always short, whatever a client sends. */
 const BOUNDED: Readonly<Record<string, string>> = {
   '/\\B(?=(?:\\d{3})+$)/g': 'the digits before the point of a number below 1e21',
   "/^([+-]?)\\s*([$€£¥₹]?)\\s*([+-]?[\\d.,'\\u2019\\s]*\\d[.]?)\\s*([KMBT]?)\\s*([$€£¥₹]?)$/i":
     'a number with its marks and units, of at most 60 characters',
 };
 
-/** Each once, at the first of its places. */
+/** Each pattern once, at its first location. */
 const patterns = [
   ...new Map(
     sources
@@ -94,7 +94,9 @@ const PIECES = [
   'a://',
 ];
 
-/** Texts made against a pattern: pieces with its own beginnings before them and something it does not want behind. */
+/**
+ * Returns hostile texts for a pattern: pieces after its own beginnings and before a character that it does not match.
+ */
 function texts(pattern: RegExp): string[] {
   const accepted = samples(pattern);
   const beginnings = ['', ...new Set(accepted.map((text) => text.slice(0, 8)))].slice(0, 4);
@@ -112,7 +114,9 @@ function texts(pattern: RegExp): string[] {
   return [...repeated, ...stretched];
 }
 
-/** All but the characters without a property: the generator would draw from all there are until one of the few fits. */
+/**
+ * Characters that lack a property: otherwise the generator would draw from all characters until one of the few matches.
+ */
 const RARE = String.raw`[^\P{`;
 
 function samples(pattern: RegExp): string[] {
@@ -125,7 +129,7 @@ function samples(pattern: RegExp): string[] {
       })
       .filter((text) => text.length > 0);
   } catch {
-    return []; // A construct the generator does not know; the pieces remain.
+    return []; // The generator does not support this construct; the pieces remain.
   }
 }
 
@@ -149,7 +153,7 @@ test('the patterns of the program are found', () => {
 test.each(patterns)('$place $pattern runs in linear time', ({ pattern }) => {
   const slow: string[] = [];
   for (const text of texts(pattern)) {
-    // A collection of garbage may fall into one run, not into each of three.
+    // Garbage collection may fall into one run, but not into each of three.
     let ms = cpuMsOf(pattern, text);
     for (let again = 0; again < 2 && ms >= CPU_MS_MAX; again++) ms = Math.min(ms, cpuMsOf(pattern, text));
     if (ms >= CPU_MS_MAX)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
 import { liveService, type LiveService } from '../real/live.js';
 
-/** The output of a template is drawn as text: it adds no link, action, script or file to a document. */
+/** A report draws the content of a template as text: no link, action, script or file is added to the document. */
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);

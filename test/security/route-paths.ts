@@ -1,6 +1,6 @@
 import type { Route } from '#contract/route.js';
 
-/** The object of a tenant that each path parameter names. */
+/** Object of a tenant for each path parameter. */
 const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   index_id: (tenant) => `${tenant}eq`,
   strategy_id: (tenant) => `${tenant}desk`,
@@ -48,12 +48,13 @@ const NAMED = [
 ];
 
 const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-/** Tests that a path names a document of a tenant. */
+/** Returns true if a path names a document of a tenant. */
 export const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED.includes(name));
 
 /**
- * Paths of operations with a value of a tenant for every parameter.
- * @param named ids that are given by chance @throws Error for a parameter that has no value
+ * Returns paths of operations with a value of a tenant for every parameter.
+ * @param named random ids
+ * @throws Error for a parameter without a value
  */
 export const createPaths =
   (named: (tenant: string) => Readonly<Record<string, string>>) =>
@@ -64,7 +65,7 @@ export const createPaths =
       return value;
     });
 
-/** The document of the API as far as bodies are concerned. */
+/** Part of the API document that describes bodies. */
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
@@ -73,10 +74,10 @@ interface Operation {
   readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly example?: unknown } } };
 }
 
-/** Members that name a document, and are not the id of the body itself. */
+/** Members that name a document, except the id of the body itself. */
 const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|plugin|watchlist)$/;
 
-/** Copies of a body, each with another id in one of the members that name documents. */
+/** Returns copies of a body, each with another id in one of the members that name documents. */
 export function withNames(body: unknown, id: string): unknown[] {
   if (Array.isArray(body))
     return body.flatMap((item, i) => withNames(item, id).map((changed) => body.with(i, changed)));

@@ -49,7 +49,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   });
   const bodyOf = async <T>(kind: 'store' | 'signing-key', id: string) =>
     (await documents.get(kind, id)) as { readonly body: T };
-  /** Starts with some keys. @returns what is stored */
+  /** Starts with some keys. @returns the stored content */
   async function started(keys: string) {
     const secrets = await openSecrets({ secretKeyFile: undefined, secretKey: keys }, documents);
     const { body: store } = await bodyOf<{ location: string; source: string }>('store', 'db');
@@ -68,7 +68,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
 
   const first = await started(key);
   expect(opened(first)).toEqual(plain);
-  const both = await started(`${key}\n${next}\n`); // which every front has before one encrypts with the new key
+  const both = await started(`${key}\n${next}\n`); // Every front has both keys before one encrypts with the new key.
   expect(both.texts).toEqual(first.texts);
   const replaced = await started(`${next},${key}`);
   expect(opened(replaced)).toEqual(plain);
@@ -77,7 +77,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   const alone = await started(next);
   expect([alone.texts, opened(alone)]).toEqual([replaced.texts, plain]);
 
-  const lost = await started(key); // without the one that encrypted: nothing is changed, and said when it is read
+  const lost = await started(key); // Without the key that encrypted: nothing is changed, and reads report it.
   expect(lost.texts).toEqual(replaced.texts);
   expect(() => opened(lost)).toThrow('the key is a different one');
 

@@ -1,4 +1,4 @@
-/** A browser that is signed in. */
+/** A signed-in browser. */
 export interface SignedIn {
   readonly cookie: string;
   /** Secret that writes repeat. */
@@ -7,12 +7,12 @@ export interface SignedIn {
   readonly attributes: string;
 }
 
-/** The cookie of an answer, as a browser sends it back. */
+/** Returns the cookie of an answer, as a browser sends it back. */
 export const cookieOf = (answer: Response): string => answer.headers.get('set-cookie')!.split(';')[0]!;
 
 export const go = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: 'manual', headers });
 
-/** Signs the person in whom the provider lets in next. @param url of the service */
+/** Signs in the next person of the provider. @param url of the service */
 export async function signedIn(url: string): Promise<SignedIn> {
   const begun = await go(`${url}/auth/login`);
   const back = (await go(begun.headers.get('location')!)).headers.get('location')!;

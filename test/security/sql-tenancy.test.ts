@@ -15,7 +15,7 @@ import {
   type Tenant,
 } from './two-tenants.js';
 
-/** Two tenants have an index, an index derived from it and a strategy each; all query every view. */
+/** Two tenants each have an index, an index derived from it and a strategy; all of them query every view. */
 let service: RunningService;
 let provider: Provider;
 const token: Record<string, Readonly<Record<string, string>>> = {};

@@ -23,11 +23,11 @@ const SUBJECT = { kind: 'store', id: 'db' } as const;
 const URL_WITH = (password: string) => `postgresql://reader:${password}@db.example/prices`;
 const AT = '2026-01-01T00:00:00.000000+00:00';
 
-/** A store as release 0.2.0 declared it, which had fewer members, with its password. */
+/** A store as declared by release 0.2.0, which had fewer members, with its password. */
 const declared = (password: string) => ({ store_id: 'db', name: 'Db', kind: 'database', source: URL_WITH(password) });
 const stored = (password: string) => ({ ...declared(password), location: URL_WITH(password), active: false });
 
-/** Writes what earlier releases left behind: a version with each password, and a signing key that was replaced. */
+/** Writes data that earlier releases left: a version with each password, and a replaced signing key. */
 async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
   await documents.transaction(async (tx) => {
     for (const [i, password] of passwords.entries()) {
@@ -50,7 +50,7 @@ async function leaveBehind(documents: DocumentEngine, passwords: readonly string
   });
 }
 
-/** Everything that is stored, versions unpacked, but for the documents of stores themselves. */
+/** Returns everything that is stored, with unpacked versions, except the documents of stores. */
 async function everythingBut(documents: DocumentEngine, left: string): Promise<string> {
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)

@@ -15,7 +15,7 @@ async function must<T>(tenant: Tenant, method: string, path: string, body?: unkn
   return answer.body;
 }
 
-/** The state of a job in the end. */
+/** Returns the final state of a job. */
 async function ended(tenant: Tenant, jobId: string): Promise<string> {
   return (await service.finished(jobId, own(tenant))).status;
 }
@@ -25,7 +25,7 @@ async function started(tenant: Tenant, path: string, body: unknown = {}): Promis
   return id;
 }
 
-/** An index that cannot be computed. */
+/** Creates an index that cannot be computed. */
 const broken = (tenant: Tenant) =>
   indexOf(`${tenant}broken`, {
     plugins: { FAILING: { plugin: `${tenant}failing` } },

@@ -24,13 +24,13 @@ import {
 } from './two-tenants.js';
 
 /**
- * Every operation asked by every kind of client for the documents of every tenant. Two tenants have documents of all
- * families, by separate prefixes; an answer with an object of another tenant is recognised by the prefix. Of each tenant a key, a
- * token and a signed-in browser ask.
+ * Every operation is requested by every kind of client for the documents of every tenant. Two tenants have documents of
+ * all families with separate prefixes; an answer with an object of another tenant is recognised by the prefix. The
+ * clients of each tenant are a key, a token and a signed-in browser.
  */
 let service: RunningService;
 let provider: Provider;
-/** Headers by which each kind of client of a tenant asks. */
+/** Headers of each kind of client of a tenant. */
 const clients: Record<string, Readonly<Record<Tenant, Readonly<Record<string, string>>>>> = {};
 const renders: Record<string, string> = {};
 const optimisations: Record<string, string> = {};
@@ -122,7 +122,7 @@ const operations = Object.entries(API as Record<string, Route>);
 
 const pathFor = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
 const isEndless = (id: string): boolean => id.startsWith('follow');
-/** Writes would take away what later rows of the matrix ask for. */
+/** Writes would delete objects that later rows of the matrix request. */
 const changes = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
 
 async function asked(route: Route, path: string, headers: Record<string, string>) {
@@ -143,7 +143,10 @@ describe('operations x clients x tenants', () => {
     for (const [, route] of operations) expect(() => pathFor(route, 'alpha-')).not.toThrow();
   });
 
-  /** Rows of the matrix: an operation asked by each kind of client of each tenant, in turn by one of them without SOAK. */
+  /**
+   * Returns the rows of the matrix: an operation by each kind of client of each tenant; without SOAK, alternately by
+   * one of them.
+   */
   const rows = (isAsked: (id: string, route: Route) => boolean) =>
     operations
       .filter(([id, route]) => route.scope !== 'open' && isAsked(id, route))

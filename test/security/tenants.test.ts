@@ -69,7 +69,7 @@ test('a document moved under the key of another one is not served as that one', 
   await store.close();
 });
 
-/** A new database on the server of the tests, with a role that serves it. */
+/** Opens a new database on the server of the tests, with a role that serves it. */
 async function openTenant() {
   const place = await openTestDatabase();
   const owner = new Client(place.url);
@@ -103,7 +103,7 @@ test.skipIf(!hasPostgresql)('the role of one tenant reaches nothing of another o
   await intruder.connect();
   const codes = [];
   for (const sql of statements) codes.push(await intruder.query(sql).catch(({ code }: { code: string }) => code));
-  expect(new Set(codes)).toEqual(new Set(['42501'])); // No right.
+  expect(new Set(codes)).toEqual(new Set(['42501'])); // Insufficient privilege.
   await intruder.end();
   for (const { owner, drop } of [one, other]) {
     await owner.end();

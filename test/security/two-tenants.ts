@@ -2,7 +2,7 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { issueKey } from '#services/operations/keys.js';
 import { IS_SOAK } from '../soak.js';
 
-/** All of them in the soak; otherwise one, another at each place. */
+/** Returns all in the soak; otherwise one, another at each position. */
 export const chosen = <T>(place: number, all: readonly T[]): readonly T[] =>
   IS_SOAK ? all : [all[place % all.length]!];
 
@@ -20,7 +20,7 @@ export const operator = issued('operator');
 export const keys = { 'alpha-': issued('alpha', ['alpha-']), 'bravo-': issued('bravo', ['bravo-']) };
 const environmentOf = ({ record }: ReturnType<typeof issued>) =>
   `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
-/** Scopes of a client that has all but one; `admin` implies all others. */
+/** Scopes of a client that lacks one; `admin` implies all others. */
 const allBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
 /** Keys that lack one scope each. */
 export const lacking = SCOPES.map((scope) => ({ scope, issued: issued(`without-${scope}`, undefined, allBut(scope)) }));
@@ -34,10 +34,13 @@ export const GRANTS = [
 ];
 
 const AT_ONCE = 16;
-/** Of asks that the service keeps waiting for half a second each, as guesses of a key; fewer than connections of an address. */
+/**
+ * Maximum number of concurrent requests that the service delays by half a second, as guesses of a key; fewer than the
+ * connections of an address.
+ */
 export const WAITING_AT_ONCE = 400;
 
-/** Asks about each item, some at once. */
+/** Sends requests for each item, several concurrently. */
 export async function inTurns<T>(
   items: readonly T[],
   ask: (item: T) => Promise<void>,
@@ -60,6 +63,9 @@ export const indexOf = (id: string, extra: object = {}) => ({
   ...extra,
 });
 
-/** Asks again where the connection was closed: on a busy machine a client uses one that the service has just closed as idle. */
+/**
+ * Repeats a request whose connection was closed: on a busy machine a client may use one that the service has just
+ * closed as idle.
+ */
 export const onOpenConnection = <T>(ask: () => Promise<T>): Promise<T> =>
   ask().catch((thrown: unknown) => (thrown instanceof TypeError ? ask() : Promise.reject(thrown)));

@@ -35,11 +35,11 @@ export interface RunningService {
   /**
    * Stops the service and starts it again on the same home.
    * @param whileAway runs while the service is stopped
-   * @param threads `handed on`: the new service uses the old threads, which have loaded the program, for tests in which
-   *   the memory of threads has no effect
+   * @param threads with `handed on`, the new service uses the old threads, which have loaded the program, for tests in
+   * which the memory of threads has no effect
    */
   restart(whileAway?: () => Promise<void>, threads?: 'new' | 'handed on'): Promise<void>;
-  /** Resolves when the store that was served before a start is served again. */
+  /** Resolves when the service serves the store that it served before its restart. */
   resumed(): Promise<void>;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function runService(
       join(base, 'home'),
       '--port',
       '0',
-      // A front of several machines runs heavy jobs itself only with a number for them.
+      // A front of several machines runs heavy jobs itself only if a number of workers for them is set.
       ...(environment['DIVISOR_ARTIFACTS'] === undefined ? ['--workers', '1'] : []),
       '--data-wait-ms',
       '60000',

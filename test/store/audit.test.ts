@@ -37,7 +37,7 @@ async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly h
   const put = (body: object, over: object = {}) =>
     documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...by, ...over } });
   await put({ name: 'a' });
-  await put({ name: 'a' }); // changes nothing
+  await put({ name: 'a' }); // It changes nothing.
   await put({ name: 'b' });
   await put({ name: 'a' }, { restores: 1 });
   await documents.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
@@ -70,7 +70,7 @@ test('content and activation of a store are logged next to its declaration, and 
   const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>
     documents.transaction((tx) => tx.put(kind, id, body), { by });
   await put('store', 'm', store);
-  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // the same content
+  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // The same content.
   await put('store', 'm', { ...store, content_hash: 'b' });
   await put('store', 'm', { ...store, content_hash: 'b', active: true });
   await put('data-version', 'm/0000000003', { version: 3 });
@@ -137,7 +137,7 @@ test('every edit, omission, repetition and exchange of entries is found, and whe
     expect(seqOf(entries.filter((_, i) => i !== at))).toBe(at === 5 ? 6 : at + 1);
     expect(seqOf([...entries.slice(0, at + 1), ...entries.slice(at)])).toBe(at + 2);
   }
-  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // nobody can know
+  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // It cannot be determined.
 });
 
 test('a home whose log lost an entry, or its head, is damaged', async () => {
@@ -162,7 +162,7 @@ const [OLD, NEW] = [
 const KEYS: readonly SigningKey[] = [{ ...OLD, valid_until: NEW.valid_from }, NEW];
 const keys = new Map(KEYS.map((key) => [key.key_id, key]));
 
-/** A log of six writes that one key signed up to the third, and the next up to the last. */
+/** Returns a log of six writes that one key signed up to the third, and the next key up to the last. */
 async function signedLog(): Promise<{ readonly entries: readonly AuditEntry[]; readonly seals: readonly AuditSeal[] }> {
   const documents = await opened();
   for (let i = 1; i <= 6; i++) {
@@ -177,7 +177,7 @@ async function signedLog(): Promise<{ readonly entries: readonly AuditEntry[]; r
   return { entries, seals };
 }
 
-/** A log as one would write it again who can hash, and has no key. */
+/** Returns a log rewritten by an attacker who can compute hashes but has no key. */
 function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return entries.map((entry, i) => {
@@ -230,7 +230,7 @@ test('each edit of a signature is found, and a key that was not valid then', asy
   });
 });
 
-/** A log of eight writes, each of which is signed, the first ones as before signatures were chained. */
+/** Returns a log of eight signed writes; the first signatures are not chained, as in earlier releases. */
 async function sealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof signedLog>>> {
   const documents = await opened();
   for (let i = 1; i <= 8; i++) {
@@ -243,7 +243,7 @@ async function sealedEachTime(unchained: number): Promise<Awaited<ReturnType<typ
   return { entries, seals };
 }
 
-/** As 0.2.0 did it. */
+/** Signs as 0.2.0 did. */
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
   const { seq, hash: entry_hash } = await auditHead(tx);
   const stated = { seq, entry_hash, at: NEW.valid_from, key_id: NEW.key_id };
@@ -275,7 +275,8 @@ test('signatures made before they were chained hold and are counted; the chain b
   const { entries, seals } = await sealedEachTime(3);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
-  expect(verdictOf(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 }); // as before: nobody can know
+  // As before, it cannot be determined.
+  expect(verdictOf(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 });
   for (const at of [2, 3, 4, 5, 6]) expect(verdictOf(seals.toSpliced(at, 1))).toMatchObject({ seq: at + 2 });
   expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });
   const { previous: _, ...stripped } = seals[5]!;

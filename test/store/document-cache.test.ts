@@ -9,7 +9,7 @@ const document = (id: string, body: unknown = { id, list: [1] }): StoredDocument
   updatedAt: '2024-01-02T00:00:00.000Z',
 });
 
-/** A store of values whose readings are counted. */
+/** A store of values whose reads are counted. */
 function counted(values: Record<string, number>) {
   const read: string[] = [];
   const cache = createDocumentCache(100);

@@ -8,8 +8,8 @@ import { describeTransactions } from './document-store-transactions.js';
 import { createStores, type OpenStore } from './document-store-world.js';
 
 /**
- * The guarantees of every engine of documents: run against each.
- * @param servesProcesses true if several processes may open the same data: `beside` is there
+ * Tests the guarantees of every document engine.
+ * @param servesProcesses true if several processes may open the same data, which requires `beside`
  */
 export function describeDocumentStore(
   name: string,

@@ -24,8 +24,8 @@ export const HOSTILE_IDS = [
   '$1',
   '\u0001',
   'a\nb\t\u007f',
-  '\u00e9', // one code point
-  'e\u0301', // the same letter as two
+  '\u00e9', // One code point.
+  'e\u0301', // The same letter as two code points.
   'NULL',
   '\ufffd',
   '\uffff',
@@ -34,7 +34,7 @@ export const HOSTILE_IDS = [
   '\u{1f600}'.repeat(128), // 512 bytes
 ];
 
-/** No id: empty, NUL, longer than 512 bytes, half a surrogate pair. */
+/** Invalid ids: empty, NUL, longer than 512 bytes, half a surrogate pair. */
 const NO_IDS = ['', 'a\u0000b', 'x'.repeat(513), '\u{1f600}'.repeat(129), 'a\ud800', '\udc00'];
 
 /** Bodies that a column of another type than text would change. */
@@ -107,7 +107,7 @@ export function describeDocuments(stores: Stores): void {
         expect(list).toEqual([1]);
         expect(bodyOf(await store.transaction((tx) => tx.get('index', 'a')))).toEqual({ list: [1] });
         try {
-          list.push(3); // Frozen, or a copy.
+          list.push(3); // It is frozen, or a copy.
         } catch (thrown) {
           expect(thrown).toBeInstanceOf(TypeError);
         }
@@ -143,7 +143,7 @@ export function describeDocuments(stores: Stores): void {
 
     test('is nowhere under a name that can be no id, and cannot be put under it', async () => {
       const { store } = await stores.open();
-      await store.transaction((tx) => tx.put('index', '\ufffd', {})); // Half a pair becomes this in UTF-8.
+      await store.transaction((tx) => tx.put('index', '\ufffd', {})); // Half a surrogate pair becomes this in UTF-8.
       for (const id of NO_IDS) {
         expect(await store.get('index', id)).toBeUndefined();
         expect(await store.transaction((tx) => tx.get('index', id))).toBeUndefined();
@@ -216,7 +216,7 @@ export function describeDocuments(stores: Stores): void {
   });
 }
 
-/** JSON on the wire has no negative zero: it is written 0. */
+/** Replaces negative zeros, which JSON writes as 0. */
 function withoutNegativeZero(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

@@ -3,7 +3,7 @@ import type { DocumentEngine } from '#store/port.js';
 import { bodyOf, type Stores } from './document-store-world.js';
 import { waitFor } from '../waiting.js';
 
-/** For engines that several processes open at once. */
+/** Tests engines that several processes open concurrently. */
 export function describeProcesses(stores: Stores): void {
   async function pair(): Promise<readonly [DocumentEngine, DocumentEngine]> {
     const { store, beside } = await stores.open();

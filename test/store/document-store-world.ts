@@ -1,14 +1,14 @@
 import { afterEach } from 'vitest';
 import type { DocumentEngine, DocumentEngineOptions, DocumentsReader, StoredDocument } from '#store/port.js';
 
-/** Data of an engine that a contract test opens, reopens and forgets. */
+/** Data of an engine that a contract test opens, reopens and discards. */
 export interface OpenedStore {
   readonly store: DocumentEngine;
   /** Closes the store and opens it again on the same data with the same options. */
   reopen(): Promise<DocumentEngine>;
-  /** The documents as another process looks at them. */
+  /** Opens the documents as another process does. */
   reader(): Promise<DocumentsReader>;
-  /** The store of another process on the same data, for an engine that serves several; closed by `discard`. */
+  /** Opens the store of another process on the same data, for an engine that serves several; closed by `discard`. */
   beside?(): Promise<DocumentEngine>;
   /** Closes every store and removes the data. */
   discard(): Promise<void>;
@@ -35,12 +35,12 @@ export function createStores(open: OpenStore): Stores {
   };
 }
 
-/** The body of a document that must be there. */
+/** Returns the body of a document that must exist. */
 export function bodyOf<T>(found: unknown): T {
   return (found as StoredDocument).body as T;
 }
 
-/** Order of code points, which UTF-16 (that of `sort`) does not have beyond the basic plane. */
+/** Compares by code points; UTF-16, which `sort` uses, orders differently beyond the basic plane. */
 export function byCodePoint(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { open } from 'lmdb';
 
-/** Changes one bit of a stored document behind the back of the store, which must not be open. Keys are `tenant NUL kind NUL id`. */
+/**
+ * Changes one bit of a stored document without the store, which must not be open. Keys are `tenant NUL kind NUL id`.
+ */
 export async function flipDocument(home: string, key: string): Promise<void> {
   const database = open<Buffer, Buffer>({
     path: join(home, 'documents'),

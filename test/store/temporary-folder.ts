@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, onTestFinished } from 'vitest';
 
-/** Folders for one test file; each is removed after the test that asked for it. */
+/** Returns a function that creates folders for one test file; each is removed after the test that requested it. */
 export function temporaryFolders(): () => Promise<string> {
   const folders: string[] = [];
   afterEach(async () => {
@@ -16,7 +16,7 @@ export function temporaryFolders(): () => Promise<string> {
   };
 }
 
-/** A folder that is removed after the test that asks for it: for modules that several test files share, loaded once for all. */
+/** Creates a folder that is removed after the test that requests it, for modules that several test files share. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

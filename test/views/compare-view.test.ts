@@ -6,12 +6,12 @@ import { compareRuns, type ComparedLevels } from '#views/compare-view.js';
 const days = Int32Array.from(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'], dayFrom);
 const level = Float64Array.of(100, 101, 102, 103, 104);
 
-/** A run with nothing but days and levels. */
+/** A run with only days and levels. */
 const run = {
   header: { run_id: 'RUN', variant: 'total', currency: 'USD' },
   i32: () => days,
   f64: () => level,
-} as unknown as RunColumns; // all that is read
+} as unknown as RunColumns; // The members that are read.
 
 /** A benchmark on the terms of the run. */
 const OTHER = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;

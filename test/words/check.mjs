@@ -13,12 +13,12 @@ const ROOTS = [...PAGES, 'src', 'kernels', 'workers', 'test', 'bench', 'scripts'
 const PROSE = /\.(?:md|ts|tsx|mjs|py)$/;
 /** Generated files, and the phrases themselves. */
 const EXEMPT = /^(?:test\/words\/|src\/clients\/(?:python\/divisor\/contract\.py|typescript\/contract\.ts)$)/;
-/** Findings below a ceiling from which the check asks for a lower one. */
+/** Number of findings below a ceiling from which the check requests a lower one. */
 const SLACK = 10;
-/** Findings that a failure lists, the most recently edited files first. */
+/** Maximum number of findings in the message of a failure, the most recently edited files first. */
 const LISTED_MAX = 20;
 
-/** Matches whenever one of the phrases may: most lines match none. */
+/** Matches if any of the phrases may match; most lines match none. */
 const ANY = new RegExp(PHRASES.map(([{ source }]) => `(?:${source})`).join('|'), 'im');
 
 /** Returns every finding of a text: line, phrase and replacement. */
@@ -34,13 +34,13 @@ export function findingsIn(path, text) {
   });
 }
 
-/** The room of a file: the longest entry of a table of ceilings that contains it. */
+/** Returns the room of a file: the longest entry of a table of ceilings that contains it. */
 export function roomOf(path, rooms) {
   const around = rooms.filter((room) => path === room || path.startsWith(`${room}/`));
   return around.toSorted((a, b) => b.length - a.length)[0];
 }
 
-/** The comment and the strings of a line of code; a line of Markdown without its code. */
+/** Returns the comment and the strings of a line of code; of Markdown, the line without its code. */
 function proseOf(path, line) {
   if (path.endsWith('.md')) return /^\s{4}|^```|^\|?\s*`/.test(line) ? '' : line.replace(/`[^`]*`/g, '');
   const comment = /(?:^|\s)(?:\/\/|\/?\*\*?|#)\s?(.*)$/.exec(line);
@@ -65,14 +65,14 @@ const findingsAt = (paths) =>
 
 const format = ({ path, line, phrase, instead }) => `${path}:${line}: "${phrase.slice(0, 60)}": write ${instead}`;
 
-/** Findings of each room of the table; a file outside all of them is in the room ''. */
+/** Returns the findings of each room of the table; a file outside all of them is in the room ''. */
 function byRoom(findings) {
   const rooms = new Map([...Object.keys(CEILINGS), ''].map((room) => [room, []]));
   for (const finding of findings) rooms.get(roomOf(finding.path, Object.keys(CEILINGS)) ?? '').push(finding);
   return rooms;
 }
 
-/** The latest findings of a room with too many. */
+/** Describes the latest findings of a room with too many. */
 function excess(room, found, ceiling) {
   const edited = new Map(found.map(({ path }) => [path, statSync(path).mtimeMs]));
   const latest = found.toSorted((a, b) => edited.get(b.path) - edited.get(a.path)).slice(0, LISTED_MAX);

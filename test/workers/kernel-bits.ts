@@ -13,7 +13,10 @@ const OBSERVATIONS = 400;
 /** An order whose products with vectors are summed in parts. */
 const WIDE = 530;
 
-/** SHA-256 of what the kernels make of a seeded panel: equal on every machine and version that keeps its promises. */
+/**
+ * Returns the SHA-256 of results of the kernels for a seeded panel, which is equal on every supported machine and
+ * version.
+ */
 export function kernelBits(): Record<string, string> {
   const random = createCounterRandom({ seed: 3, stream: 1 });
   const panel = Float64Array.from({ length: ASSETS * OBSERVATIONS }, () => 0.01 * random.normal());

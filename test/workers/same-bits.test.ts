@@ -12,7 +12,7 @@ import { shareTileRows } from './share-tile-rows.js';
 import { writtenOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
-/** By number of workers: their threads load the program once for all tests. */
+/** Pools by number of workers: their threads load the program once for all tests. */
 const pools = new Map<number, ThreadPool>();
 const pool = (workers: number): ThreadPool => {
   const opened = pools.get(workers) ?? createPool({ workers });

@@ -7,7 +7,7 @@ import { writtenOutputs } from './task-outputs.js';
 
 const NAMES = 60;
 
-/** SHA-256 of models as a worker stores them. */
+/** Returns the SHA-256 of models as a worker stores them. */
 export async function storedModelBits(): Promise<Record<string, string>> {
   const handle = shareMarket(market(NAMES, 200));
   const identifiers = namesOf(NAMES);

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
 import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
 
-/** Outputs of tasks that no store is open for. */
+/** Outputs of tasks without an open store. */
 export interface WrittenOutputs {
   readonly destination: ArtifactDestination;
-  /** Names that nothing has yet. */
+  /** Returns unused names. */
   outputs<K extends string>(...files: readonly K[]): TaskOutputs<K>;
   read(ref: ArtifactRef): Uint8Array;
   remove(): Promise<void>;

@@ -4,7 +4,8 @@ import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import type { TileRows } from './share-tile-rows.js';
 
-const { memory, x, rows, columns, out, part, parts, scratch } = workerData as TileRows; // made by shareTileRows alone
+// Only shareTileRows creates it.
+const { memory, x, rows, columns, out, part, parts, scratch } = workerData as TileRows;
 const bytes = readFileSync(new URL('../../kernels/wasm/kernels.wasm', import.meta.url));
 const kernels = new WebAssembly.Instance(new WebAssembly.Module(bytes), createKernelImports(memory))
   .exports as KernelExports;

@@ -60,14 +60,14 @@ const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
   reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: newHashCells(0), benchmark: null }),
 };
 
-/** A run and a market that no thread has made anything of. */
+/** A run and a market for which no thread has computed anything. */
 function fresh(name: string): Asked {
   const columns = join(folder, name);
   writeFileSync(columns, stored);
   return { columns, market: shareMarket({ ...data, contentHash: name }) };
 }
 
-/** Asked with a control that stops it at one of its looks. */
+/** Requests a view with a control that stops it at a given check. */
 async function asked(input: RunViewInput, stopAt = Infinity): Promise<{ looks: number; text: string | undefined }> {
   let looks = 0;
   const report = (): void => {

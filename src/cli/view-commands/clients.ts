@@ -68,8 +68,12 @@ export const putClient = viewCommand({
   async ask(client, [client_id = '', file = ''], flags) {
     const body = await jsonFile<ClientBody>(file);
     const secrets = await secretsIn(flags.text('secrets'));
-    const other = [...secrets.keys()].find((name) => !(body.targets ?? []).some((target) => target.name === name));
-    if (other !== undefined) throw new UsageError(`the client has no target ${other}`);
+    const names = (body.targets ?? []).map(({ name }) => name);
+    const other = [...secrets.keys()].find((name) => !names.includes(name));
+    if (other !== undefined)
+      throw new UsageError(
+        `${file} has no target with "name": "${other}"; its targets are ${names.join(', ') || 'none'}`,
+      );
     const targets = (body.targets ?? []).map((target) =>
       secrets.has(target.name) ? ({ ...target, secret: secrets.get(target.name) } as typeof target) : target,
     );

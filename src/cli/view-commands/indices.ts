@@ -42,7 +42,7 @@ export const put: JobCommand<SavedIndex> = {
   show: savedText,
 };
 
-function savedText({ index, findings }: SavedIndex): string {
+export function savedText({ index, findings }: SavedIndex): string {
   return table([
     ['stored', index.id],
     ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),

@@ -39,6 +39,14 @@ export const putSchedule = viewCommand({
   columns: ['schedule_id', 'name', 'calendar', 'at', 'starts_on'],
 });
 
+const WAIT = {
+  wait: {
+    type: 'number',
+    value: 'SECONDS',
+    help: 'Waits at most so long, up to 60, until no step of the day is running.',
+  },
+} as const;
+
 const DAY_COLUMNS = ['date', 'state', 'step', 'is_late', 'held', 'finished_at', 'reason'];
 const dayRow = ({ held, ...day }: Omit<ScheduleDaySummary, 'step'> & { readonly step?: string | null }) => ({
   ...day,
@@ -53,8 +61,9 @@ const stepRows = ({ steps }: ScheduleDay) =>
 const STEP_COLUMNS = ['type', 'state', 'attempts', 'duration_ms', 'done', 'open', 'message'];
 
 /** Lines below the steps of a day: its state, the indices that are held back, and unfinished files. */
-const noticesOf = ({ date, state, reason, held, steps }: ScheduleDay): string[] => [
+const noticesOf = ({ date, state, reason, held, steps, next_attempt_at: next }: ScheduleDay): string[] => [
   `${date} is ${state}${reason === null ? '' : `: ${reason}`}`,
+  ...(state === 'running' && next !== null ? ['It is performed again after this round.'] : []),
   ...held.map((index) => `${index.index_id} has been held back since ${index.since} (${index.step}): ${index.reason}`),
   ...steps.flatMap(({ type, items }) =>
     items.flatMap(({ index_id, key, state: at, message }) =>
@@ -69,11 +78,12 @@ export const scheduleStatus = viewCommand({
   flags: {
     date: { type: 'string', value: 'DATE', help: 'Session whose steps are listed. Default: list the latest days.' },
     limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
+    ...WAIT,
   },
-  examples: ['divisor schedule status close', 'divisor schedule status close --date 2024-12-31'],
+  examples: ['divisor schedule status close', 'divisor schedule status close --date 2024-12-31 --wait 60'],
   async ask(client, [schedule_id = ''], flags): Promise<ScheduleDay | DayListing> {
     const date = flags.text('date');
-    if (date !== undefined) return client.call('getScheduleDay', { params: { schedule_id, date } });
+    if (date !== undefined) return dayOf(client, { schedule_id, date }, flags);
     return client.call('listScheduleDays', { params: { schedule_id }, query: { limit: flags.number('limit') } });
   },
   records: (result) => ('steps' in result ? stepRows(result) : result.days.map(dayRow)),
@@ -83,12 +93,18 @@ export const scheduleStatus = viewCommand({
   },
 });
 
+const dayOf = (
+  client: DivisorClient,
+  params: { readonly schedule_id: string; readonly date: string },
+  flags: FlagValues,
+) => client.call('getScheduleDay', { params, query: { wait: flags.number('wait') } });
+
 type DayListing = Awaited<ReturnType<typeof listedDays>>;
 const listedDays = (client: DivisorClient, schedule_id: string) =>
   client.call('listScheduleDays', { params: { schedule_id } });
 
 export const runSchedule = viewCommand({
-  summary: 'Perform the day of a session now; existing results are kept.',
+  summary: 'Perform the day of a session now, or after its present round; existing results are kept.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: {
     ...REASON,
@@ -97,13 +113,15 @@ export const runSchedule = viewCommand({
       value: 'STEPS',
       help: 'Steps that write their files again, separated by commas: export,render.',
     },
+    ...WAIT,
   },
-  examples: ['divisor schedule run close 2024-12-31', 'divisor schedule run close 2024-12-31 --again export'],
-  ask: (client, [schedule_id = '', date = ''], flags) =>
-    client.call('runScheduleDay', {
-      params: { schedule_id, date },
-      body: { again: againOf(flags) as never, reason: flags.text('reason') ?? null }, // The service checks the names.
-    }),
+  examples: ['divisor schedule run close 2024-12-31 --wait 60', 'divisor schedule run close 2024-12-31 --again export'],
+  async ask(client, [schedule_id = '', date = ''], flags) {
+    const params = { schedule_id, date };
+    const body = { again: againOf(flags) as never, reason: flags.text('reason') ?? null }; // The service checks the names.
+    const day = await client.call('runScheduleDay', { params, body });
+    return flags.number('wait') === undefined ? day : dayOf(client, params, flags);
+  },
   records: stepRows,
   columns: STEP_COLUMNS,
   notices: noticesOf,

@@ -3,6 +3,7 @@ import { attribution, compare, levels, performance, rebalances, rolling, runs, w
 import { view } from './any-view.js';
 import { confirmAction, deskAction, deskActions, rejectAction, reopenAction } from './action-desk.js';
 import { approvals, approve, comment, reject, showApproval, withdraw } from './approvals.js';
+import { amend } from './amend.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
@@ -48,6 +49,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'index new': create,
   'index show': show,
   'index put': put,
+  'index amend': amend,
   'index diff': diff,
   'index versions': versions,
   'index restore': restore,

@@ -7808,7 +7808,7 @@ export interface PrincipalView {
   /** Id of the key, or `sub:` and the subject of the token; null without authentication. */
   readonly key_id: string | null;
   /** Permissions; admin includes all others. */
-  readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
+  readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'audit' | 'admin')[];
 }
 
 export interface Procedure {

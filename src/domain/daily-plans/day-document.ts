@@ -138,10 +138,22 @@ export type ScheduleDaySummary = z.infer<typeof ScheduleDaySummary>;
 /** Lease on a day: no other process performs the day until it ends. */
 const Lease = z.strictObject({ holder: z.string(), until: z.string() });
 
+/** A day that is to be performed again: the schedule that it follows then, and the steps without results. */
+const Renewal = z.strictObject({
+  plan: ScheduleDocument,
+  version: dayFields.version,
+  author: dayFields.author,
+  key_id: z.string().nullable(),
+  again: z.array(z.enum(STEP_TYPES)),
+});
+export type Renewal = z.infer<typeof Renewal>;
+
 export const DayDocument = z.strictObject({
   ...dayFields,
   key_id: z.string().nullable(),
   plan: ScheduleDocument,
+  /** Request of a person during a round: it takes effect at the end of the round. */
+  renewal: Renewal.optional(),
   lease: Lease.nullable(),
   steps: z.array(StoredStep),
 });

@@ -41,7 +41,7 @@ export function heldWhole(
  * previous exposures after growth. The first purchase is free.
  * @param bps undefined to leave the path unchanged
  */
-export function lessCosts(
+export function subtractCosts(
   path: OverlayPath,
   context: Named & { readonly sources: readonly Pick<OverlaySource, 'growth'>[] },
   bps: number | undefined,

@@ -1,6 +1,7 @@
 import { dueDay, nextDay } from '#domain/daily-plans/due-days.js';
 import type {
   DayDocument,
+  Renewal,
   ScheduleDay,
   ScheduleDaySummary,
   StoredItem,
@@ -21,7 +22,7 @@ import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
-import { newDay, newStep, stepsUnder, type AuthoredPlan } from './new-day.js';
+import { newDay, renewedDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
@@ -46,7 +47,10 @@ export interface Days {
   get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
   /** Returns a file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
   file(scheduleId: string, date: string, name: string): Promise<OpenedFile>;
-  /** Performs a day immediately, under the current schedule. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
+  /**
+   * Performs a day immediately, under the current schedule; a day that is being performed is performed again after its
+   * round. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED
+   */
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
   /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
   skip(scheduleId: string, date: string, reason: string, by: Authorship): Promise<ScheduleDay>;
@@ -154,32 +158,26 @@ export function createDays(dependencies: DaysDependencies): Days {
     }
   }
 
-  /** Returns the day as it is performed next: under the schedule as it is now, begun where it was not. */
+  /**
+   * Returns the day as it is performed next: under the schedule as it is now, begun where it was not. A day that is
+   * being performed keeps the request for the end of its round.
+   */
   function renew(
     stored: DayDocument | undefined,
     schedule: AuthoredPlan,
     date: string,
     again: readonly StepType[],
   ): DayDocument {
-    const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
-    const fresh = newDay(schedule, dueDay(dayFrom(date), schedule.plan, calendar), now());
-    if (stored === undefined) return fresh;
-    const { plan, version, author, key_id } = fresh;
-    const steps = stepsUnder(plan, stored).map((step, k) =>
-      again.includes(step.type) ? newStep(plan.steps[k]!) : step,
-    );
-    return {
-      ...stored,
-      plan,
-      version,
-      author,
-      key_id,
-      steps,
-      state: 'waiting',
-      reason: null,
-      finished_at: null,
-      next_attempt_at: fresh.next_attempt_at,
-    };
+    if (stored === undefined) {
+      const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
+      return newDay(schedule, dueDay(dayFrom(date), schedule.plan, calendar), now());
+    }
+    const at = formatTimestamp(now());
+    const { plan, version, author, keyId } = schedule;
+    const isRunning = stored.state === 'running' && stored.lease !== null;
+    const earlier = isRunning ? (stored.renewal?.again ?? []) : [];
+    const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlier, ...again])] };
+    return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewedDay(stored, renewal, at);
   }
 
   return {
@@ -227,7 +225,6 @@ export function createDays(dependencies: DaysDependencies): Days {
       const day = await documents.transaction(
         async (tx) => {
           const stored = await readDay(tx, scheduleId, date);
-          if (stored?.state === 'running' && stored.lease !== null) return stored;
           const next = renew(stored, schedule, date, again);
           await days.changeIn(tx, next);
           await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, by);
@@ -248,7 +245,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         next_attempt_at: null,
       } as const;
       return toDecision(scheduleId, date, by, (day) => ({
-        day: { ...day, ...ending, held: [] },
+        day: { ...withoutRenewal(day), ...ending, held: [] },
         judged: { action: 'skip', schedule_id: scheduleId, date, reason },
       }));
     },
@@ -321,10 +318,19 @@ function requestedWaiver(scheduleId: string, date: string, waived: WaiverRequest
 const isSettled = ({ state, next_attempt_at: next }: DayDocument, nowMs: number): boolean =>
   state !== 'running' && (next === null || Date.parse(next) > nowMs);
 
+const withoutRenewal = ({ renewal: _renewal, ...day }: DayDocument): DayDocument => day;
+
 const dayNotFound = (scheduleId: string, date: string): Refusal =>
   new Refusal('DAY_NOT_FOUND', `The schedule ${scheduleId} has no day ${date}.`, { schedule_id: scheduleId, date });
 
-function shownDay({ plan: _plan, lease: _lease, key_id: _key, steps, ...day }: DayDocument): ScheduleDay {
+function shownDay({
+  plan: _plan,
+  lease: _lease,
+  key_id: _key,
+  renewal: _renewal,
+  steps,
+  ...day
+}: DayDocument): ScheduleDay {
   const shown = ({ artifact: _artifact, ...item }: StoredItem) => item;
   return { ...day, steps: steps.map((step) => ({ ...step, items: step.items.map(shown) })) };
 }

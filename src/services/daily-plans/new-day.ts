@@ -1,4 +1,4 @@
-import type { DayDocument, StoredStep } from '#domain/daily-plans/day-document.js';
+import type { DayDocument, Renewal, StoredStep } from '#domain/daily-plans/day-document.js';
 import type { DueDay } from '#domain/daily-plans/due-days.js';
 import type { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import type { Step } from '#domain/daily-plans/step-catalogue.js';
@@ -64,10 +64,19 @@ export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): Da
   };
 }
 
-/** Returns the steps of an open day under another plan. Steps at the same position keep their results. */
-export const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
+/** Returns the steps of a day under another plan. Steps at the same position keep their results. */
+const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
   plan.steps.map((step, k) =>
     JSON.stringify(step) === JSON.stringify(before.steps[k]) && steps[k] !== undefined
       ? { ...steps[k], state: 'pending' }
       : newStep(step),
   );
+
+/** Returns a day that is performed again from a time: it keeps the results of all steps but those of `again`. */
+export function renewedDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
+  const { renewal: _renewal, ...day } = stored;
+  const steps = stepsUnder(schedule.plan, day).map((step, k) =>
+    again.includes(step.type) ? newStep(schedule.plan.steps[k]!) : step,
+  );
+  return { ...day, ...schedule, steps, state: 'waiting', reason: null, finished_at: null, next_attempt_at: at };
+}

@@ -5,6 +5,7 @@ import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { renewedDay } from './new-day.js';
 
 /** Time without a sign of life after which another process may take over a day. */
 export const LEASE_MS = 60_000;
@@ -60,11 +61,16 @@ export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId:
 }
 
 /**
- * Merges the day of its process with waivers of people in the meantime. A decision of theirs has made the day due, which
- * takes effect at the end of the round.
+ * Merges the day of its process with waivers and requests of people in the meantime. A decision of theirs has made the
+ * day due, which takes effect at the end of the round.
  */
-function withDecisions(day: DayDocument, { waivers, next_attempt_at: due }: DayDocument): DayDocument {
-  return { ...day, waivers, ...(due !== null && !hasEnded(day) && { next_attempt_at: due }) };
+function withDecisions(day: DayDocument, { waivers, renewal, next_attempt_at: due }: DayDocument): DayDocument {
+  return {
+    ...day,
+    waivers,
+    ...(renewal && { renewal }),
+    ...(due !== null && !hasEnded(day) && { next_attempt_at: due }),
+  };
 }
 
 export function createStoredDays({ documents, now, isShared }: StoredDaysDependencies): StoredDays {
@@ -114,7 +120,9 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           const stored = await readDay(tx, day.schedule_id, day.date);
           if (stored?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
           const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
-          const after = { ...withDecisions(day, stored), lease };
+          const { renewal } = stored;
+          const merged = { ...withDecisions(day, stored), lease };
+          const after = isOver && renewal ? renewedDay(merged, renewal, formatTimestamp(now())) : merged;
           // The claim entered a running day in the state of its schedule.
           if (isOver || stored.state !== 'running') await putDay(tx, after);
           else await tx.put('schedule-day', dayId(day.schedule_id, day.date), after);

@@ -3,7 +3,7 @@ import { SandboxError } from '#base/sandbox/sandbox.js';
 import { IS_SOAK } from '../../soak.js';
 import { openSandbox, programOf, type TestSandbox } from './test-sandbox.js';
 
-/** Statements that take time, memory or depth, break what others need, or look for a way out. */
+/** Statements that exhaust time, memory or stack depth, damage shared state, or try to escape. */
 const ATTACKS = [
   'for (;;);',
   'while (true) Math.sin(1);',
@@ -75,7 +75,7 @@ const ATTACKS = [
   'Float64Array.prototype.slice = Reflect.apply = null; ArrayBuffer = null; rows.dot(x.subarray(1), x.subarray(1)); rows.mean = null;',
 ];
 
-/** Around an attack: in the call, before it, in functions that the call leads to. */
+/** Positions of an attack: the called function, the code before it, and functions that it calls. */
 const PLACES = [
   (attack: string) => `function compute(inputs, parameters, count) { const { x } = inputs; ${attack} return x; }`,
   (attack: string) =>
@@ -88,7 +88,7 @@ const PLACES = [
     `function compute({ x }, parameters) { try { (function (inputs) { ${attack} })({ x }); } catch (error) { (() => { ${attack} })(); } finally { ${attack} } return x; }`,
 ];
 
-/** With other parameters each time; once in a short run. */
+/** Number of calls, each with other parameters; one in a short run. */
 const TIMES = IS_SOAK ? 4 : 1;
 const X = Float64Array.of(1, 2, 3, 4);
 const HONEST = programOf('function compute({ x }) { return x.map((value) => value * value); }');

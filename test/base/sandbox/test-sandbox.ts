@@ -9,14 +9,14 @@ export interface TestSandbox {
   readonly interpreter: Interpreter;
 }
 
-/** A sandbox with little room, whose programs end soon. */
+/** Opens a sandbox with little memory and few steps. */
 export async function openSandbox(steps = 2_000_000, megabytes = 64): Promise<TestSandbox> {
   const limits = { steps, memory: megabytes * 2 ** 20 };
   const interpreter = await openInterpreter(limits);
   return { interpreter, sandbox: createSandbox(interpreter, { ...limits, functions: ROW_FUNCTIONS }) };
 }
 
-/** A program of one input `x` of one session. */
+/** Returns a program with one input `x` of one session. */
 export const programOf = (source: string, parameters: SandboxProgram['parameters'] = {}): SandboxProgram => ({
   source,
   parameters,

@@ -8,9 +8,9 @@ import { openCluster, prepare, type RunningCluster } from './running-cluster.js'
 
 if (!IS_SOAK) console.log('skipped: cancelled work of every kind, as it takes minutes; npm run soak has it');
 
-/** Time in which a cancelled job gives its processor back. */
+/** Maximum time until a cancelled job releases its processor. */
 const BACK_MS = 2500;
-/** A market on which work of every kind lasts for seconds. */
+/** A market on which work of every kind takes seconds. */
 const WIDE = { store_id: 'wide', seed: 5, assets: 1200, start: '2014-01-02', end: '2024-06-28' };
 const INDEX = {
   id: 'WIDE',
@@ -28,7 +28,7 @@ const LONG_ONLY = {
 };
 const optimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
 
-/** Work by its family; each is stopped in the middle of what takes it longest. */
+/** Work by family; each is cancelled during its longest phase. */
 const FAMILIES: readonly (readonly [family: string, path: string, body: object])[] = [
   ['backtest', '/analytics/WIDE/backtest', {}],
   ['optimisation', '/optimise/runs', optimisation({ type: 'min_variance' })],
@@ -50,7 +50,10 @@ interface Task {
   readonly parent: number;
 }
 
-/** Fields of `/proc/.../stat` after the name, which may contain anything; undefined for an ended process. */
+/**
+ * Returns the fields of `/proc/.../stat` after the name, which may contain any character; undefined for an ended
+ * process.
+ */
 function taskOf(path: string): Task | undefined {
   try {
     const stat = readFileSync(`${path}/stat`, 'utf8');
@@ -61,7 +64,7 @@ function taskOf(path: string): Task | undefined {
   }
 }
 
-/** This process and all that it has started, workers and readers of markets among them. */
+/** Returns the ids of this process and of all processes that it started, including workers and readers of markets. */
 function ownProcesses(): readonly number[] {
   const ids = readdirSync('/proc').map(Number).filter(Number.isInteger);
   const parents = new Map(ids.map((id) => [id, taskOf(`/proc/${id}`)?.parent ?? 0]));
@@ -69,7 +72,7 @@ function ownProcesses(): readonly number[] {
   return ids.filter(isOwn);
 }
 
-/** Tests that a thread with a lower priority, as those of jobs, waits for a processor. */
+/** Returns true if a thread with a lower priority, as jobs have, waits for a processor. */
 function isBusy(processes: readonly number[]): boolean {
   const own = getPriority();
   return processes.some((id) =>
@@ -83,15 +86,15 @@ function tasksOf(id: number): readonly string[] {
   try {
     return readdirSync(`/proc/${id}/task`);
   } catch {
-    return []; // It has ended.
+    return []; // The process has ended.
   }
 }
 
 const LOOK_MS = 20;
-/** Looks that agree: a thread may wait for a moment in the middle of its work. */
+/** Number of consecutive equal samples: a thread may be idle for a moment during its work. */
 const LOOKS = 10;
 
-/** Resolves when all of some looks in a row show the same; @returns the time of the first of them */
+/** Resolves when several consecutive samples are as wanted. @returns the time of the first of them */
 async function settled(wanted: boolean, processes?: readonly number[]): Promise<number> {
   let since = performance.now();
   for (let looks = 0; looks < LOOKS;) {
@@ -127,7 +130,7 @@ describe.skipIf(!IS_SOAK || !hasPostgresql)('a job that is cancelled gives its p
     const jobId = submitted.body.job_id;
     await cluster.until(jobId, ({ status }) => status === 'running');
     await settled(true);
-    const processes = ownProcesses(); // The next one to read a market starts at once.
+    const processes = ownProcesses(); // The next reader of a market starts at once.
     const start = performance.now();
     const { body: answer } = await front.ask<{ status: string }>('DELETE', `/jobs/${jobId}`);
     expect(answer).toMatchObject({ status: 'cancelled' });

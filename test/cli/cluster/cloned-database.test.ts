@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     await rm(base, { recursive: true, force: true });
   });
 
-  /** A database with the tables of another one, as a dump of it is restored. */
+  /** Copies the tables of a database into another one, as a restored dump does. */
   async function copied(url: string): Promise<string> {
     const target = await openTestDatabase();
     drops.push(target.drop);
@@ -53,7 +53,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     return target.url;
   }
 
-  /** Names of the results in a folder; the marker is renewed meanwhile. */
+  /** Returns the names of the results in a folder, without the marker, which is renewed meanwhile. */
   const filesOf = async (name: string): Promise<string[]> =>
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();
   const levels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();

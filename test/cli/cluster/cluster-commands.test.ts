@@ -23,7 +23,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
   beforeAll(async () => {
     base = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
     cluster = await openCluster();
-    await cluster.startFront(['--workers', '1']); // It does the heavy job.
+    await cluster.startFront(['--workers', '1']); // This front runs the heavy job.
     await prepare(cluster.front, ['EVEN']);
     const { body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
     await cluster.front.finished(body.job_id);
@@ -35,20 +35,20 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     await rm(base, { recursive: true, force: true });
   });
 
-  /** The output that clients see, in any location. */
+  /** Returns the output that clients see, which is the same in every location. */
   async function shownBy(url: string): Promise<unknown> {
     const paths = ['/analytics/EVEN/levels', '/indices/EVEN', '/indices/EVEN/versions', '/jobs'];
     return Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).json()));
   }
 
-  /** Another database, and a folder for results. */
+  /** Creates another database, and a folder for results. */
   async function otherPlaces(name: string): Promise<Record<string, string>> {
     const { url, drop } = await openTestDatabase();
     drops.push(drop);
     return { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, name)}` };
   }
 
-  /** A service on places shows the same, and can go on with the store that it keeps itself. */
+  /** Checks that a service on other storage returns the same output and can refresh its managed store. */
   async function assertServes(environment: Record<string, string>, home: string): Promise<void> {
     const { url, stop } = await servingHere(home, [], environment);
     try {
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
     const nowhere = await finishedHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
-    // In a separate process, which nothing else keeps from ending while it waits between two attempts.
+    // In a separate process that no other handle keeps alive while it waits between two attempts.
     const nobody = await finished(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
@@ -195,7 +195,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
         expect(err).toContain('run `divisor restore` or `divisor copy` again');
       }
     }
-    // As a process leaves a file that was killed while it wrote it.
+    // A process that is killed during a write leaves such a file.
     const [killed] = await readdir(join(folder, 'artifacts'));
     await rename(join(base, 'cut', killed!), join(base, 'cut', `${killed!}.new`));
     expect(await finishedHere(['restore', folder], own)).toMatchObject({ status: 0 });

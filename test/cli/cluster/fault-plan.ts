@@ -1,6 +1,6 @@
-/** How much of everything is to happen to a cluster. */
+/** Number of each kind of fault and work in a run on a cluster. */
 export interface FaultPlan {
-  /** Writes and jobs that were acknowledged. */
+  /** Number of acknowledged writes and jobs. */
   readonly acknowledged: number;
   readonly workerKills: number;
   readonly databaseKills: number;
@@ -24,11 +24,11 @@ const FULL: FaultPlan = {
   failovers: 1,
   objectStoreOutages: 1,
 };
-/** A twentieth lasts minutes, all of it an hour or two. */
+/** A twentieth takes minutes; the full plan takes one to two hours. */
 const SHARE = 0.05;
 
 /**
- * The plan of a run: `CLUSTER_SHARE=1` is all of it, and each number has a variable, such as
+ * Returns the plan of a run. `CLUSTER_SHARE=1` selects the full plan; a variable sets each number, such as
  * `CLUSTER_WORKER_KILLS=50`.
  */
 export function faultPlan(environment: NodeJS.ProcessEnv): FaultPlan {

@@ -19,7 +19,7 @@ const PLAN = faultPlan(process.env);
 const LEASE_S = 10;
 const AWAY_MS = 14_000;
 const OUTAGE_MS = 20_000;
-/** Time beyond the lease in which another node has taken over, and in which that is seen. */
+/** Time after the end of a lease until another node has taken over and the test has noticed it. */
 const TAKE_OVER_MS = 2000;
 const SEEN_MS = 1000;
 const CLIENTS = 4;
@@ -38,7 +38,7 @@ interface Written {
   reads: number;
 }
 
-/** One request; undefined where it was refused or not answered, which acknowledges nothing. */
+/** Sends one request. Returns undefined if it was refused or not answered; nothing is acknowledged then. */
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Json | undefined> {
   const init =
     body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -47,7 +47,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
   return answer?.ok === true ? ((await answer.json().catch(() => undefined)) as Json | undefined) : undefined;
 }
 
-/** Defines an index on one front, reads it on another, and submits its backtest, again and again. */
+/** Repeatedly defines an index on one front, reads it on another, and submits its backtest. */
 async function work(fronts: readonly Place[], client: number, written: Written, isOver: () => boolean): Promise<void> {
   for (let n = 0; !isOver(); n++) {
     const id = `C${client}N${n}`;
@@ -84,9 +84,9 @@ interface Absence {
 }
 
 interface Faulty {
-  /** The server that has the database. */
+  /** Server of the database. */
   server: PostgresqlServer;
-  /** Time from the disappearance of a process to the end of each of its attempts, ms. */
+  /** Milliseconds from the disappearance of a process to the end of each of its attempts. */
   readonly takeOvers: Promise<number>[];
   readonly absences: Absence[];
   readonly s3: S3Service;
@@ -99,7 +99,10 @@ interface Faulty {
 /** Replication connections in addition to those of the test: a standby reads the log while its copy is made. */
 const SERVER_SETTINGS = ['-c', 'max_connections=200', '-c', 'wal_keep_size=1GB', '-c', 'max_wal_senders=4'];
 
-/** A separate database, two fronts and four workers, each with a connection to the database that can be cut. */
+/**
+ * Opens a separate database, two fronts and four workers, each with a connection to the database that can be
+ * interrupted.
+ */
 async function openFaulty(): Promise<Faulty> {
   const server = await startPostgresql({ settings: SERVER_SETTINGS });
   await migrateDatabase({ url: server.url });
@@ -142,11 +145,11 @@ async function openFaulty(): Promise<Faulty> {
   return faulty;
 }
 
-/** Everything that is to happen, in an order of chance. */
+/** Returns all faults of the plan in random order. */
 function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[] {
   const { s3, proxies, fronts, workers, takeOvers, absences } = faulty;
   const any = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
-  /** Looks at what becomes of the attempts of a process that goes away. @returns how to say that it is back */
+  /** Watches the attempts of a process that disappears. @returns a function that reports its return */
   async function leaves({ run: { home } }: Place, away: () => void): Promise<() => void> {
     const held = await attemptsOf(faulty.server.url, home);
     const absence = { home, fromMs: Date.now(), untilMs: Infinity };
@@ -163,7 +166,7 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
   }
   async function failOver(): Promise<void> {
     const standby = await startPostgresql({ settings: SERVER_SETTINGS, standbyOf: faulty.server });
-    await sleep(2000); // Both work, in step.
+    await sleep(2000); // Both processes work at the same time.
     await faulty.server.stop();
     await standby.promote();
     faulty.server = standby;
@@ -205,7 +208,7 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
     .map(({ fault }) => fault);
 }
 
-/** An attempt of a process. */
+/** Attempt of a process. */
 interface Attempt {
   readonly job_id: string;
   readonly attempt: number;
@@ -213,7 +216,7 @@ interface Attempt {
 
 async function asked<R extends object>(url: string, sql: string, values: readonly unknown[]): Promise<readonly R[]> {
   const client = new Client(url);
-  client.on('error', () => {}); // Reported by the query.
+  client.on('error', () => {}); // The query reports it.
   try {
     await client.connect();
     return (await client.query(sql, [...values])).rows as R[];
@@ -225,16 +228,16 @@ async function asked<R extends object>(url: string, sql: string, values: readonl
 const attemptsOf = (url: string, home: string): Promise<readonly Attempt[]> =>
   asked(url, `SELECT job_id, attempt FROM divisor.jobs WHERE status = 'running' AND node LIKE '%' || $1`, [home]);
 
-/** Time until an attempt is no more the one that runs. */
+/** Resolves with the time until an attempt is no longer the running one. */
 async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Promise<number> {
   const start = performance.now();
   const running = `SELECT FROM divisor.jobs WHERE job_id = $1 AND attempt = $2 AND status = 'running'`;
-  // A database that is away is asked again.
+  // An unavailable database is asked again.
   while ((await asked(faulty.server.url, running, [id, attempt]).catch(() => [{}])).length > 0) await sleep(100);
   return performance.now() - start;
 }
 
-/** Attempts that count as crashed although their processes were there. */
+/** Returns attempts that count as crashed although their processes were running. */
 async function falselyCrashed({ server, absences }: Faulty): Promise<readonly object[]> {
   const crashed = await asked<{ readonly node: string; readonly at: string }>(
     server.url,
@@ -243,13 +246,13 @@ async function falselyCrashed({ server, absences }: Faulty): Promise<readonly ob
       WHERE kind = 'job' AND e ->> 'end' = 'crashed'`,
     [],
   );
-  // Others wait for a lease, and for another where the database was away meanwhile.
+  // Other nodes wait for one lease, or for two if the database was unavailable meanwhile.
   const isOf = (node: string, atMs: number, { home, fromMs, untilMs }: Absence): boolean =>
     node.includes(home) && atMs >= fromMs && atMs <= untilMs + 2 * LEASE_S * 1000 + TAKE_OVER_MS;
   return crashed.filter(({ node, at }) => !absences.some((absence) => isOf(node, Date.parse(at), absence)));
 }
 
-/** The content of the database once every job has ended. */
+/** Returns the content of the database after every job has ended. */
 async function found(url: string, { indices, jobs, reads, stale }: Written) {
   const client = new Client(url);
   await client.connect();
@@ -278,7 +281,7 @@ async function found(url: string, { indices, jobs, reads, stale }: Written) {
   return result;
 }
 
-/** Failed jobs, each with why, and what became of its attempts. */
+/** Returns the failed jobs, each with its reason and the outcomes of its attempts. */
 async function failedOf(client: Client): Promise<readonly Failed[]> {
   const { rows } = await client.query<Failed>(
     `SELECT d.id, body::jsonb -> 'error' ->> 'code' AS code, body::jsonb -> 'error' ->> 'message' AS message,
@@ -289,7 +292,7 @@ async function failedOf(client: Client): Promise<readonly Failed[]> {
   return rows;
 }
 
-/** Starts of a job that may end with their process. */
+/** Maximum number of starts of a job whose processes are killed. */
 const ATTEMPTS_MAX = 3;
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
@@ -326,7 +329,7 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
     );
     expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
     expect(await falselyCrashed(cluster)).toEqual([]);
-    // Nothing fails a job but the end of three attempts.
+    // Jobs fail only after three attempts have ended.
     expect(result.failed.filter(({ code, crashes }) => code !== 'WORKER_CRASHED' || crashes < ATTEMPTS_MAX)).toEqual(
       [],
     );

@@ -2,12 +2,12 @@ import { expect } from 'vitest';
 import type { Listening } from '../process.js';
 import type { RunningCluster } from './running-cluster.js';
 
-/** A job in parts, and the nodes that have it. */
+/** A job in parts, and the nodes that compute it. */
 export interface HeldParts {
   readonly jobId: string;
   /** Node of the job. */
   readonly own: string;
-  /** Node that has taken parts. */
+  /** Node that has claimed parts. */
   readonly other: string;
 }
 
@@ -18,8 +18,9 @@ interface HeldJob {
 }
 
 /**
- * A job of which another node has taken parts, whose outputs it cannot write. Its own is stopped while its offer waits for
- * the table, which is then let in: however slow this is, the parts are there and none is computed.
+ * Starts a job of which another node has claimed parts whose outputs it cannot write. The first node is stopped while
+ * its offer of parts waits for a table lock, which is then released: however slow the machine is, the parts exist and
+ * none is computed.
  */
 export async function heldParts(cluster: RunningCluster, { workerAt, start }: HeldJob): Promise<HeldParts> {
   const holders = async (): Promise<readonly string[]> =>
@@ -27,9 +28,9 @@ export async function heldParts(cluster: RunningCluster, { workerAt, start }: He
       ({ node }) => node,
     );
 
-  /** Offers of parts that wait for the table. */
+  /** Counts offers of parts that wait for the table. */
   async function offers() {
-    await cluster.query('SELECT pg_stat_clear_snapshot()'); // A transaction sees one state of it otherwise.
+    await cluster.query('SELECT pg_stat_clear_snapshot()'); // Otherwise a transaction sees a snapshot of it.
     return cluster.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
         AND query LIKE '%INSERT INTO%parts%'`,

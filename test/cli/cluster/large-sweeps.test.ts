@@ -17,7 +17,7 @@ const WORKERS = Number(process.env['SWEEP_WORKERS'] ?? 4);
 const KILLS = Number(process.env['SWEEP_KILLS'] ?? 10);
 const LEASE_S = 5;
 const COSTS = 100;
-/** Losses that a job may have: more than there are kills. */
+/** Maximum number of lost attempts of a job: more than the number of kills. */
 const LOSSES_MAX = 100;
 
 const SWEEP = {
@@ -31,7 +31,7 @@ const SWEEP = {
   },
 };
 
-/** Text of all blocks of a sweep, and of its result, as one hash. */
+/** Returns one hash of all blocks of a sweep and of its result. */
 async function digestOf(service: RunningService): Promise<string> {
   const hash = createHash('sha256');
   const { status, error, result } = await service.finished('sweep:large');
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
       );
       if (body.status === 'succeeded') break;
       progress = Math.max(progress, body.progress);
-      // Each after another tenth of the work, so that attempts get on between them.
+      // Each kill follows another tenth of the work, so that attempts make progress between kills.
       if (progress < (kills + 0.5) / (KILLS + 1)) continue;
       const killed = workers[kills % workers.length]!;
       killed.child.kill('SIGKILL');

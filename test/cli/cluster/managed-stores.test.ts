@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
       tables: rows(...data),
       ...(on_exists && { on_exists }),
     });
-  /** Copies that a front has of a store; a front makes the folder for them with the first. */
+  /** Returns the copies of a store on a front; a front creates their folder with the first one. */
   async function foldersOf({ root }: RunningService, id: string): Promise<readonly string[]> {
     const names = await readdir(join(root, 'home', 'stores')).catch((failure: NodeJS.ErrnoException) => {
       if (failure.code === 'ENOENT') return [];
@@ -66,7 +66,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     expect(here).toMatchObject({ end: '2024-07-31', active: true });
     const served = await Promise.all([one, other].map((front) => front.ask('GET', '/data/reference')));
     expect(served[0]!.body).toEqual(served[1]!.body);
-    // An equal market, generated at once in one piece.
+    // An equal market, generated in one piece.
     await done(one, '/data/synthetic', { ...MARKET, store_id: 'whole', end: '2024-07-31', activate: false });
     expect((await storeOf(other, 'whole')).content_hash).toBe(here.content_hash);
     const versions = await other.ask<{ versions: { content_hash: string }[] }>('GET', '/data/stores/market/versions');
@@ -80,14 +80,14 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     await imported(one, 'at-once', [...FIRST, ...LATER]);
     const appended = await storeOf(one, 'own');
     expect(appended.content_hash).toBe((await storeOf(one, 'at-once')).content_hash);
-    // One whose home has lost its copies, as that of a new machine, reads the store all the same.
+    // A front whose home has lost its copies, such as one on a new machine, still reads the store.
     await rm(join(one.root, 'home', 'stores'), { recursive: true, maxRetries: 50 });
     const { body } = await one.ask<{ prices: { data: number[][] } }>(
       'GET',
       '/data/prices/A?store_id=own&columns=CLOSE',
     );
     expect(body.prices.data).toEqual([[10], [11]]);
-    // A copy of the version before is removed once a front hears of the next.
+    // A front removes the copy of the previous version when it learns of the next one.
     await expect.poll(async () => (await foldersOf(other, 'own')).length).toBe(1);
     expect(await foldersOf(one, 'own')).toEqual(await foldersOf(other, 'own'));
     await done(one, '/data/stores/own/activate', {}, other);

@@ -9,13 +9,16 @@ import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { startS3 } from '../../store/s3/s3-service.js';
 import { placesOf } from './running-cluster.js';
 
-/** Checkout of an earlier version, built. */
+/** Built checkout of an earlier version. */
 export const OLDER = process.env['OLDER_CHECKOUT'];
 
 if (OLDER === undefined)
   console.log('skipped: an upgrade next to an earlier version, whose built checkout OLDER_CHECKOUT would name');
 
-/** Places that versions share, and processes of any of them on these, which end with the test. */
+/**
+ * Opens a database and an object store that versions share, and processes of any version on them; the processes end
+ * with the test.
+ */
 export async function openVersions() {
   const { url, drop } = await openTestDatabase();
   const s3 = await startS3();
@@ -53,14 +56,14 @@ export async function openVersions() {
       const { said, ended: over } = start(folder, words);
       return { status: await over, said: said() };
     },
-    /** @param variables settings besides those of the places */
+    /** @param variables additional settings */
     async listening(folder: string, role: string, name: string, variables: Readonly<Record<string, string>> = {}) {
       const flags = ['--home', join(base, name), '--port', '0', '--drain-ms', '0', '--log-level', 'error'];
       const process = start(folder, [role, ...flags, ...(role === 'worker' ? ['--workers', '1'] : [])], variables);
       await expect.poll(process.said, { interval: 50 }).toContain('listening on');
       return { ...process, name, url: /listening on (\S+)/.exec(process.said())![1]! };
     },
-    /** Processes by name, each with the job that it runs. */
+    /** Returns processes by name, each with its running job. */
     async running(): Promise<ReadonlyMap<string, string>> {
       const { rows } = await client.query<{ job_id: string; node: string }>(
         `SELECT job_id, node FROM divisor.jobs WHERE status = 'running'`,

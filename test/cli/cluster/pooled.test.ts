@@ -14,7 +14,7 @@ import { prepare } from './running-cluster.js';
 const hasPgbouncer = spawnSync('pgbouncer', ['--version']).status === 0;
 if (!hasPgbouncer) process.stdout.write('skipped: a service behind PgBouncer, which is not installed\n');
 
-/** Connections that PgBouncer opens for all of its clients. */
+/** Number of connections that PgBouncer opens for all its clients. */
 const POOL_SIZE = 3;
 
 async function freePort(): Promise<number> {

@@ -36,18 +36,18 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const limited = await create('.', '--name', 'limited', '--prefixes', 'alpha-');
     const local = await create('.', '--name', 'local', '--from', '127.0.0.1');
 
-    // Whole keys of each release are keys of both.
+    // Unlimited keys of either release are accepted by both.
     for (const key of [before, after])
       for (const { url } of [old, front])
         await expect.poll(async () => (await ask(url, key, 'GET', '/data/watchlists')).status).toBe(200);
-    // Limited keys are accepted by the release that knows their limits.
+    // Limited keys are accepted only by the release that supports limits.
     for (const key of [limited, local]) {
       await expect.poll(async () => (await ask(front.url, key, 'GET', '/data/watchlists')).status).toBe(200);
       expect((await ask(old.url, key, 'GET', '/data/watchlists')).status).toBe(401);
     }
     expect((await ask(front.url, limited, 'PUT', '/data/watchlists/bravo-x', listOf('X'))).status).toBe(403);
 
-    // Each rewrites what the other wrote and increases its number of versions.
+    // Each release replaces the document of the other one and increases its version number.
     const path = '/data/watchlists/alpha-old';
     expect((await ask(front.url, limited, 'PUT', path, listOf('New'))).status).toBe(200);
     await expect.poll(async () => (await ask(old.url, before, 'GET', path)).body['name']).toBe('New');
@@ -63,7 +63,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       error: { code: 'DOCUMENT_UNREADABLE', detail: { version: 2 } },
     });
 
-    // A key that is revoked with one is refused by the other.
+    // A key that one release revokes is refused by the other.
     expect((await finished('.', ['keys', 'revoke', before.split('_')[1]!])).status).toBe(0);
     for (const { url } of [old, front])
       await expect.poll(async () => (await ask(url, before, 'GET', path)).status).toBe(401);

@@ -41,7 +41,7 @@ interface Asked {
 
 const of = (at: string, id: string): Asked => ({ at, id });
 
-/** Of two workers, each in the middle of a job, one is asked to end: the other does both, each once. */
+/** Stops one of two workers, each during a job: the other one performs both jobs, each once. */
 async function drained({ s3, running, runsOf }: Versions, jobs: readonly Asked[], leaving: Process): Promise<void> {
   s3.isHeld = true; // No job can end.
   const ids: string[] = [];
@@ -72,7 +72,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const older = resolve(OLDER!);
     const migrated = await finished(older, ['migrate']);
     expect(migrated.status).toBe(0);
-    /** The tables of the earlier version are one or more steps behind those of this version. */
+    /** The tables of the earlier version are one or more migrations behind this version. */
     const isBehind = Number(/version (\d+)/.exec(migrated.said)![1]) < PROTOCOL;
     const oldFront = await listening(older, 'serve', 'old-front');
     const oldWorker = await listening(older, 'worker', 'old-worker');
@@ -85,7 +85,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const front = await listening('.', 'serve', 'front');
     const own = front.url;
 
-    // The earlier worker leaves a job of this version to others, and computes a later one of that version.
+    // The earlier worker does not claim a job of this version, and computes a later job of the earlier version.
     const waiting = await submitted(own, 'ASKED-OF-NEW');
     expect(await run(old, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
     for (const at of [old, own])
@@ -109,7 +109,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     expect(await ended(old, lost)).toMatchObject({ status: 'succeeded', attempt: 2 });
 
     for (const process of [oldFront, lastOld, third]) await stopped(process);
-    // Tables that are newer than it knows are refused.
+    // The earlier version refuses tables that are newer than it supports.
     expect((await finished(older, ['migrate'])).status).toBe(isBehind ? 78 : 0);
   },
 );
@@ -124,7 +124,7 @@ async function protocolsOf({ finished }: Versions): Promise<readonly number[]> {
   return lines.map((line) => Number((JSON.parse(line) as Json)['protocol']));
 }
 
-/** A job of this version whose worker is killed, and given up by processes of the earlier version. @returns its id */
+/** Kills the worker of a job of this version; processes of the earlier version release the job. @returns its id */
 async function lostAmongOthers({ running, s3 }: Versions, front: Process, worker: Process): Promise<string> {
   s3.isHeld = true;
   const jobId = await submitted(front.url, 'LOST');

@@ -11,7 +11,7 @@ import { runService, type RunningService } from '../../services/running-service.
 import { INDEX } from '../even-index.js';
 import { OLDER, openVersions } from './older-version.js';
 
-/** Two fronts on one database, which read the keys of stored secrets from one file at each start. */
+/** Opens two fronts on one database, which read the keys of stored secrets from one file at each start. */
 async function openFronts(keys: string) {
   const { url, drop } = await openTestDatabase();
   await migrateDatabase({ url });
@@ -37,7 +37,7 @@ async function openFronts(keys: string) {
   return { client, url, file, first: fronts[0]!, second: fronts[1]! };
 }
 
-/** Two months of two names; the index publishes one more session each time. */
+/** Two months of two securities; the index publishes one more session each time. */
 const DAYS = `SELECT name AS identifier, day::date AS date, 10.0::float8 AS "CLOSE"
   FROM unnest(ARRAY['A', 'B']) name, generate_series('2024-01-02'::date, '2024-02-29'::date, '1 day') day
   WHERE extract(isodow FROM day) < 6 AND day::date NOT IN ('2024-01-15', '2024-02-19')`;
@@ -79,10 +79,10 @@ test.skipIf(!hasPostgresql)(
       const { location, source } = bodies.find(({ store_id: id }) => id === 'daily')!;
       return [key['private_key']!, new URL(location!).password, new URL(source!).password];
     }
-    /** Gives both fronts other keys, one after the other; the one that stays works meanwhile. */
+    /** Restarts both fronts with other keys, one after the other; the running one works meanwhile. */
     async function restarted(keys: string): Promise<readonly string[]> {
       await writeFile(file, keys);
-      await first.restart(() => works(second), 'handed on'); // Keys are read by the process, not by its threads.
+      await first.restart(() => works(second), 'handed on'); // The process reads the keys, not its threads.
       await works(first);
       await second.restart(() => works(first), 'handed on');
       await works(second);

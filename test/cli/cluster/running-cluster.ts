@@ -13,32 +13,32 @@ import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { working, type Listening } from '../process.js';
 
-/** The row of a job, as a node that looks for silent ones sees it. */
+/** Row of a job, as read by a node that looks for silent nodes. */
 export interface JobRow {
   readonly status: string;
   readonly attempt: number;
   readonly node: string | null;
   readonly lease_until: Date | null;
-  /** Of its document. */
+  /** Crashes in the document of the job. */
   readonly crashes: number;
   readonly losses: number;
   readonly started_at: string | null;
 }
 
-/** A front in this process, workers in others, a database and an object store whose door can be shut. */
+/** A front in this process, workers in others, a database, and an object store that can refuse writes. */
 export interface RunningCluster {
   readonly front: RunningService;
   readonly s3: S3Service;
-  /** Of the database, as the role that serves. */
+  /** Address of the database for the role of the service. */
   readonly url: string;
   /** Settings of every process. */
   readonly environment: Record<string, string>;
   startWorker(): Promise<Listening>;
-  /** Another front, in this process too. */
+  /** Starts another front in this process. */
   startFront(flags?: readonly string[]): Promise<RunningService>;
   query<R extends object>(sql: string, values?: readonly unknown[]): Promise<readonly R[]>;
   row(jobId: string): Promise<JobRow>;
-  /** The row of a job once it is as asked. */
+  /** Returns the row of a job once it satisfies the condition. */
   until(jobId: string, isReached: (row: JobRow) => boolean): Promise<JobRow>;
   nodes(): ReturnType<typeof listNodes>;
   close(): Promise<void>;
@@ -46,7 +46,7 @@ export interface RunningCluster {
 
 const LOOK_MS = 25;
 
-/** @param variables settings of every process besides those of the places */
+/** @param variables additional settings of every process */
 export async function openCluster(variables: Record<string, string> = {}): Promise<RunningCluster> {
   const { url: ownerUrl, name: role, drop } = await openTestDatabase();
   await migrateDatabase({ url: ownerUrl });
@@ -113,7 +113,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   };
 }
 
-/** Settings of the places of a cluster. */
+/** Settings that name the database and the object store of a cluster. */
 export function placesOf(url: string, { access }: S3Service): Record<string, string> {
   return {
     DATABASE_URL: url,
@@ -124,7 +124,7 @@ export function placesOf(url: string, { access }: S3Service): Record<string, str
   };
 }
 
-/** A market of five names, and indices on it. */
+/** Creates a market of five securities and indices on it. */
 export async function prepare(
   { ask, finished }: RunningService,
   ids: readonly string[],

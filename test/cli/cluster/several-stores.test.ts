@@ -45,7 +45,7 @@ test.skipIf(!hasPostgresql)(
         await generate(front, store, store === 'one');
         await front.ask('PUT', `/indices/${store}`, { ...INDEX, id: store, store_id: store });
       }
-      // In the soak the worker is killed: the next one computes what it had begun.
+      // In the soak the worker is killed: the next one computes the jobs that it had begun.
       const begun = await Promise.all(
         STORES.map(async (id) => (await front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {})).body),
       );

@@ -14,7 +14,7 @@ if (!IS_SOAK)
   console.log('skipped: kills of workers that share a rerun, as they take half a minute; npm run soak has them');
 
 const LEASE_S = IS_SOAK ? 5 : 60;
-/** Indices in more than one part for each node. */
+/** Ids of indices, enough for more than one part per node. */
 const IDS = Array.from({ length: IS_SOAK ? 80 : 40 }, (_, i) => `I${String(i).padStart(2, '0')}`);
 
 describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', () => {
@@ -32,11 +32,11 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
 
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
 
-  /** A rerun after a change of the data, of which another node has taken parts. */
+  /** Starts a rerun after a change of the data, of which another node has claimed parts. */
   async function held(name: string) {
     const before = (await cluster.nodes())[0]!.market;
     await prepare(cluster.front, [], { ...MARKET, store_id: `market${++seed}`, seed });
-    // A held place gives no market to a worker.
+    // A blocked object store returns no market to a worker.
     const isFetched = ({ market }: { readonly market: string | null }) => market !== null && market !== before;
     const isAlive = ({ node }: { readonly node: string }) => workers.some(({ home }) => node.endsWith(home));
     const areFetched = async () => (await cluster.nodes()).filter(isAlive).every(isFetched);
@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
 
   const runsOf = async (id: string) => (await cluster.front.ask<StoredRuns>('GET', `/analytics/${id}/runs`)).body.runs;
 
-  /** Checks that every index has one new run with its files, as a single backtest makes it, and that no part is left. */
+  /** Checks that every index has one new run with the files of a single backtest, and that no part is left. */
   async function assertWhole(jobId: string, before: ReadonlyMap<string, readonly string[]>): Promise<void> {
     const { status, error, result } = await cluster.front.finished(jobId);
     expect([status, error]).toEqual(['succeeded', null]);
@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
 
   const levels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
 
-  /** Objects that no document names. */
+  /** Returns objects that no document references. */
   async function unnamed(): Promise<string[]> {
     const named = new Set(
       (await cluster.query<{ name: string }>('SELECT DISTINCT unnest(artifacts) AS name FROM divisor.documents')).map(
@@ -93,11 +93,11 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
       ids.set(
         id,
         (await runsOf(id)).map(({ run_id: run }) => run),
-      ); // One after the other: few may wait.
+      ); // One after the other, because the queue of writes is short.
     return ids;
   }
 
-  /** Kills a worker; another one takes its place once the object store is there. */
+  /** Kills a worker; another one starts once the object store accepts writes. */
   async function kill(worker: Listening): Promise<void> {
     worker.child.kill('SIGKILL');
     await worker.ended;
@@ -112,7 +112,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     cluster.s3.isHeld = false;
     await assertWhole(jobId, before);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
-    // Files that lost their last document are removed a minute later.
+    // Files are removed a minute after their last document.
     if (IS_SOAK) await expect.poll(unnamed).toEqual([]);
   });
 

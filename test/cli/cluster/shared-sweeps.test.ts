@@ -11,11 +11,11 @@ import { waitUntil } from '../../waiting.js';
 if (!IS_SOAK)
   console.log('skipped: kills of workers that share a sweep, as they take half a minute; npm run soak has them');
 
-/** Only a worker that is killed has to be missed. */
+/** Lease of a worker. Only a killed worker must be noticed soon. */
 const LEASE_S = IS_SOAK ? 5 : 60;
 const VARIANTS = 240;
 
-/** Variants of as many definitions, none of which has the index of another, in parts for all workers. */
+/** Variants with different definitions, none with the index of another, in parts for all workers. */
 const SWEEP = {
   document: { ...INDEX, pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } },
   partitions: 4,
@@ -34,11 +34,11 @@ async function startSweep({ ask }: RunningService, name: string): Promise<string
   return body.job_id;
 }
 
-/** The table of a sweep once it has ended, without its name. */
+/** Returns the table of an ended sweep without its name. */
 async function tableOf(service: RunningService, jobId: string): Promise<object> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
-  const { sweep_id: _, ...table } = result as Ranked; // A sweep's own.
+  const { sweep_id: _, ...table } = result as Ranked; // Every sweep has another id.
   expect(table.rows).toHaveLength(VARIANTS);
   return table;
 }
@@ -52,14 +52,14 @@ async function startSimulation({ ask }: RunningService): Promise<string> {
   return body.job_id;
 }
 
-/** The result of a simulation once it has ended. */
+/** Returns the result of an ended simulation. */
 async function pathsOf(service: RunningService, jobId: string): Promise<unknown> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   return result;
 }
 
-/** Optimisations in three parts, of which one has no solution. */
+/** Optimisations in three parts; one has no solution. */
 const STUDY = Array.from({ length: 20 }, (_, i) => ({
   index_id: 'RUN',
   constraint_set_id: i === 9 ? 'none' : 'limits',
@@ -74,7 +74,7 @@ async function startStudy({ ask }: RunningService): Promise<string> {
   return answer.body.job_id;
 }
 
-/** The rows of a study once it has ended, with the result of each run. */
+/** Returns the rows of an ended study, with the result of each run. */
 async function studyOf(service: RunningService, jobId: string): Promise<readonly unknown[]> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
@@ -161,7 +161,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     cluster.s3.isHeld = false;
-    // Every worker is free: the next one is shared again.
+    // Every worker is free, so the next job is shared again.
     await cluster.front.ask('DELETE', `/jobs/${(await held('next')).jobId}`);
     cluster.s3.isHeld = false;
   });

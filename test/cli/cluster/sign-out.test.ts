@@ -23,7 +23,7 @@ test.skipIf(!hasPostgresql)(
     const [leaving, staying] = [await signedIn(front.url()), await signedIn(other.url())];
     for (const at of [front, other])
       for (const { cookie } of [leaving, staying]) expect(await reads(at, cookie)).toBe(200);
-    // Scopes of other grants are not those that the session began with.
+    // The scopes of another grant differ from those with which the session began.
     expect(await reads(elsewhere, leaving.cookie)).toBe(401);
 
     const headers = { cookie: leaving.cookie, 'x-csrf-token': leaving.csrf };

@@ -11,19 +11,22 @@ import { finishedHere, serving, type Run } from '../process.js';
 const SILENT_MS = IS_SOAK ? 60_000 : 7500;
 /** 50 requests a second. */
 const EVERY_MS = 20;
-/** From the first silence until requests are refused at once: ticks of the breaker, and a busy machine. */
+/**
+ * Maximum time from the beginning of the silence until requests are refused at once: ticks of the breaker, on a busy
+ * machine.
+ */
 const NOTICED_MS = 2500;
 
 interface Answered {
   readonly atMs: number;
   readonly ms: number;
-  /** The duration without the time in which the threads of either side waited for a core. */
+  /** Duration without the time in which the threads of either side waited for a core. */
   readonly ownMs: number;
   readonly status: number;
   readonly retryAfter: string | null;
 }
 
-/** Time for which the main thread of a process has waited for a core while others had it; 0 where the system does not count it. */
+/** Returns how long the main thread of a process has waited for a core; 0 if the system does not count it. */
 function waitedForCoreMs(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
@@ -82,7 +85,7 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
     const requests: Promise<Answered>[] = [];
     while (performance.now() - sinceMs < SILENT_MS) {
       const response = ask(sinceMs, requests.length);
-      response.catch(() => {}); // Looked at below.
+      response.catch(() => {}); // Checked below.
       requests.push(response);
       await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
     }
@@ -103,7 +106,7 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
         `${Math.max(...answers.map(({ ms }) => ms)).toFixed(0)} ms\n`,
     );
     expect(later.length).toBeGreaterThan(50);
-    expect(p99('ownMs')).toBeLessThan(100); // Other tests have the processor, too.
+    expect(p99('ownMs')).toBeLessThan(100); // Other tests also use the processor.
     expect(Math.max(...answers.map(({ ownMs }) => ownMs))).toBeLessThan(2 * NOTICED_MS);
     const ready = async () => (await fetch(`${front.url}/health/ready`)).status;
     expect(await ready()).toBe(503);

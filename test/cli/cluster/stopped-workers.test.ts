@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     return { jobId: body.job_id, row, holder: workers.find(({ home }) => row.node!.endsWith(home))! };
   }
 
-  /** Lets results be written again, and looks at the one effect of the job. */
+  /** Allows writes of results again, and checks that the job takes effect once. */
   async function endedOnce(jobId: string, id: string): Promise<void> {
     cluster.s3.isHeld = false;
     expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     expect(again).toMatchObject({ crashes: 0, losses: 0 });
     await endedOnce(jobId, 'STOPPED');
     expect(await holder.ended).toBe(0);
-    // The one that was killed has not left by itself, and has no places any more.
+    // The killed worker did not deregister and has no slots any more.
     const left = (await cluster.nodes()).filter(({ node }) => node !== row.node);
     expect(left.map(({ role }) => role).toSorted()).toEqual(['service', 'worker', 'worker']);
     workers = workers.filter((each) => each !== holder);
@@ -130,7 +130,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
 
   test('is reported by its node, which answers nothing else', async () => {
     const url = workers.find(({ child }) => child.exitCode === null)!.url;
-    // A worker is free a moment after the end of its job is reported.
+    // A worker becomes free shortly after the end of its job is reported.
     await expect
       .poll(async () => (await fetch(`${url}/metrics`)).text())
       .toContain('divisor_lane_busy_ratio{lane="heavy"} 0');

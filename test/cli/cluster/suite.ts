@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import type { RunningService } from '../../services/running-service.js';
 
-/** Work of every heavy kind on the market that a service serves. */
+/** Work of every expensive kind on the market of a service. */
 export interface Suite {
-  /** Submits the first of it at once. */
+  /** Submits the first stage at once. */
   submit(): Promise<void>;
-  /** SHA-256 by result of everything, once it has ended. */
+  /** Returns the SHA-256 of every result, by name, after all work has ended. */
   hashes(): Promise<Readonly<Record<string, string>>>;
 }
 
 type Work = readonly [path: string, body: Readonly<Record<string, unknown>>];
 
-/** Indices of the suite, by what weighs them. */
+/** Indices of the suite, by weighting. */
 const WEIGHTINGS = { CAPPED: { type: 'MarketCapWeight', cap: 0.4 }, EVENLY: { type: 'EqualWeight' } };
 const CONSTRAINTS = [{ id: 'position', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
-/** Each stage needs results of the one before it. */
+/** Each stage needs results of the previous one. */
 const STAGES: readonly (readonly Work[])[] = [
   [
     ['/analytics/CAPPED/backtest', { transaction_cost_bps: 10 }],
@@ -86,7 +86,7 @@ export function createSuite({ ask, finished }: RunningService): Suite {
   };
 }
 
-/** Members that say when something was made, and names of runs: no two results share them. */
+/** Members with times and ids of runs, which differ between equal results. */
 const OF_THEIR_TIME = new Set(['run_at', 'run_id', 'created_at', 'estimated_at', 'updated_at', 'validated_at']);
 
 const hashOf = (result: unknown): string =>

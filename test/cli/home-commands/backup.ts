@@ -19,7 +19,7 @@ export function describeBackup(): void {
     test('is taken while clients write, restored elsewhere, and served with everything it had', async () => {
       const folder = join(await newFolder(), 'copy');
       expect((await ask(service.url, 'POST', '/analytics/EVEN/publish', {})).status).toBe(200);
-      await ask(service.url, 'GET', '/audit'); // which signs it
+      await ask(service.url, 'GET', '/audit'); // This request signs the log.
       const over = new AbortController();
       const written: number[] = [];
       const writing = (async () => {

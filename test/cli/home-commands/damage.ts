@@ -22,7 +22,7 @@ export function describeDamage(): void {
       return copy;
     }
 
-    /** A copy of the home that no process serves. */
+    /** Copies the home while no process serves it. */
     async function stillHome(): Promise<string> {
       const other = join(await newFolder(), 'home');
       await finishedHere(['restore', whole, '--home', other]);

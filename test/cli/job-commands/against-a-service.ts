@@ -27,7 +27,7 @@ export function describeAgainstAService(): void {
       service?.child.kill('SIGTERM');
       await service?.ended;
     });
-    /** The store is read again in the background after a start. */
+    /** Waits until the store has been read again, which happens in the background after a start. */
     async function served(): Promise<void> {
       await waitUntil(async () => {
         const answer = await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } });
@@ -149,7 +149,7 @@ export function describeAgainstAService(): void {
       expect(await rowsOf(['data', 'series'])).toEqual([]);
       expect((await rowsOf(['data', 'fields'])).map(({ name }) => name)).toContain('MOMENTUM');
       expect(await rowsOf(['strategy', 'list'])).toEqual([]);
-      // Four names of a quarter each: none may be above 10 %.
+      // Four securities with a quarter each: none may be above 10 %.
       const limits = await rowsOf(['limits', 'EVEN', '--by', 'IDENTIFIER']);
       expect(limits.some(({ value, limit }) => Number(value) > 0.25 && limit === 0.1)).toBe(true);
       expect(limits.every(({ rule }) => rule === 'UCITS_5_10_40')).toBe(true);
@@ -218,7 +218,7 @@ export function describeAgainstAService(): void {
       }
       const [own, other] = linesOf((await asked(['compare', 'EVEN', '--benchmark', 'A'])).out);
       expect(own).toMatchObject({ index_id: 'EVEN', correlation_EVEN: 1, correlation_A: other!['correlation_EVEN'] });
-      // The store has no reference data to group by.
+      // The store has no reference data for groups.
       expect(await asked(['attribution', 'EVEN', '--by', 'SECTOR'])).toMatchObject({
         status: 2,
         err: expect.stringContaining('SECTOR'),
@@ -277,7 +277,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       const statusOf = async (child: ReturnType<typeof night>) => ((await once(child, 'close')) as [number | null])[0];
       const killed = night();
       const both = [night(), night()].map(statusOf);
-      process.kill(-killed.pid!, 'SIGKILL'); // the shell and what it runs
+      process.kill(-killed.pid!, 'SIGKILL'); // The shell and its child processes.
       expect(await Promise.all(both)).toEqual([0, 0]);
       const { levels } = (await (
         await fetch(`${service.url}/analytics/EVEN/levels`, { headers: { authorization: `Bearer ${key}` } })
@@ -306,7 +306,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
       slow.child.kill('SIGINT');
       const endStatus = await slow.ended;
-      // It reports a slow answer on a busy machine.
+      // A slow answer on a busy machine is reported as well.
       const said = slow.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
       expect([endStatus, said]).toEqual([130, '']);
       const job = (await (

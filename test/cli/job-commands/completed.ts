@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Partial lines, with the completions of their last word. */
+/** Partial lines with the completions of their last word. */
 export const COMPLETED: readonly (readonly [line: string, words: readonly string[]])[] = [
   ['impor', ['import', 'import-risk']],
   ['index sho', ['show']],
@@ -27,7 +27,7 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['serve --log-level w', ['warn']],
 ];
 
-/** The completions after a comma, where the shell completes without the functions of zsh. */
+/** Completions after a comma in shells other than zsh, whose functions complete lists. */
 export const COMPLETED_IN_A_LIST: typeof COMPLETED = [
   ['index explain EVEN AAPL,M', ['AAPL,MSFT']],
   ['risk model --identifiers AAPL,', ['AAPL,AAPL', 'AAPL,MSFT']],
@@ -36,7 +36,10 @@ export const COMPLETED_IN_A_LIST: typeof COMPLETED = [
 
 export const isInstalled = (shell: string) => spawnSync(shell, ['-c', ':']).status === 0;
 
-/** The completions of a shell for the last word of each line. The script of zsh runs in bash if zsh is not installed. */
+/**
+ * Returns the completions of a shell for the last word of each line. The script of zsh runs in bash if zsh is not
+ * installed.
+ */
 export function offered(shell: 'bash' | 'zsh' | 'fish', script: string, lines: readonly string[]): string[][] {
   const request = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
   const interpreter = shell === 'zsh' && !isInstalled('zsh') ? 'bash' : shell;
@@ -54,7 +57,10 @@ export function offered(shell: 'bash' | 'zsh' | 'fish', script: string, lines: r
     .map((words, at) => wordsFor(lines[at]!, words));
 }
 
-/** The words that begin like the last one of a line: zsh leaves that to what it calls. Flags count where one is begun. */
+/**
+ * Returns the words that have the last word of a line as prefix: zsh filters in a function outside the script. Flags
+ * are included only after a dash.
+ */
 function wordsFor(line: string, words: string): string[] {
   const typed = line.split(/[ =]/).at(-1)!;
   const offered = words.split('\n').map((word) => word.split('\t')[0]!.replace(/^--[a-z-]+=/, ''));
@@ -64,7 +70,7 @@ function wordsFor(line: string, words: string): string[] {
 
 const NO_START_UP = { bash: '--norc', zsh: '-f', fish: '--no-config' } as const;
 
-/** Stands in for what zsh has while it completes; words count from 1 there and from 0 in bash. */
+/** Replaces the functions of zsh for completion; words count from 1 in zsh and from 0 in bash. */
 const OF_ZSH = `
 compadd() { shift; printf '%s\\n' "$@"; }
 compset() { :; }

@@ -4,7 +4,10 @@ import { expect, test } from 'vitest';
 import { type Ending, finished, finishedHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
-/** Commands that read and write files and stores, against a service with a full key: a home would be opened for each. */
+/**
+ * Tests commands that read and write files and stores, against a service with a full key; each would otherwise open a
+ * home.
+ */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
   const ask = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
   const piped = (words: readonly string[], input: string) => finished(words, environment(), input);
@@ -82,7 +85,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       out: expect.stringMatching(/signed up to entry (\d+): \1 entries/) as string,
     });
     expect((await ask(['publication', 'rotate'])).status).toBe(0);
-    expect((await ask(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
+    expect((await ask(['publish', 'EVEN', '--restate'])).status).toBe(2); // A restatement requires a reason.
   });
 
   test('a store that is served already is no error, and the command reports it', async () => {
@@ -195,7 +198,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--date-format']]);
     const flags = ['--date-format', 'DD/MM/YYYY'];
     const report = await ask([...words, ...flags]);
-    // A single table without another name has closes; its unknown price basis is reported in a pipe, too.
+    // A single table without another name contains closes; its unknown price basis is reported in a pipe as well.
     expect(report.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
     expect(report.err).toContain('--adjustment splits if closes are divided by later splits');
     const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };

@@ -6,7 +6,7 @@ import { generatedWork, type WorkTiming } from '#cli/bench/work.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
 import { finishedHere, servingHere } from '../process.js';
-import { folder, home, file, linesOf, onHome } from './set-up.js';
+import { INDEX, folder, home, file, linesOf, onHome } from './set-up.js';
 
 const GENERATED_WORK = [
   'generate a market',
@@ -52,7 +52,7 @@ export function describeOnAHome(): void {
       };
       expect(await ask('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
       expect(await ask('stores')).toEqual([0, expect.arrayContaining(['desk'])]);
-      expect(await ask('names')).toEqual([0, ['']]); // a service has the names of its store
+      expect(await ask('names')).toEqual([0, ['']]); // A service completes the identifiers of its store.
       expect(await ask('people')).toEqual([64, ['']]);
     });
 
@@ -173,7 +173,7 @@ export function describeOnAHome(): void {
       }
     });
 
-    // It times the kernels at their usual sizes, for seconds.
+    // It measures the kernels at their usual sizes, which takes seconds.
     test.runIf(IS_SOAK)('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
       const { status, out, err } = await finishedHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
@@ -192,6 +192,29 @@ export function describeOnAHome(): void {
       expect(timings.map(({ work }) => work)).toEqual(GENERATED_WORK);
       for (const { seconds } of timings) expect(seconds).toBeGreaterThan(0);
     });
+  });
+
+  test('amendments are appended by their dates, with the reason as the note, and earlier members stay', async () => {
+    const rule = { ...INDEX, id: 'AMENDED', name: 'Amended' };
+    await writeFile(file('amended.json'), JSON.stringify(rule));
+    const changes = { rebalance: { frequency: 'monthly' } };
+    await writeFile(file('changes.json'), JSON.stringify(changes));
+    expect((await onHome(['index', 'put', file('amended.json')])).status).toBe(0);
+    const amend = (...flags: string[]) => onHome(['index', 'amend', 'AMENDED', file('changes.json'), ...flags]);
+    expect((await amend()).err).toContain('requires --from');
+    const dated = ['--from', '2022-03-01', '--announced', '2022-02-01', '--reason', 'Monthly'];
+    expect((await amend(...dated)).status).toBe(0);
+    expect((await amend('--from', '2021-03-01', '--note', 'Earlier', '--rebalance')).status).toBe(0);
+    const shown = JSON.parse((await onHome(['index', 'show', 'AMENDED', '--json'])).out) as { result: object };
+    expect(shown.result).toMatchObject({
+      ...rule,
+      amendments: [
+        { effective_from: '2021-03-01', rebalance: true, changes },
+        { effective_from: '2022-03-01', announced: '2022-02-01', reason: 'Monthly', changes },
+      ],
+    });
+    const versions = linesOf((await onHome(['index', 'versions', 'AMENDED'])).out);
+    expect(versions.flatMap(({ note }) => note ?? [])).toEqual(['Earlier', 'Monthly']);
   });
 
   describe('exports and imports on a home', () => {
@@ -248,7 +271,10 @@ export function describeOnAHome(): void {
   });
 }
 
-/** Files as a vendor delivers them: one per security, with a duplicate row, a day without prices, and dividends only in the adjusted close. */
+/**
+ * Writes files as vendors deliver them: one per security, with a duplicate row, a day without prices, and dividends
+ * only in the adjusted close.
+ */
 async function vendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
   await mkdir(file('vendor'));
   const days = Array.from({ length: 24 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));

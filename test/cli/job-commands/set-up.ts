@@ -36,7 +36,7 @@ export const ending = ({ status, out, err }: { status: number | string; out: str
   err: err.replace(/\n$/, ''),
 });
 
-/** A folder of prices that everything below works on: four names, four years of weekdays. */
+/** A folder of prices for all tests below: four securities, four years of weekdays. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
   await mkdir(file('prices'));

@@ -16,7 +16,7 @@ interface Job {
   readonly trace_id: string | null;
 }
 
-/** Asks a service, and follows the job that it starts. */
+/** Sends a request, and follows the job that it starts. */
 async function asked(url: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Job> {
   const answer = await fetch(`${url}${path}`, {
     method: 'POST',
@@ -47,7 +47,7 @@ const found = (name: string): ReceivedSpan => {
 const isWithin = (inner: ReceivedSpan, outer: ReceivedSpan): boolean =>
   BigInt(inner.startTimeUnixNano) >= BigInt(outer.startTimeUnixNano) - MARGIN &&
   BigInt(inner.endTimeUnixNano) <= BigInt(outer.endTimeUnixNano) + MARGIN;
-/** Clocks of threads and processes of one machine differ by less: 5 ms. */
+/** Maximum difference between clocks of threads and processes of one machine: 5 ms. */
 const MARGIN = 5_000_000n;
 
 test('one trace reaches from the request of a client to the reader process, the job and its thread', async () => {
@@ -65,7 +65,7 @@ test('one trace reaches from the request of a client to the reader process, the 
   });
   const run = await asked(url, '/analytics/EVEN/backtest', {});
   expect(run.status).toBe('succeeded');
-  await stop(); // sends the rest
+  await stop(); // This sends the remaining spans.
 
   expect(collector.requests[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-team': 'index desk' } });
   const request = found('POST /data/synthetic');

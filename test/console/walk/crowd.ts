@@ -4,7 +4,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { eventually, follow, type Desk } from '../desk.js';
 
 const NAMES = 3000;
-/** More than the six connections to a host that browsers open. */
+/** More than the six connections that browsers open to a host. */
 const TABS = 7;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -35,7 +35,7 @@ const index = {
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
 
-/** Three thousand names, and texts that would be something else were they not texts. */
+/** Tests pages with three thousand securities, and texts that would have another meaning if they were not escaped. */
 export function describeCrowd(desk: () => Desk): void {
   test('three thousand securities are a table that renders only the visible rows', async () => {
     const { page, service, complaints } = desk();
@@ -87,7 +87,7 @@ export function describeCrowd(desk: () => Desk): void {
 
   test('more tabs load than a browser has connections to a host, and all of them hear of a job', async () => {
     const { page, service } = desk();
-    const context = await page.context().browser()!.newContext(); // A page of a browser has one.
+    const context = await page.context().browser()!.newContext(); // The page has a browser.
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));
     const opened = async (tab: Page) => {
       await tab.goto(`${service.url()}/console/health`);
@@ -109,7 +109,7 @@ export function describeCrowd(desk: () => Desk): void {
       await service.ask('DELETE', `/indices/${id}`);
     };
     await heard('TABS-ALL', tabs);
-    // The first one led. The next one begins to listen when the job is over.
+    // The first page led; the next one begins to listen when the job has ended.
     let listen = () => {};
     const listened = new Promise<void>((resolve) => {
       listen = resolve;

@@ -16,7 +16,10 @@ const DAYS = Array.from({ length: 182 }, (_, t) => new Date(Date.UTC(2024, 0, 1 
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));
 
-/** Prices of three securities; those of the second halve on a day, with twice the volume afterwards: an unreported split. */
+/**
+ * Returns prices of three securities; those of the second one halve on a day, with twice the volume afterwards: an
+ * unreported split.
+ */
 function prices(): string {
   const rows = DAYS.flatMap((day, t) =>
     ['AAA', 'BBB', 'CCC'].map((name, n) => {
@@ -31,7 +34,7 @@ function prices(): string {
 
 const csv = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
 
-/** Importing files, data warnings, repairs, and the page of a security. */
+/** Tests imports of files, data warnings, repairs, and the page of a security. */
 export function describeData(desk: () => Desk): void {
   test('files with mistakes are refused at their rows, and the corrected ones become a store that is served', async () => {
     const { page, service, complaints } = desk();
@@ -55,7 +58,7 @@ export function describeData(desk: () => Desk): void {
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Remove market.csv' }).click();
     await files.setInputFiles([csv('market.csv', prices())]);
-    // Whoever is served another market keeps it unless somebody says otherwise.
+    // An import keeps the served market unless the user chooses otherwise.
     expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
     await page.getByLabel('Serve the store now').selectOption('true');
     await page.getByText('This replaces').waitFor();
@@ -77,7 +80,7 @@ export function describeData(desk: () => Desk): void {
     await form.getByText('4 bars read with the proposed mapping').waitFor();
     expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}_data.csv');
     expect(await form.getByLabel('Adjusted close').inputValue()).toBe('Adj Close');
-    // Unknown properties of the data are asked for next to their field.
+    // Unknown properties of the data are requested next to their field.
     const basis = page.getByLabel('Price basis');
     await page
       .locator(`#${await basis.getAttribute('id')}-said`)
@@ -113,7 +116,7 @@ export function describeData(desk: () => Desk): void {
         bytes: new TextEncoder().encode(text),
       })),
     );
-    // As if the service took half of the archive in one request.
+    // Simulates a service that takes half of the archive in one request.
     await page.route('**/health', async (route) => {
       const health = (await (await route.fetch()).json()) as { limits: object };
       const room = Math.ceil(((archive.size / 2) * 4) / 3) + 5000;
@@ -136,11 +139,11 @@ export function describeData(desk: () => Desk): void {
       .getByRole('table', { name: 'Files of prices' })
       .getByRole('row', { name: /eod\/S2_data\.csv/ })
       .waitFor();
-    // However many files there are, the page stays as long as its forms.
+    // The page does not grow with the number of files.
     expect(await page.evaluate('document.body.scrollHeight')).toBeLessThan(3000);
     const button = page.getByRole('button', { name: 'Import', exact: true });
     await page.evaluate('scrollTo(0, 0)');
-    const { y, height } = (await button.boundingBox())!; // It is on the page.
+    const { y, height } = (await button.boundingBox())!; // The button is on the page.
     expect(y + height).toBeLessThanOrEqual(page.viewportSize()!.height);
     await page.getByLabel('Name *').fill('Archive');
     await page.getByLabel('Serve the store now').selectOption('false');
@@ -235,7 +238,7 @@ export function describeData(desk: () => Desk): void {
     expect(audit.body.doubts.filter(({ kind }) => kind === 'missed_split')).toEqual([]);
     await page.getByRole('link', { name: 'Coverage' }).click();
     await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
-    // The original store is not served any more: its data warnings are drawn all the same.
+    // The original store is no longer served, but its data warnings are still drawn.
     const repaired = new URL(page.url()).pathname;
     const [doubt] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
     await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import type { AttributionView, IndexDocument, Plugin, StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
-/** Documents other than indices, each in forms of the contract: strategies, templates, watchlists, constraint sets. */
+/**
+ * Tests documents other than indices, each in forms of the contract: strategies, templates, watchlists, constraint
+ * sets.
+ */
 export function describeDocuments(desk: () => Desk): void {
   test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
     const { page, service, complaints } = desk();

@@ -13,7 +13,7 @@ export function describeFirstMarket(desk: () => Desk): void {
     await page.getByLabel('Files to import').getByText(file.name, { exact: true }).waitFor();
     await page.goBack();
     await page.getByRole('button', { name: 'Generate' }).click();
-    // Every setting has a value to begin with, and a wrong one is refused at its field.
+    // Every setting has an initial value, and an invalid value is refused at its field.
     const dialog = page.getByRole('dialog', { name: 'Generate a market' });
     await dialog.getByLabel('Assets').fill('0');
     await dialog.getByRole('button', { name: 'Generate the market' }).click();

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { eventually } from '../desk.js';
 
-/** A field takes an expression, and shows its meaning and its errors. */
+/** Types an expression into a field, which shows its meaning and its errors. */
 export async function typeFormulas(page: Page): Promise<void> {
   const field = page.getByLabel('Field', { exact: true });
   await field.fill('zcore(CLOSE)');

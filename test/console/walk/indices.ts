@@ -20,7 +20,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByText('it is "CORE index"').first().waitFor();
     expect(await page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Id *', { exact: true }).fill('CORE');
-    // Of the fields that no class describes, the form shows those that are read together with the others.
+    // Fields that no class describes are shown if the values of the others make them relevant.
     const schedule = page.getByRole('region', { name: 'Rebalance' });
     await schedule.getByLabel('Frequency').selectOption('custom');
     await schedule.getByLabel('Dates').waitFor();
@@ -41,7 +41,7 @@ export function describeIndices(desk: () => Desk): void {
     await funnel.waitFor();
     await page.getByRole('button', { name: 'Move history-filter up' }).click();
     await page.getByRole('button', { name: /^top-n Best by a field 30/ }).waitFor();
-    // A condition is written in fields, as deep as it is.
+    // A nested condition is edited in nested fields.
     await page.getByLabel('Add a rule').selectOption('ExpressionFilter');
     await page.getByLabel('Datapoint *').fill('CLOSE');
     await page.getByRole('textbox', { name: 'Value *' }).fill('text');
@@ -79,7 +79,7 @@ export function describeIndices(desk: () => Desk): void {
     const other = await desk().newPage();
     await follow(page, '/console/indices/CORE/edit');
     await page.getByLabel('Base value').fill('500');
-    // A draft is sent to somebody else by its address.
+    // The address of a draft contains it, so that it can be sent to a colleague.
     await eventually(() => new URL(page.url()).searchParams.has('draft')).toBe(true);
     await other.goto(page.url());
     await eventually(() => other.getByLabel('Base value').inputValue()).toBe('500');
@@ -90,7 +90,8 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Base value').fill('600');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Someone else saved a version').waitFor();
-    // Original, mine, theirs: changes of one editor are kept, conflicting changes are chosen.
+    // Three-way merge of the original with both changes: changes of one editor are kept, conflicting changes are
+    // chosen.
     await page.getByRole('row', { name: /^Name Core Yours Mine Theirs Core you$/ }).waitFor();
     await page.getByRole('row', { name: /^Base value 1000 Yours 600 Theirs 500 both$/ }).waitFor();
     expect(await page.getByRole('button', { name: 'Save the selection' }).isDisabled()).toBe(true);
@@ -123,7 +124,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run NOBODY' }).click();
     await page.getByRole('row', { name: /NOBODY.*run failed/ }).click();
     const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
-    // A finding leads to its rule in the designer.
+    // A finding links to its rule in the designer.
     await failure.getByRole('link', { name: 'Edit the field' }).click();
     await page.getByRole('heading', { name: 'Edit NOBODY' }).waitFor();
     await eventually(() => page.evaluate('document.activeElement.id')).toBe('rule-0');
@@ -176,7 +177,7 @@ export function describeIndices(desk: () => Desk): void {
       `Constituents${rebalance.body.constituents}`,
     );
     await page.getByRole('button', { name: /^Universe/ }).waitFor();
-    // This run was made without costs.
+    // This run was computed without costs.
     expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain('Costnone');
     expect(await page.getByRole('columnheader', { name: 'Traded USD' }).count()).toBe(1);
     await picture(page, 'rebalance');
@@ -205,7 +206,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Transaction cost').fill('5000');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await eventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
-    // Beneath the button, too, until the terms are changed.
+    // The error also appears below the button until the terms are changed.
     const wrong = { transaction_cost_bps: 5000 };
     const refusal = await service.ask<{ error: { message: string } }>('POST', '/analytics/CORE/backtest', wrong);
     const refused = page.getByRole('alert').filter({ hasText: refusal.body.error.message });
@@ -219,7 +220,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     const taken = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bps`);
     await taken.waitFor();
-    // Whose line it is, and in which return.
+    // The caption names the benchmark and its return variant.
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
     await eventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('changed for the next run').count()).toBe(0);
@@ -255,7 +256,7 @@ export function describeIndices(desk: () => Desk): void {
     expect([costs < 0, effects!.reduce((sum, effect) => sum + effect.total_return, 0)]).toEqual([true, total]);
     await causes.getByRole('row', { name: `Terms of the run −${Math.abs(100 * costs).toFixed(4)}%` }).waitFor();
     await page.getByRole('region', { name: 'Changes of the terms' }).getByText('Transaction cost').waitFor();
-    // The newest run is below the titles, and this one two rows further.
+    // The newest run is below the titles; this one is two rows below it.
     await page
       .getByRole('grid', { name: 'runs of CORE' })
       .getByRole('row')
@@ -264,7 +265,7 @@ export function describeIndices(desk: () => Desk): void {
       .first()
       .click();
     await page.getByText('is shown, not the newest').waitFor();
-    // A report of it is asked of that run, and of no other.
+    // The report is requested for that run only.
     await page.getByRole('link', { name: 'Report', exact: true }).click();
     await page.getByText('not the newest').waitFor();
     const error = { code: 'QUEUE_FULL', message: 'Queue full: 120 jobs waiting (limit 100).', detail: null };
@@ -275,7 +276,7 @@ export function describeIndices(desk: () => Desk): void {
     ]);
     expect(rendered.postDataJSON()).toMatchObject({ index_id: 'CORE', run_ids: { CORE: first!.run_id } });
     await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
-    // So is why a name was in it.
+    // The reason why a security was in it is shown as well.
     const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
     const { identifier } = held.weights[0]!;
     const explained = page.waitForRequest((one) => one.url().includes(`/explain/`));

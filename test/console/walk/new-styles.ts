@@ -20,7 +20,7 @@ const CONTENT = [
   'data-drawn',
 ];
 
-/** Parts of an inline style that are only a position or a size. */
+/** Parts of an inline style that only set a position or a size. */
 const PLACES = [
   'left',
   'width',
@@ -32,7 +32,9 @@ const PLACES = [
   'grid-template-columns',
 ];
 
-/** The attributes that determine the colours of an element below its surroundings: no rule of the style sheets selects siblings. */
+/**
+ * Attributes that determine the colours of an element and of its content: no rule of the style sheets selects siblings.
+ */
 const DRAWN = `(one, around) => {
   const written = [...one.attributes].filter(({ name }) => !${JSON.stringify(CONTENT)}.includes(name));
   const own = [...one.style].filter((name) => !${JSON.stringify(PLACES)}.includes(name));
@@ -45,9 +47,9 @@ const DRAWN = `(one, around) => {
 export const MARKS = `axe.configure({ rules: [{ id: 'color-contrast', selector: ':not([data-drawn])' }] })`;
 
 /**
- * Marks elements that were drawn earlier in this view, on this page or another: they have the same colours.
+ * Marks elements that an earlier page has drawn in this view with the same colours.
  * @param view of a theme and a width
- * @param unseen selectors of what is not looked at
+ * @param unseen selectors of elements that are not checked
  */
 export async function markDrawn(page: Page, view: string, unseen: readonly string[]): Promise<void> {
   await page.evaluate(`(() => {

@@ -3,7 +3,7 @@ import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { JobStatus } from '#jobs/status.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
-/** Reports, jobs, health, and a service that goes away. */
+/** Tests reports, jobs, health, and a service that becomes unavailable. */
 export function describeOperations(desk: () => Desk): void {
   test('a factsheet is rendered by a click, shown, and taken away as a file', async () => {
     const { page, complaints } = desk();
@@ -14,7 +14,7 @@ export function describeOperations(desk: () => Desk): void {
     await download.waitFor();
     const pdf = await downloaded(page, () => download.click());
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
-    // A browser without a PDF viewer shows a sentence instead.
+    // A browser without a PDF viewer shows a sentence.
     await page.getByText('This browser cannot display PDF files in a page.').waitFor();
     expect(await page.getByRole('link', { name: 'Save the report' }).getAttribute('href')).toMatch(/^blob:/);
     expect(complaints).toEqual([]);
@@ -28,7 +28,7 @@ export function describeOperations(desk: () => Desk): void {
     const lines = csv.toString().trim().split('\n');
     const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
     expect([lines[0]!.startsWith('date,'), lines.length - 1]).toEqual([true, body.rebalances.length]);
-    // Spreadsheets paste cells between tabs: all of the export, or the rows of a selection with their header.
+    // Spreadsheets paste cells separated by tabs: the whole export, or the selected rows with their header.
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByLabel('Export rebalances').click();
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
@@ -65,7 +65,7 @@ export function describeOperations(desk: () => Desk): void {
       .split('\n')
       .map((row) => row.split('\t'));
     expect(rows.slice(1).map(([date]) => date)).toEqual(levels.index);
-    // Lines begin at 100, so a copied value is that share of the first level.
+    // Lines begin at 100, so a copied value is a percentage of the first level.
     expect(Number(rows.at(-1)![1])).toBeCloseTo((100 * levels.data.at(-1)!) / levels.data[0]!, 9);
     await menu.click();
     const svg = await downloaded(page, () => page.getByRole('button', { name: 'SVG picture' }).click());
@@ -120,7 +120,7 @@ export function describeOperations(desk: () => Desk): void {
     const { body } = await service.ask<JobStatus>('GET', '/jobs/generate:large');
     expect(body.status).toBe('cancelled');
     await page.keyboard.press('Escape');
-    // A job is named by what it makes, not by the index that it reads.
+    // A job is named by its result, not by the index that it reads.
     await follow(page, '/console/jobs?job=risk:daily');
     await page.getByRole('complementary', { name: 'Risk model daily' }).waitFor();
     await page.keyboard.press('Escape');

@@ -9,17 +9,17 @@ import { picture } from '../picture.js';
 import { MARKS, markDrawn } from './new-styles.js';
 import { tabbed } from './tab-key.js';
 
-/** The checks of axe-core for WCAG 2.2 AA, and those it calls best practice. */
+/** The checks of axe-core for WCAG 2.2 AA, and its best practices. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Rules whose outcome depends on colours, and on widths; the others see the same page whatever the theme. */
+/** Rules whose outcome depends on colours, and on widths; the result of the other rules is the same in every theme. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 const OF_WIDTHS = ['button-name', 'link-name', 'target-size', 'scrollable-region-focusable', ...OF_COLOURS];
 
 const NARROW = { width: 390, height: 844 };
 const WIDE = { width: 1280, height: 820 };
 
-/** Parts of an index, besides the first and those that need more of an address. */
+/** Tabs of an index, without the first one and those that need more parameters in the address. */
 const TABS = [
   'constituents',
   'weights',
@@ -33,7 +33,7 @@ const TABS = [
   'runs',
 ];
 
-/** Every page with the content that the walk has created, one address each. */
+/** Returns the address of every page with the content that the walk has created. */
 async function addresses({ service }: Desk): Promise<readonly string[]> {
   const latest = async (kind: string) =>
     (
@@ -92,7 +92,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
   ];
 }
 
-/** Goes to an address as a link does, and waits until nothing is waited for. */
+/** Opens an address like a link, and waits until no request is pending. */
 async function visit(page: Page, address: string): Promise<void> {
   await follow(page, address);
   await settled(page);
@@ -111,10 +111,10 @@ async function settled(page: Page): Promise<void> {
   })`);
 }
 
-/** Rows of a table are alike: the first ones represent all. */
+/** Rows of a table are similar: the first ones represent all. */
 const ALIKE = ['[role=row]:nth-child(n + 6)', 'tbody > tr:nth-child(n + 6)', '.methodology > li:nth-child(n + 6)'];
 
-/** The frame of every page: it is checked once in each theme and width. */
+/** The frame of every page, which is checked once in each theme and width. */
 const AROUND = ['.rail', '.top-bar'];
 
 type Shade = 'light' | 'dark';
@@ -128,41 +128,44 @@ interface Turn {
 
 interface Looked {
   readonly rules?: readonly string[];
-  /** Of a theme and a width: elements that an earlier page has drawn in the same way are not checked for contrast again. */
+  /**
+   * Name of a theme and a width: elements that an earlier page has drawn in the same way are not checked again for
+   * contrast.
+   */
   readonly view?: string;
   readonly isFirst: boolean;
 }
 
-/** The findings of axe-core, one line each; of some rules only, or of all. */
+/** Returns the findings of axe-core, one per line, for some or all rules. */
 async function violations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
   const exclude = isFirst ? ALIKE : [...ALIKE, ...AROUND];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
   const context = JSON.stringify({ exclude });
-  // Neither sounds nor style sheets are fetched: the pages have none of the former, and no rule asked for reads the latter.
+  // Neither sounds nor style sheets are loaded: the pages have no sounds, and no requested rule reads style sheets.
   const request = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
   const options = JSON.stringify(request);
   return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
 
-/** Errors of tab navigation on a visible page, one line each. */
+/** Returns errors of tab navigation on a visible page, one per line. */
 async function tabProblems(page: Page, isFirst: boolean): Promise<readonly string[]> {
   const problems = await tabbed(page, isFirst);
   if (problems.length === 0) return problems;
-  // A page that was rendered again in the meantime has other elements: their errors are found the next time.
+  // A page that was rendered again in the meantime has other elements, whose errors are found next time.
   await settled(page);
   return tabbed(page, isFirst);
 }
 
-/** Charts without a table for those who do not see them. */
+/** Charts without a table for users of screen readers. */
 const UNTOLD = `[...document.querySelectorAll('[role=application]')]
   .filter((chart) => !chart.closest('.chart')?.querySelector('table caption'))
   .map((chart) => 'no table of ' + chart.getAttribute('aria-label'))`;
 
-/** Bytes of assets that the first page may need before it is there, compressed. */
+/** Maximum compressed bytes of assets that the first page needs before it is shown. */
 const FIRST_LOAD_MAX = 130_000;
 
-/** Bytes of assets as they are sent: in brotli, or as they are where they are compressed already. */
+/** Returns the transferred bytes of assets: compressed with brotli, unless they are compressed already. */
 function bytesOf(paths: readonly string[]): number {
   const files = paths.filter((path) => path.startsWith('/console/assets/')).map((path) => `dist${path}`);
   expect(files.length).toBeGreaterThan(0);
@@ -171,7 +174,7 @@ function bytesOf(paths: readonly string[]): number {
     .reduce((sum, size) => sum + size, 0);
 }
 
-/** Goes to what is found by a few letters. @param found the text of the first */
+/** Opens the first result of a search by a few letters. @param found text of this result */
 async function open(page: Page, typed: string, found: string): Promise<void> {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Page, document, security or action' }).waitFor();
@@ -180,7 +183,7 @@ async function open(page: Page, typed: string, found: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** Paths that the first page asks for until it is there. */
+/** Returns the paths that the first page requests until it is shown. */
 async function firstLoad({ page, service }: Desk): Promise<readonly string[]> {
   const requests = new Set<string>();
   const note = (request: Request) => requests.add(new URL(request.url()).pathname);
@@ -194,7 +197,7 @@ async function firstLoad({ page, service }: Desk): Promise<readonly string[]> {
 
 /** Checks that apply to every page. */
 export function describePages(desk: () => Desk): void {
-  /** Filled while all pages are visited, which is done once. */
+  /** Filled while all pages are visited, which happens once. */
   let untabbed: Record<string, readonly string[]> | undefined;
 
   const inViews = IS_SOAK ? 'in light and dark, wide and narrow' : 'wide in light or narrow in dark, by turns';
@@ -215,9 +218,12 @@ export function describePages(desk: () => Desk): void {
       const problems = await tabProblems(page, isFirst);
       if (problems.length > 0) unreached[address] = problems;
     }
-    /** Checks that depend on colours and widths, for a page whose other rules were checked when it was wide; otherwise every rule. */
+    /**
+     * Performs the checks that depend on colours and widths if the other rules were checked on the wide page; otherwise
+     * every check.
+     */
     async function narrowDark(address: string, { isFirst, isChecked }: Turn): Promise<void> {
-      await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers elements that are scrolled under it.
+      await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers elements that are scrolled below it.
       const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
       if (isChecked) note(`${address} dark narrow`, await violations(page, looked));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
@@ -239,7 +245,7 @@ export function describePages(desk: () => Desk): void {
     const all = await addresses(desk());
     for (const [k, address] of all.entries()) {
       await visit(page, address);
-      // A page begins in the view that the one before it ended in.
+      // The first view of a page is the last view of the previous page.
       const [first, second] = k % 2 === 0 ? views : views.toReversed();
       await first!.look(address, { isFirst: k < 2, isChecked: true });
       await page.setViewportSize(second!.size);

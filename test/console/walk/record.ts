@@ -3,13 +3,13 @@ import type { EventsView, IndexDocument, PublishedLog, VersionList } from '#clie
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
-/** Records: published closes, versions of a definition, future dates. */
+/** Tests records: published closes, versions of a definition, future dates. */
 export function describeRecord(desk: () => Desk): void {
   test('closes are published and verified in the browser; those that differ later are restated with a reason', async () => {
     const { page, service, complaints } = desk();
     const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
-    // The page shows the published run: a stale run is not published.
+    // The page shows the published run, because a stale run cannot be published.
     await page.getByText('Run the index again before publishing').waitFor();
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE');
@@ -26,7 +26,7 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Verify here' }).click();
     await sound(closes).waitFor();
     await picture(page, 'publication');
-    // Another definition gives other closes.
+    // Another definition has other closes.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const changed = { ...document, base_value: 2 * document.base_value };
     await service.ask('PUT', '/indices/CORE', changed, { 'x-change-note': 'Twice the base' });
@@ -37,7 +37,7 @@ export function describeRecord(desk: () => Desk): void {
     expect(await published()).toHaveLength(closes);
     await page.getByLabel('Why *').fill('The base was wrong');
     await page.getByRole('button', { name: 'Restate', exact: true }).click();
-    // Levels begin with the base value, and all of them move as it does.
+    // All levels scale with the base value.
     const moved = 1e4 * (changed.base_value / (await published())[0]!.total! - 1);
     const size = moved.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');

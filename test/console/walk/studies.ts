@@ -23,15 +23,15 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel('Figures of the solution').waitFor();
     expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
-    // Utility needs expected returns: the field shows that, and a model of the catalogue resolves it.
+    // Utility needs expected returns: the field reports that, and choosing a model of the catalogue solves it.
     await page.getByRole('combobox', { name: 'Objective' }).selectOption('max_utility');
     await page.getByRole('listitem').filter({ hasText: 'is required by the objective max_utility' }).first().waitFor();
-    // Meanwhile the last solution stays.
+    // The previous solution remains meanwhile.
     const earlier = page.getByRole('region', { name: 'The last solution' });
     await earlier.getByLabel('Figures of the solution').waitFor();
     await page.getByRole('combobox', { name: 'Expected returns' }).selectOption('capm');
     await earlier.waitFor({ state: 'detached' });
-    // Rows and terms that nobody has saved have an address.
+    // Unsaved rows and terms have an address.
     await page.reload();
     const derive = page.getByRole('region', { name: 'Derive an index' });
     await derive.getByLabel('Id *').fill('CORE OPT');
@@ -113,7 +113,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Optimise with it' }).click();
     await page.getByText('Costs and risk model').click();
     await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');
-    // It knows returns up to the last date of the data, after the rebalance that is solved.
+    // The model includes returns up to the last date of the data, after the solved rebalance.
     await page.getByRole('button', { name: /^Estimate up to / }).click();
     await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toMatch(/^daily-\d{4}-/);
     await page.getByLabel('Figures of the solution').waitFor();
@@ -164,7 +164,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
     await page.getByRole('textbox', { name: 'weighting: cap' }).fill('5%, 0.1, 1');
-    // A sweep starts with the parameters of the newest run; a value is read in the unit of its parameter.
+    // A sweep starts with the parameters of the newest run; values have the unit of their parameter.
     await page.getByText('Read as 5%, 10%, 100%.').waitFor();
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();

@@ -1,6 +1,9 @@
 import type { Page } from 'playwright-core';
 
-/** Marks the elements that tab navigation must reach: every visible control, and the chosen one of radio buttons. */
+/**
+ * Marks the elements that tab navigation must reach: every visible control, and the selected radio button of each
+ * group.
+ */
 const marking = (part: string) => `(() => {
   const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, .code-editor, [tabindex="0"]';
   const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && (one.tabIndex >= 0 || one.shadowRoot !== null);
@@ -8,7 +11,7 @@ const marking = (part: string) => `(() => {
   return all.map((one, k) => (one.dataset.stop = k)).length;
 })()`;
 
-/** Notes what gets the focus from the page on, and whether there is a ring around it. */
+/** Records which elements of the page receive the focus, and whether each has a focus ring. */
 const FOLLOW = `(() => {
   document.getElementById('main').focus({ preventScroll: true });
   const came = (globalThis.came = []);
@@ -16,7 +19,7 @@ const FOLLOW = `(() => {
     const style = getComputedStyle(one.type === 'radio' ? one.nextElementSibling : one);
     came.push({ stop: one.dataset.stop ?? '', ring: style.outlineStyle !== 'none' || one.tagName === 'IFRAME', what: one.outerHTML.slice(0, 90) });
   };
-  // Of a document inside it a page hears only that it has lost the focus.
+  // A page only notices the loss of the focus to a document inside it.
   const leave = () => document.activeElement?.tagName === 'IFRAME' && note({ target: document.activeElement });
   addEventListener('focusin', note);
   addEventListener('blur', leave);
@@ -27,7 +30,7 @@ const FOLLOW = `(() => {
   };
 })()`;
 
-/** Presses the tab key some times, none of which waits until the page has answered the one before. */
+/** Presses the tab key several times without waiting for the page between them. */
 async function pressTab(page: Page, times: number): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const tab = { key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 };
@@ -39,11 +42,14 @@ async function pressTab(page: Page, times: number): Promise<void> {
   await session.detach();
 }
 
-/** Presses the tab key through a page, with what stands around it once. @returns what it did not come to, and what it came to without a ring */
+/**
+ * Presses the tab key through a page, and once through its frame.
+ * @returns elements that were not reached, and elements that were reached without a ring
+ */
 export async function tabbed(page: Page, isFirst: boolean): Promise<readonly string[]> {
   const stops = await page.evaluate<number>(marking(isFirst ? 'body' : '#main'));
   await page.evaluate(FOLLOW);
-  // With what stands around a page it leaves the document once, and comes round.
+  // Including the frame of the page, the focus leaves the document once and returns.
   await pressTab(page, stops + 1);
   const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');
   const seen = new Set(came.map(({ stop }) => stop));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { follow, type Desk } from '../desk.js';
 
-/** A published methodology taken from the gallery. */
+/** Tests a published methodology from the gallery. */
 export function describeTemplates(desk: () => Desk): void {
   test('a template shows its level or what the store lacks, and becomes an index with those beneath it', async () => {
     const { complaints, page, service } = desk();
@@ -10,7 +10,7 @@ export function describeTemplates(desk: () => Desk): void {
     const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
     const calm = card('Low volatility, 100 securities');
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
-    // Missing data is stated by its meaning, with the names of columns folded.
+    // Missing data is described by its meaning; the names of columns are folded.
     const rated = card('Best rated half of each sector');
     await rated.getByText('Data that the store lacks').waitFor();
     expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);

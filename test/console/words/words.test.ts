@@ -128,7 +128,7 @@ test('a finding is placed at its table, file, row and column, and at the file th
   expect(fileOf({ path: 'market/B.csv[row 6].CLOSE' }, files)).toBe(files[1]);
   expect(fileOf({ path: 'market[row 6]', file: 'A.csv' }, files)).toBe(files[0]);
   expect(fileOf({ path: 'reference[row 2].NAME' }, files)).toBe(files[2]);
-  // Of two files of one table neither is named.
+  // If two files of one table qualify, neither is named.
   expect(fileOf({ path: 'market[row 6].CLOSE' }, files)).toBeUndefined();
 });
 
@@ -168,7 +168,7 @@ test('two documents differ at the place where a value was put, and nowhere else'
   const base = { a: 1, b: { c: [1, 2] } };
   expect(differences(base, withValue(base, ['b', 'c', 1], 3))).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
   expect(differences(base, withValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
-  // Lists of other lengths differ as a whole.
+  // Lists of different lengths differ as a whole.
   expect(differences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
 });
 

@@ -9,7 +9,8 @@ const period = (weights: readonly number[], returns: readonly number[]): Grouped
 
 describe('Brinson-Fachler', () => {
   test('of one period is the textbook calculation', () => {
-    // Two groups: 60/40 against 50/50, returns 10% and 2% against 8% and 4%; the benchmark returns 6%.
+    // Two groups with weights of 60 and 40 % against 50 and 50 %, and returns of 10 and 2 % against 8 and 4 %; the
+    // benchmark returns 6 %.
     const own = period([0.6, 0.4], [0.1, 0.02]);
     const other = period([0.5, 0.5], [0.08, 0.04]);
     const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = brinsonFachler({

@@ -10,11 +10,11 @@ const levelOf = (returns: readonly number[]): Float64Array => {
 test('statistics of ten returns by hand', () => {
   const returns = [0.02, -0.01, 0.03, -0.04, 0, 0.01, 0.01, -0.02, 0.02, 0.01];
   const statistics = returnStatistics(levelOf(returns));
-  // Below 0: 0.01^2 + 0.04^2 + 0.02^2 = 0.0021 of ten; mean 0.003.
+  // Squares of returns below 0: (0.01^2 + 0.04^2 + 0.02^2) = 0.0021 over ten sessions; the mean is 0.003.
   const downside = Math.sqrt((0.0021 / 10) * 252);
   expect(statistics.downside_volatility).toBeCloseTo(downside, 12);
   expect(statistics.sortino_ratio).toBeCloseTo((0.003 * 252) / downside, 10);
-  // A twentieth of ten sessions is one, rounded up: the worst.
+  // 5 % of ten sessions, rounded up, is one session: the worst.
   expect(statistics.cvar_95).toBeCloseTo(0.04, 12);
   expect(statistics.hit_rate).toBe(0.6);
   expect([statistics.best_return, statistics.worst_return]).toEqual([

@@ -7,7 +7,7 @@ const steps = fc.array(
   { minLength: 3, maxLength: 60 },
 );
 
-/** Levels that make some returns. */
+/** Returns levels with the given returns. */
 function levelOf(returns: readonly number[]): Float64Array {
   const level = new Float64Array(returns.length + 1).fill(100);
   returns.forEach((r, t) => (level[t + 1] = level[t]! * (1 + r)));
@@ -17,7 +17,7 @@ function levelOf(returns: readonly number[]): Float64Array {
 const returnsOf = (level: Float64Array): number[] =>
   Array.from({ length: level.length - 1 }, (_, t) => level[t + 1]! / level[t]! - 1);
 
-/** Unbiased variance by weights that sum to 1. */
+/** Unbiased variance with weights that sum to 1. */
 function variance(values: readonly number[], weights: readonly number[]): number {
   const mean = values.reduce((sum, value, t) => sum + weights[t]! * value, 0);
   return (

@@ -3,7 +3,7 @@ import { trackingForecast } from '#domain/analytics/tracking-forecast.js';
 
 const days = Int32Array.of(10, 11, 12, 13, 14);
 const flat = { days, values: Float64Array.of(100, 100, 100, 100, 100) };
-/** Returns 1 %, -1 %, 2 %, 0: with a parent that does not move they are active returns. */
+/** Returns of 1 %, -1 %, 2 % and 0; the parent is constant, so they are active returns. */
 const level = { days, values: Float64Array.of(100, 101, 101 * 0.99, 101 * 0.99 * 1.02, 101 * 0.99 * 1.02) };
 const year = Math.sqrt(252);
 

@@ -52,7 +52,7 @@ const indexOn = (lag: number, frequency: string, treatment: object): IndexDocume
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
 
-/** Weights that show on which close they were decided: nearly equal, a little by price. */
+/** Weights that depend on the close at which they are decided: nearly equal, slightly tilted by price. */
 const tilted = (prices: readonly number[]): number[] => {
   const raw = prices.map((price) => 10 + price / 100);
   const sum = raw.reduce((total, value) => total + value, 0);
@@ -90,7 +90,7 @@ interface Brute {
   readonly called: number[];
 }
 
-/** The rule by its words, one close after the other, in shares. */
+/** The definition of the rule, applied to one close after the other, in shares. */
 function bruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
   const levels = [100];
   const called: number[] = [];
@@ -150,7 +150,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
   expect(count).toBeGreaterThan(RUNS);
 });
 
-/** Random definitions with a rule that their six names at most break now and then. */
+/** Random definitions with a rule that at most six securities breach occasionally. */
 const watchedDocument = randomDocument.map((document) =>
   IndexDocument.parse({
     ...document,
@@ -163,7 +163,7 @@ const watchedDocument = randomDocument.map((document) =>
   }),
 );
 
-/** Sessions of decisions, as they are made. */
+/** Records the sessions of decisions in the order in which they are decided. */
 const inOrder = (sessions: number[]): DeciderFactory => {
   return (document, composer) => {
     const decider = plainDecider(document, composer);
@@ -196,7 +196,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
   expect(between).toBeGreaterThan(0);
 });
 
-/** Weights by risk, whose decider keeps what it measured from one decision to the next. */
+/** Risk weights, whose decider keeps measurements from one decision to the next. */
 test('with weights by risk, too, what comes later changes no rebalance', () => {
   let called = 0;
   fc.assert(

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { exportPart } from '#views/exports/export-part.js';
 
-/** The events of a run as they are exported. */
+/** Returns the events of a run as exports list them. */
 export function eventsOf(columns: RunColumns): Record<string, unknown>[] {
   const pieces: Uint8Array[] = [];
   exportPart({

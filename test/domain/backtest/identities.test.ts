@@ -22,7 +22,7 @@ import { runRecordJson, runResultJson } from './run-texts.js';
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-/** Definitions under which everything that a security pays buys more of it. */
+/** Definitions under which all payments of a security are reinvested in it. */
 const reinvestingDocument = randomDocument.map((document) => {
   const { treatment, weighting } = document.pipeline!;
   const type = weighting.type === 'PriceWeight' ? 'EqualWeight' : weighting.type;
@@ -92,7 +92,7 @@ describe('on random markets with every kind of corporate action', () => {
         const isWaiting = book.unfilled.some(({ at }) => at === session - book.from);
         if (!isReplaced && !isWaiting) near(sum(weights) + book.cash[session - book.from]!, 1, 1, 1e-12);
         near(sum(uncapped), sum(weights), 1, 1e-12);
-        // Weights that became shares before were capped then.
+        // Weights that were converted to shares at an earlier close were capped there.
         if (targets) continue;
         if (cap !== null) expect(Math.max(...weights)).toBeLessThanOrEqual(cap + 1e-12);
         near(redistributed, sum(uncapped.map((u, k) => Math.max(0, u - weights[k]!))));
@@ -106,7 +106,7 @@ describe('on random markets with every kind of corporate action', () => {
       const { sm, columns, weights, cash, events } = book;
       const { treatment, document } = compositions;
       const growth = growthOf(sm, growthTerms(treatment, document.currency));
-      // Of the dividends that a short position pays nothing is withheld.
+      // No tax is withheld from the dividends that a short position pays.
       const shortGrowth = growthOf(
         sm,
         growthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends),
@@ -234,7 +234,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('a stored run reconciles', () => {
     onRuns((found) => {
-      // After a total loss nothing is stored.
+      // No columns are stored after a total loss.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
       const { checks } = reconcileView(columnsOf(found), () => []);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
@@ -247,7 +247,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('JSON written by hand is the JSON of the same object', () => {
     onRuns((found) => {
-      // After a total loss there are no returns, and so no result.
+      // There are no returns after a total loss, and therefore no result.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) {
         expect(() => runResultJson(found, STAMP)).toThrow(
           expect.objectContaining({

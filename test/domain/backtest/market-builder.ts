@@ -11,10 +11,10 @@ import type {
   ReferenceValue,
 } from '#domain/market/market-data.js';
 
-/** A market as a test writes it: dates down, names across, null where there is no bar. */
+/** Market in a test: securities with one value per date, null where there is no bar. */
 export interface MarketSketch {
   readonly dates: readonly string[];
-  /** CLOSE by name, one per date. */
+  /** CLOSE by security, one per date. */
   readonly close: Readonly<Record<string, readonly (number | null)[]>>;
   readonly fields?: Readonly<Record<string, Readonly<Record<string, readonly (number | null)[]>>>>;
   /** Reference columns by name. */
@@ -32,11 +32,11 @@ export interface ActionSketch {
   readonly related?: string;
   readonly subscription?: number;
   readonly cancelled?: boolean;
-  /** Last day of an election, and the default entitlement. */
+  /** Last day of an election, and the entitlement by default. */
   readonly election?: string;
   readonly byDefault?: ElectionDefault;
   readonly scrip?: number;
-  /** Consideration of a merger in addition to shares. */
+  /** Cash of a merger in addition to shares. */
   readonly cash?: number;
 }
 
@@ -106,7 +106,7 @@ export interface CalendarSketch {
   readonly holidays?: readonly string[];
 }
 
-/** Calendars whose sessions are the weekdays of a span but for holidays. */
+/** Returns calendars whose sessions are the weekdays of a range without holidays. */
 export function weekdayCalendars(sketches: Readonly<Record<string, CalendarSketch>>): Calendars {
   const calendars = new Map(Object.entries(sketches).map(([code, sketch]) => [code, weekdayCalendar(code, sketch)]));
   return { list: () => [...calendars.values()], get: (code) => calendars.get(code) };

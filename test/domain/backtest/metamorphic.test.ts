@@ -17,12 +17,12 @@ import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 
-/** A request, and how its index is composed. */
+/** A request, and the decider of its index. */
 const randomSignedRequest = fc
   .tuple(randomRequest, randomDecider)
   .map(([request, createDecider]) => ({ ...request, createDecider }));
 
-/** The rows of a market up to a position, and the actions that take effect by then. */
+/** Returns the rows of a market up to a position, and the actions that take effect by then. */
 function truncated(market: MarketData, rows: number): MarketData {
   return { ...rowsUpTo(market, rows), actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!) };
 }
@@ -56,7 +56,7 @@ function renamed(market: MarketData, rename: (identifier: string) => string): Ma
   };
 }
 
-/** Weights of a book on a date by identifier, without the names it does not hold. */
+/** Returns the weights of a book on a date by identifier, without securities that it does not hold. */
 function held({ sm, columns, weights }: Book, at: number): [string, number][] {
   return [...columns].flatMap((column, slot): [string, number][] => {
     const weight = weights[at * columns.length + slot]!;
@@ -64,7 +64,7 @@ function held({ sm, columns, weights }: Book, at: number): [string, number][] {
   });
 }
 
-/** The values of a run known by a date: levels, weights, divisor, compositions, bit for bit. */
+/** Returns the exact values of a run that are known by a date: levels, weights, divisor, compositions. */
 function knownBy(run: Run, day: number) {
   const { index, portfolio, rebalances } = run;
   const within = (book: Book): number =>
@@ -93,7 +93,7 @@ function knownBy(run: Run, day: number) {
   };
 }
 
-/** The header of a column file but for where blocks lie, and the bytes of each block. */
+/** Returns the header of a column file without the positions of its blocks, and the bytes of each block. */
 function blocksOf(bytes: Uint8Array): readonly unknown[] {
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const size = { f64: 8, i32: 4, u8: 1 };
@@ -240,7 +240,7 @@ describe('on random markets', () => {
             fields: new Map([...market.fields, ['CLOSE', close]]),
             actions: [spinOff],
           };
-          const pipeline = document.pipeline!; // random documents are no derived ones
+          const pipeline = document.pipeline!; // Random documents are not derived.
           const daily: IndexDocument = {
             ...document,
             rebalance: { ...document.rebalance, frequency: 'daily' },
@@ -281,7 +281,7 @@ describe('on random markets', () => {
         const other = tryRun(doubled, document, request);
         expect(other === undefined).toBe(first === undefined);
         if (!first || !other) return;
-        // Doubling is exact in binary: not even a rounding differs.
+        // Doubling is exact in binary arithmetic, so there is no rounding difference.
         expect(other.level).toEqual(first.level);
         expect(other.index.book.value).toEqual(first.index.book.value);
       }),
@@ -298,7 +298,7 @@ describe('on random markets', () => {
         fc.integer({ min: 5, max: 20 }),
         fc.nat(7),
         ({ market: drawn }, document, request, row, column) => {
-          const market: MarketData = { ...drawn, adjustment: 'none' }; // on adjusted prices a split changes nothing
+          const market: MarketData = { ...drawn, adjustment: 'none' }; // A split has no effect on adjusted prices.
           const names = market.identifiers.length;
           const identifier = market.identifiers[column]!;
           if (

@@ -6,7 +6,7 @@ import { columnsOf } from './shorts-case.js';
 import { simulateSigned } from './signed-case.js';
 import { portfolioTransactionsOf } from './transactions.js';
 
-/** Half a share of B at 150 and 25 in cash for a share of A at 100, of which the index holds a third. */
+/** Half a share of B at 150 and 25 in cash for a share of A at 100; A is a third of the index. */
 const MERGER = { name: 'A', type: 'MERGER', value: 0.5, cash: 25, ex: '2024-03-06', related: 'B' } as const;
 const CLOSES = { A: [100, 100, null, null, null, null], B: flat(150), C: flat(100) };
 
@@ -14,7 +14,8 @@ describe('a merger into shares and cash', () => {
   test('is worth both: the shares stay, the cash is spread over all that is held', () => {
     const run = simulate({ close: CLOSES, actions: [MERGER] });
     close(levels(run), flat(100));
-    // Of 100: B holds 33.33 + 25, C 33.33; 8.33 in cash buys both in proportion, and the divisor falls by them.
+    // Out of 100: B holds 33.33 + 25, C 33.33; 8.33 in cash buys both in proportion, and the divisor is reduced by the
+    // costs.
     expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(7 / 11, 12), C: expect.closeTo(4 / 11, 12) });
     close(run.index.book.divisor, [1, 1, 11 / 12, 11 / 12, 11 / 12, 11 / 12]);
   });
@@ -25,7 +26,7 @@ describe('a merger into shares and cash', () => {
     const bought = start / 12 / 1.01;
     close([run.portfolio.value[2]! / 1e6], [((start * 11) / 12 + bought) / 1e6]);
     const rows = portfolioTransactionsOf(run).filter(({ date }) => date === '2024-03-06');
-    // The sale of A is at all that a share brings; B comes by conversion and by purchase.
+    // A is sold at the whole consideration of a share; B enters by conversion and by purchase.
     expect(rows.map(({ asset, side }) => [asset, side])).toEqual([
       ['A', 'sell'],
       ['B', 'buy'],
@@ -77,7 +78,8 @@ describe('a merger into shares and cash', () => {
     expect(run.index.book.value[2]).toBeCloseTo(95, 10);
     const { book } = run.index;
     const c = [...book.columns].map((column) => book.sm.identifiers[column]).indexOf('C');
-    // Shares of 30 and cash of 25 are owed; what covers the cash is sold short of C, so that both sides stay as large.
+    // Shares worth 30 and cash of 25 are owed; the cash is financed by selling C short, so that both sides keep their
+    // size.
     expect(book.weights[2 * book.columns.length + c]! * 95).toBeCloseTo(-55, 10);
   });
 
@@ -95,7 +97,7 @@ describe('endings of one security on one day', () => {
 
   test('are applied in the order of their consideration', () => {
     const bid = { ...ending, type: 'ACQUISITION', value: 130 } as const;
-    // A delisting that says nothing does not take the place of an acquisition at a price, nor a merger into nothing.
+    // A delisting without terms replaces neither an acquisition at a price nor a merger without value.
     expect(endedBy(bid, { ...ending, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
     expect(endedBy(bid, { ...ending, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
     expect(

@@ -24,7 +24,7 @@ const document = IndexDocument.parse({
   pipeline: { weighting: { type: 'EqualWeight' }, treatment: { dividends: 'price' } },
 });
 
-/** The stored files of a run on a market whose panel lies where the limit says. */
+/** Returns the stored files of a run on a market whose panel is stored according to the limit. */
 function files(): readonly [columns: Uint8Array, prices: Uint8Array] {
   const result = market(120, 500);
   const close = zeroPanel(120 * 500);

@@ -14,7 +14,7 @@ export const HOLIDAYS = ['2024-01-15', '2024-02-05', '2024-02-06'];
 export const OTHER_HOLIDAYS = ['2024-01-08', '2024-01-22', '2024-01-23', '2024-02-12'];
 
 const NAMES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'GG', 'HH', 'KID', 'NEW'];
-/** Names that trade in euros on the other exchange. */
+/** Securities that trade in euros on the other exchange. */
 const FOREIGN = new Set(['EE', 'GG']);
 
 interface Choices {
@@ -49,7 +49,7 @@ const TYPES: readonly ActionType[] = [
 
 export const randomMarket = randomMarketOver(fc.integer({ min: 25, max: 50 }));
 
-/** @param sessions 130 at most, which the calendars of the tests have. */
+/** @param sessions at most 130, the length of the test calendars */
 export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<RandomMarket> {
   return fc
     .record<Choices>({
@@ -85,7 +85,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
   const foreignClosed = new Set(OTHER_HOLIDAYS);
   NAMES.forEach((name, n) => {
     let price = 20 + 13 * n;
-    // The first three names are there from the beginning to the end, so that there is always an index.
+    // The first three securities exist during the whole range, so that the index is never empty.
     const isSteady = n < 3;
     const from = isSteady ? 0 : listings[n]!;
     const to = isSteady ? sessions : endings[n]!;

@@ -19,7 +19,7 @@ export const CALENDARS = weekdayCalendars({
   OTHER: { from: '2023-12-01', to: '2024-06-30', holidays: OTHER_HOLIDAYS },
 });
 
-/** A definition over every name, as clients write it. */
+/** A definition over all securities, in the form of the API. */
 export const randomDocument = fc
   .record({
     rebalance: fc.record({
@@ -69,7 +69,7 @@ export const randomRequest = fc.record({
   transaction_cost_bps: fc.constantFrom(0, 10, 250),
 });
 
-/** A composition as definitions give it, or with short positions and cash. */
+/** A decider of a definition, or one with short positions and cash. */
 export const randomDecider = fc.constantFrom(plainDecider, plainDecider, ...SIGNED_DECIDERS);
 
 export interface RunRequest extends Partial<ResolvedRequest> {
@@ -125,7 +125,7 @@ export function runOn(
   });
 }
 
-/** A run, or undefined where chance made a market that refuses it for a good reason. */
+/** Returns a run; undefined if the random market is refused for an expected reason. */
 export function tryRun(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run | undefined {
   try {
     return run(market, document, request);
@@ -136,8 +136,8 @@ export function tryRun(market: MarketData, document: IndexDocument, request: Run
 }
 
 /**
- * EURUSD may have no rate yet; everything may have gone by the start, or too little be left for the rows of an optimisation; short
- * positions may lose everything.
+ * EURUSD may have no rate yet, all securities may have ended by the start, too few may remain for the constraints of an
+ * optimisation, and short positions may lose everything.
  */
 const EXPECTED = new Set([
   'FX_MISSING',

@@ -8,24 +8,24 @@ import type { RunStamp } from '#views/provenance-json.js';
 import { recordJson } from '#views/record-json.js';
 import { overviewJson, resultJson } from '#views/run-json.js';
 
-/** The columns of a whole run. */
+/** Returns the columns of a whole run. */
 function columnsOf(run: Run, contentHash = 's'): RunColumns {
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
   const bytes = runToColumns(run, { contentHash });
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
-/** The record of a run as it is served: from its columns. */
+/** Returns the served record of a run, rendered from its columns. */
 export function runRecordJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   return recordJson(readRecord(columnsOf(run, stamp.storeContentHash)), stamp);
 }
 
-/** The result of a run as it is served. */
+/** Returns the served result of a run. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   return resultOf(columnsOf(run), run.plan, stamp);
 }
 
-/** The overview of a run as it is served. */
+/** Returns the served overview of a run. */
 export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
   return overviewOf(columnsOf(run), run.plan);
 }

@@ -11,13 +11,16 @@ const series = (currency: string | null, closes: readonly number[]): PriceSeries
   closes: Float64Array.from(closes),
 });
 
-/** A store from day 101 to day 104 with these exchange rates, asked for from day 102 on; day 103 is no session. */
+/**
+ * Returns the refusal for a store from day 101 to day 104 with these exchange rates, requested from day 102 on; day 103
+ * is not a session.
+ */
 function refused(benchmark: PriceSeries, pairs: readonly string[] = []): unknown {
   const market = {
     identifiers: ['A', ...pairs],
     dates: Int32Array.of(101, 102, 103, 104),
     currency: null,
-  } as unknown as MarketData; // what is looked at
+  } as unknown as MarketData; // The members that are read.
   const calendar = { isSession: (day: number) => day !== 103 };
   try {
     assertSeriesBenchmark(benchmark, { currency: 'USD' }, { market, calendar, range: { start: 102, end: 110 } });

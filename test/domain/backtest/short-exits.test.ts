@@ -10,7 +10,7 @@ import { CALENDARS, holding, WEEK } from './signed-case.js';
 
 const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
-/** Names that the exported events say left, with C, or B, gone from the fourth day on. */
+/** Returns the securities that leave according to the exported events, if C or B ends on the fourth day. */
 function exitsOf(gone: 'B' | 'C', action: Omit<ActionSketch, 'name' | 'ex'>, more: Record<string, number[]> = {}) {
   const close = { A: [100, 101, 102, 100, 99, 103], B: [50, 51, 50, 52, 53, 50], C: [10, 10, 11, 10, 9, 10], ...more };
   const market = buildMarket({
@@ -83,7 +83,7 @@ test('a short position is sold to replace one that left and covered by an earlie
     [1, 'delisting', 0],
     [2, 'delisting', 1],
   ]);
-  // Prices stand still: the order buys what its money pays for, and B is sold for what covering C took, costs included.
+  // Prices are constant: the order spends the cash, and B is sold for the cost of covering C.
   close(
     exit.map((i) => trades.notional[i]! / value),
     [order.notional / (1 + rate) / value, -0.2 / (1 - rate), 0.2],

@@ -41,7 +41,7 @@ function runTo(rows: number, treatment: Treatment): Run {
 
 const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
-/** Of a unit of C from its first close to its last; the special dividend is reinvested in every variant. */
+/** Return of a unit of C from its first to its last close; the special dividend is reinvested in every variant. */
 const held = (paid: number): number =>
   ((11 + 0.25 * paid) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * paid) / 10) * (10 / 9);
 
@@ -62,7 +62,7 @@ describe.each([
   });
 
   test('in the view of a run that was stored without what it paid', () => {
-    if (treatment.withholding_tax === 1) return; // Such a run does not know the dates either.
+    if (treatment.withholding_tax === 1) return; // Such a run does not record the dates either.
     const older: RunColumns = { ...columns, has: (name) => name !== 'shortCash' && columns.has(name) };
     expect(assetView(older, 'C').total_return).toBeCloseTo(growth - 1, 12);
   });

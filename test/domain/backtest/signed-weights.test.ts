@@ -26,7 +26,7 @@ interface Choices {
 
 const DATES = Array.from({ length: 26 }, (_, i) => i).flatMap((i) => (i % 7 < 5 ? [formatDay(19_786 + i)] : []));
 const NAMES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'GG'];
-/** Names that are there from the first date to the last: others can turn into them. */
+/** Securities that exist from the first to the last date, so that others can be converted to them. */
 const STEADY = ['AA', 'BB', 'KID'];
 const REBALANCED = [DATES[0]!, DATES[7]!, DATES[13]!];
 
@@ -48,7 +48,7 @@ const choices: fc.Arbitrary<Choices> = fc.record({
   gaps: fc.array(fc.nat(199), { maxLength: 10 }),
 });
 
-/** A market, the weights that are taken on it, and whether both sides of the comparison can hold them. */
+/** Builds a market and the weights on it, and determines if both sides of the comparison can hold them. */
 function sketchOf({ steps, actions, shares, cash, gaps }: Choices) {
   const placed = new Map<string, ActionSketch>();
   const endOf = new Map<string, number>();

@@ -1,21 +1,21 @@
 import type { MarketSketch } from './market-builder.js';
 
 /**
- * The recursions of an index and of the portfolio that follows it, name by name and day by day, with signed weights. It
- * shares no line with the engine. Every date is a session, at most one action of a kind falls on a name and a date, and
- * every ex day is a date.
+ * Input of the recursions of an index and of the portfolio that follows it, computed security by security and day by
+ * day, with signed weights and without code of the engine. Every date is a session, at most one action of a kind falls
+ * on a security and a date, and every ex-date is a date.
  */
 export interface SlowInput extends Pick<MarketSketch, 'dates' | 'close' | 'actions'> {
-  /** Weights taken at a date's close. */
+  /** Target weights by date. */
   readonly targets: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** Money in the index currency that one unit of a name's currency is worth, by name, one per date; 1 where absent. */
+  /** Value of one unit of a security's currency in the index currency, by security, one per date; default: 1. */
   readonly rates?: Readonly<Record<string, readonly number[]>>;
   readonly variant: 'price' | 'total' | 'net';
   readonly tax: number;
   readonly costRate: number;
 }
 
-/** Money of a book at a close. */
+/** Value of a book at a close. */
 export interface SlowDay {
   readonly value: number;
   readonly cash: number;
@@ -84,8 +84,8 @@ export function slowBook(
   }
 
   /**
-   * Names that end: unless everything is traded anyway, what they bring buys more of the other long names, and what covering
-   * them takes is raised by selling more of the other short ones.
+   * Removes securities that end: except on a rebalance, the proceeds buy more of the other long positions, and the cost
+   * of covering is financed by selling more of the other short positions.
    */
   function leave(t: number, isRebalance: boolean): void {
     let [brought, taken] = [0, 0];
@@ -123,13 +123,13 @@ export function slowBook(
     else scale(longs, brought >= 0 ? brought / (1 + costRate) : brought / (1 - costRate));
   }
 
-  /** Adds money to names in proportion to what they hold. */
+  /** Adds money to securities in proportion to their holdings. */
   function scale(names: readonly [name: string, money: number][], added: number): void {
     const sum = names.reduce((before, [, money]) => before + money, 0);
     for (const [name, money] of names) held.set(name, money + (added * money) / sum);
   }
 
-  /** Finds what is left by halving, where the engine uses Newton's method. */
+  /** Finds the remaining value by bisection, where the engine uses Newton's method. */
   function rebalance(weights: Readonly<Record<string, number>>): void {
     const value = total();
     const names = [...new Set([...held.keys(), ...Object.keys(weights)])];

@@ -4,8 +4,8 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { applyCaps } from '#domain/rules/capping.js';
 
 /**
- * A small decider for tests of the steps after a decision: every security of the universe, weighted equally
- * or by CLOSE x SHARES_OUTSTANDING, under the cap of the document.
+ * A small decider for tests of later steps: all securities of the universe, weighted equally or by CLOSE x
+ * SHARES_OUTSTANDING, with the cap of the document.
  */
 export const plainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
   const sm = composer.market(document.id);
@@ -45,7 +45,7 @@ export interface SignedTerms {
   readonly cash: number;
 }
 
-/** Every name of the universe, one in three of them short; all long where chance leaves no name for one of the sides. */
+/** All securities of the universe, one in three of them short; all long if one of the sides would be empty. */
 export function signedDecider({ short, cash }: SignedTerms): DeciderFactory {
   return (document, composer) => ({
     decide(session): Decision {
@@ -74,7 +74,10 @@ export function signedDecider({ short, cash }: SignedTerms): DeciderFactory {
   });
 }
 
-/** Fully invested with a small short side, partly in cash with and without a short side, and as much short as long. */
+/**
+ * Fully invested with a small short side, partly in cash with and without a short side, and short and long sides of
+ * equal size.
+ */
 export const SIGNED_DECIDERS: readonly DeciderFactory[] = [
   { short: 0.3, cash: 0 },
   { short: 0, cash: 0.2 },

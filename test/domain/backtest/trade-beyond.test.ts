@@ -4,7 +4,7 @@ import { tradeBeyond, type BeyondOutcome } from '#domain/books/trade-beyond.js';
 import type { TradeInput } from '#domain/books/trade.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** Held and wanted weights of up to six names that sum to at most 1, some of them frozen. */
+/** Current and target weights of up to six securities that sum to at most 1, some of them not tradable. */
 const randomTrade: fc.Arbitrary<TradeInput> = fc
   .record({
     names: fc.array(fc.record({ held: fc.nat(100), wanted: fc.nat(100), isFrozen: fc.boolean() }), {
@@ -27,7 +27,7 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     };
   });
 
-/** Trades as above with short positions, untradable securities, and negative cash where covers have taken it. */
+/** Trades as above with short positions, untradable securities, and cash that covers have made negative. */
 const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlySet<number> }> = fc
   .record({
     names: fc.array(
@@ -51,7 +51,7 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
     costRate,
   }));
 
-/** Money in each name after the trade, for one unit of money before. */
+/** Money in each security after the trade, for one unit of money before it. */
 function moneyAfter(
   { before, targets, frozen }: TradeInput,
   { retained, bought, raised }: BeyondOutcome,

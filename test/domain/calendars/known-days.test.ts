@@ -4,7 +4,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
 
-/** Sessions of an exchange between two days, both included. */
+/** Returns the sessions of an exchange between two days, both included. */
 function sessions(code: string, from: string, to: string): string[] {
   const { sessions } = calendars.get(code)!;
   return [...sessions].filter((day) => day >= dayFrom(from) && day <= dayFrom(to)).map(formatDay);

@@ -14,7 +14,10 @@ import { readCorrections, readReferences } from '#market/serving/calendar-refere
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SHARED = join(ROOT, '../shared/calendars');
-/** Days on which the calendars follow an announcement of the exchange against the reference; sources in data/calendars/README.md. */
+/**
+ * Days on which the calendars follow an announcement of the exchange instead of the reference; sources in
+ * data/calendars/README.md.
+ */
 const CONFIRMED: Corrections = {
   XIDX: [{ close: ['2025-08-18'], open: [], confidence: 'confirmed' }],
   XKLS: [{ close: ['2021-12-03'], open: [], confidence: 'confirmed' }],
@@ -139,7 +142,7 @@ describe('the shipped calendars', () => {
   );
 });
 
-/** By year, `count:hash` of the sessions as the answer key writes it. */
+/** Returns `count:hash` of the sessions of each year, as the answer key writes it. */
 function yearKeys(code: string): Map<number, string> {
   const byYear = new Map<number, string[]>();
   for (const day of calendars.get(code)!.sessions) {

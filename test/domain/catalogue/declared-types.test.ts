@@ -20,7 +20,7 @@ const parameters = ENTRIES.flatMap((entry) =>
 const accepts = ({ entry, spec }: (typeof parameters)[number], value: unknown): boolean =>
   (entry.params.shape[spec.name] as { safeParse(given: unknown): { success: boolean } }).safeParse(value).success;
 
-/** A text that any parameter of texts takes: a name, an identifier, a day. */
+/** Texts that a parameter for texts accepts: a column, a day. */
 const TEXTS = ['SECTOR', '2024-01-02'];
 
 test('a parameter that is declared as a text takes one, and one that is declared as JSON takes none', () => {
@@ -31,7 +31,7 @@ test('a parameter that is declared as a text takes one, and one that is declared
         parameter.name,
         true,
       ]);
-    // One that takes a value of any kind takes a text as well.
+    // A parameter for values of any kind also accepts texts.
     if (type === 'json' && !accepts(parameter, 1))
       expect([parameter.name, TEXTS.some((text) => accepts(parameter, text))]).toEqual([parameter.name, false]);
   }

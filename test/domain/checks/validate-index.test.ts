@@ -6,7 +6,7 @@ import type { IndexContext } from '#domain/checks/index-context.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import badDocuments from './bad-documents.json' with { type: 'json' };
 
-/** One way of spoiling a good document, and everything there is to say about it: `CODE path` for errors, `warning CODE path`. */
+/** An invalid variant of a valid document with all of its findings: `CODE path` for errors, `warning CODE path`. */
 interface BadDocument {
   readonly says: string;
   readonly base: string;

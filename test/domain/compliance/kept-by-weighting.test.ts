@@ -36,7 +36,8 @@ const largest = (count: number) => ({
 });
 
 describe('a rule of concentration that breaches call rebalances for', () => {
-  // By hand: eleven weights of 9 % sum to 99 %, all above 5 %; two of 25 % are one too many above 20 %, and so on.
+  // By hand: eleven weights of 9 % sum to 99 %, all above 5 %; with two weights of 25 %, one too many is above 20 %;
+  // and so on.
   test.each([
     ['UCITS_5_10_40', capped(0.09), ['9 %', '99 %', '40 %', 'at most 5 %']],
     ['UCITS_5_10_40', capped(0.12), ['12 %', '10 %', 'at most 5 %']],
@@ -45,7 +46,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['RIC_25_5_50', capped(0.1), ['100 %', '50 %', 'at most 5 %']],
     ['SEC_75_5_10', capped(0.06), ['75 %', 'at most 5 %']],
     ['UCITS_5_10_40', largest(12), ['12 securities', '100 %', '40 %']],
-    // Four of 12 % are beyond 10 % each; of 9 %, five are beyond 40 % together.
+    // Four weights of 12 % each exceed 10 %; five weights of 9 % together exceed 40 %.
     ['UCITS_5_10_40', staged(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
     ['UCITS_5_10_40', staged(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
     ['UCITS_5_10_40', staged(0.09, 0.06, 0.36), ['in stages', '40 %']],
@@ -76,7 +77,8 @@ describe('a rule of concentration that breaches call rebalances for', () => {
 
   test('is reported by a run whose own weights are beyond it, with how often', () => {
     const names = Array.from({ length: 24 }, (_, i) => `N${String(i).padStart(2, '0')}`);
-    // Half of the securities weigh a hundredth of the others: a cap of 9 % binds none, one of 5 % binds all the others.
+    // Half of the securities have a hundredth of the weight of the others: a cap of 9 % binds none of them, and a cap
+    // of 5 % binds all of the others.
     const close = Object.fromEntries(names.map((name, i) => [name, WEEK.map(() => (i < 12 ? 100 : 1))]));
     const market = buildMarket({ dates: WEEK, close });
     const run = (cap: number) =>

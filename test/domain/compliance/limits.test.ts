@@ -21,7 +21,7 @@ function holdingsOf(weights: readonly number[], issuers: readonly number[] = wei
   };
 }
 
-/** The holdings after the price of one name moved, by the definition of a weight. */
+/** Returns the holdings after the price of one security has moved, by the definition of a weight. */
 function moved({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
   const total = 1 + weights[name]! * move;
   const after = Array.from(weights, (weight, i) => (i === name ? weight * (1 + move) : weight) / total);
@@ -31,7 +31,7 @@ function moved({ weights, issuerOf }: Holdings, name: number, move: number): Hol
 const isBeyond = (rows: readonly LimitRow[], holdings: Holdings, tolerance: number) =>
   rows.some((row) => headroomAt(row, row.measure.valueOf(holdings)) < -tolerance);
 
-/** Weights that sum to at most 1, some of them large, a few of an issuer with several names. */
+/** Weights that sum to at most 1, some of them large, with several securities of one issuer. */
 const portfolio = (large: number) =>
   fc
     .record({
@@ -88,7 +88,7 @@ test('an inverse index is measured by the magnitudes of its issuers, net by issu
 
 test('the distance of an inverse index, by hand', () => {
   const rows = LIMIT_RULES.UCITS_5_10_40.rows;
-  // 0.025 (1 + x) = 0.1 (1 - 0.025 x); the others are above 5 % from x = 20 on.
+  // 0.025 (1 + x) = 0.1 (1 - 0.025 x); the other weights exceed 5 % from x = 20 on.
   const nearest = distanceToBreach(rows, holdingsOf(Array<number>(40).fill(-0.025)));
   expect(nearest!.name).toBe(0);
   expect(nearest!.move).toBeCloseTo(0.075 / 0.0275, 12);
@@ -174,7 +174,8 @@ test('the distance on each session is that of its close: of two names, each in i
       withDistances: true,
     },
   );
-  // x with w (1 + x) / (1 + w x) = 0.35: (0.35 - w) / (0.65 w), or a fall of another: (w / 0.35 - 1) / v.
+  // A rise x with w (1 + x) / (1 + w x) = 0.35: (0.35 - w) / (0.65 w); or a fall of another security: (w / 0.35 - 1) /
+  // v.
   expect(distances.map((distance) => distance?.name ?? null)).toEqual([0, 1, null]);
   expect(distances[0]!.move).toBeCloseTo(0.05 / (0.65 * 0.3), 12);
   expect(distances[1]!.move).toBeCloseTo(0.01 / (0.65 * 0.34), 12);
@@ -245,7 +246,7 @@ test('a breach runs from the first session beyond a bound to the last, and has t
     holdings: at(weight < 0.5 ? 1 - weight : weight),
     event: null,
   }));
-  // Weights 0.7, 0.64, 0.62, 0.65, 0.6, 0.5, 0.64: beyond 0.35 all along.
+  // Weights 0.7, 0.64, 0.62, 0.65, 0.6, 0.5, 0.64: always above 0.35.
   expect(watchLimits(dates, { from: 2 })).toMatchObject({
     dates: [2, 3, 4, 5, 6],
     breachedDates: 5,

@@ -35,7 +35,7 @@ test('a group without any security of the run is reported, with the intended one
       row_id: 'tech',
     },
   ]);
-  // D, the only one of its sector, was never held.
+  // D, the only security of its sector, was never held.
   expect(told('GroupCardinality', { field: 'SECTOR', groups: ['Health', 'Energy'] })).toMatchObject([{ path }]);
   expect(told('GroupBounds', { field: 'SECTOR', groups: ['Tech', 'Energy'] })).toEqual([]);
 });

@@ -3,7 +3,10 @@ import { CONSTRAINT_CLASSES, constraintSpecs, findConstraintClass } from '#domai
 import { validateConstraints } from '#domain/constraints/validate.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 
-/** Class, kind, unit, convexity and parameters (`name=default`, `name!` when required) as the interface document lists them. */
+/**
+ * Class, kind, unit, convexity and parameters (`name=default`; `name!` is required) as the interface document lists
+ * them.
+ */
 const LISTED = `
 FullInvestment | eq fraction yes |
 WeightSum | ineq fraction yes | lower=1 upper=1

@@ -29,7 +29,10 @@ const zScores = (values: readonly number[]) => {
 };
 const dot = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => value * b[i]!));
 
-/** The meaning of each class, on the weights only: quantities and the range that they must be in. A binding row is at one of its ends. */
+/**
+ * Meaning of each class, computed from the weights only: quantities and their permitted range. A binding row is at one
+ * end of it.
+ */
 const MEANINGS: [
   string,
   Record<string, unknown>,
@@ -66,7 +69,7 @@ const MEANINGS: [
   ],
   [
     'ActiveGroupBounds',
-    // S3 is small: it has at most 1.3 times its index weight.
+    // S3 is small: its maximum is 1.3 times its index weight.
     { field: 'SECTOR', groups: ['S3'], lower: 0.02, upper: 0.02, small_group: { below: 1, multiple: 1.3 } },
     ({ w, b }) => [{ value: sector(w, 3), least: sector(b, 3) + 0.02, most: 1.3 * sector(b, 3) }],
   ],
@@ -128,7 +131,7 @@ function worldOf(problem: Problem, weights: Float64Array): World {
   };
 }
 
-/** The datapoint of the small market, read through a row that shows it. */
+/** Returns the datapoint of the small market, read through a row that contains it. */
 function problemValues({ rows }: Problem): number[] {
   const row = rows.at(-1)!.row;
   return row.form === 'linear' ? [...row.coefficients] : [];

@@ -40,7 +40,8 @@ const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 
 
 test('a special dividend is bought back into the name, and the divisor keeps the level', () => {
   const { weight, shares, divisor } = proForma(action('SPECIAL_DIVIDEND', 5), before(), unknown);
-  // 20 in cash buys 20 / 45 shares at the price without the dividend; the value of the index falls before by 20.
+  // 20 in cash buys 20 / 45 shares at the price ex dividend; the market value of the index before the open is reduced
+  // by 20.
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
@@ -91,11 +92,11 @@ test('an ordinary dividend leaves a price index, and its weight falls by what is
 
 test('a net return buys back what a withholding tax of a quarter leaves of a dividend, and its level loses the tax', () => {
   const { weight, shares, divisor } = proForma(action('DIVIDEND', 5), before('net'), unknown);
-  // Of 20 in cash 15 buy a third of a share at 45; the value of A is 195 of an index of 995, whose level falls by 5.
+  // Of 20 in cash, 15 buy a third of a share at 45; A is worth 195 in an index of 995, whose level falls by 5.
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(995, 10);
-  // A short position pays the whole dividend, as that of a total return does.
+  // A short position pays the whole dividend, as a total return does.
   const short = { ...before('net'), weight: -0.2 };
   expect(proForma(action('DIVIDEND', 5), short, unknown)).toEqual(
     proForma(action('DIVIDEND', 5), { ...short, variant: 'total' }, unknown),
@@ -116,7 +117,7 @@ test('a spin-off keeps the name as it is and brings shares that weigh nothing ye
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
   const scrip = { ...action('DIVIDEND', 5), scripRatio: 1 / 8 };
   const [cash, shares] = scripChoices(scrip, before());
-  // Four shares at 45 next to 800; or four and a half.
+  // Four shares at 45 next to 800, or four and a half.
   expect(cash).toMatchObject({ choice: 'accept_cash', shares: 1, cash: 5 });
   expect(cash!.weight).toBeCloseTo(180 / 980, 12);
   expect(shares).toMatchObject({ choice: 'accept_shares', shares: 1.125, cash: 0 });
@@ -127,7 +128,7 @@ test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividen
 
 test('a split multiplies only shares, a security that leaves has none, and rights wait for a decision', () => {
   expect(proForma(action('SPLIT', 4), before(), unknown)).toEqual({ ...STAYS, weight: 0.2, shares: 4, divisor: 1 });
-  // Four shares are paid 240 and leave 800 of an index of 1040 then.
+  // Four shares yield 240 and leave 800 of an index worth 1040 then.
   expect(proForma(action('ACQUISITION', 60), before(), unknown)).toEqual({
     weight: 0,
     shares: 0,
@@ -161,7 +162,7 @@ test('the payment for a security that ends: the value of the action, or the last
   };
   expect([paid('DELISTING', 40), paid('DELISTING', 0), paid('DELISTING', 40, 'last_price')]).toEqual([40, 50, 50]);
   expect([paid('DELISTING', 0, 'zero'), paid('ACQUISITION', 0, 'zero'), paid('MERGER', 2)]).toEqual([0, 50, 50]);
-  // Two of B at 27 for one of A at 50, of 20 % of the index: 54 for every 50.
+  // Two B at 27 for one A at 50, which is 20 % of the index: 54 for every 50.
   const merger = proForma({ ...action('MERGER', 2), related: 'B' }, before(), () => 27 / 50);
   expect(merger).toMatchObject({
     weight: 0,
@@ -178,11 +179,11 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   // (50 + 0.25 * 30) / 1.25 = 46; the right to a quarter of a share is worth 0.25 * (46 - 30) = 4, which is 50 - 46.
   const { weight, shares, divisor } = proForma(rights, before(), unknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
-  // The index takes five shares of A for 30 more, and its level stays.
+  // The index buys five shares of A for 30 more, and its level does not change.
   expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
   const by = Object.fromEntries(rightsChoices(rights, before()).map((one) => [one.choice, one]));
-  // Of four shares: five paid with 30; four and 16 of cash; 16 buy 16 / 46 of a share; four.
+  // Of four shares: five after paying 30; four and 16 in cash; four plus 16 / 46 of a share; four.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
   expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / valueOf(5, 46), 12);
   expect([by['sell']!.shares, by['sell']!.cash]).toEqual([1, 4]);
@@ -205,7 +206,7 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   expect(offersOf([cash]).size).toBe(0);
   expect(offersOf([cash, { ...shares, exDay: cash.exDay + 1 }]).size).toBe(0);
   const [taken, swapped] = offerChoices(offers.get(cash)!, before(), (name) => (name === 'B' ? 27 / 50 : null));
-  // 80 of others only; or next to 4 * 2 * 27 / 1000 = 0.216 of B.
+  // 80 in other securities only, or next to 4 * 2 * 27 / 1000 = 0.216 of B.
   expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
   expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
   expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });

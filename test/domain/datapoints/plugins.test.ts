@@ -90,7 +90,7 @@ describe('a plug-in', () => {
 });
 
 describe('100 plug-ins that look for later data', () => {
-  /** Each reads all that it can get hold of, before, behind and around its inputs. */
+  /** Each one tries to read everything before, after and around its inputs. */
   const peeks = [
     'new Float64Array(h.buffer)',
     'new Float64Array(h.buffer).subarray(-40)',
@@ -116,7 +116,7 @@ describe('100 plug-ins that look for later data', () => {
       const stored = plugin(sourceOf(k), window);
       const later = rows.map((row, t) => (t <= DECISION ? row : other[t]!));
       const before = valuesOf(rows, stored);
-      // A decision on other data, in between, leaves nothing that a later call could find.
+      // A decision on other data in between leaves nothing that a later call could read.
       valuesOf(other, stored);
       expect(valuesOf(later, stored)).toEqual(before);
       expect(before.every((value) => Number.isFinite(value))).toBe(true);

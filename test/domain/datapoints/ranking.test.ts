@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { ranked } from '#domain/datapoints/ranking.js';
 
-/** Few and many values: those are merged, these are sorted by their bits. */
+/** Few and many values: few are merge-sorted, many are radix-sorted by their bits. */
 const COUNTS = [0, 1, 40, 1499, 1500, 1501, 3000];
 
 const SPECIAL = [0, -0, Infinity, -Infinity, Number.NaN, Number.MIN_VALUE, -Number.MIN_VALUE, Number.MAX_VALUE, 1, -1];

@@ -25,7 +25,7 @@ describe('a merger into a security outside the universe', () => {
     for (const events of [undefined, {}, { acquirer: 'convert' }]) {
       const run = merged(events);
       expect(heldAt(run, 1)).toEqual(['A', 'C']);
-      // Half a share of each at 100; B is worth 2 C at 50.
+      // Half a share of each at 100; B is worth two shares of C at 50.
       expectNear(run.index.book.value[1]!, 100);
       expectNear(run.index.book.value[2]!, 0.5 * 110 + 60);
     }

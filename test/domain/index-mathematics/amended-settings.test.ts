@@ -15,19 +15,19 @@ import {
   weekdays,
 } from './index-case.js';
 
-// Monday 4 March 2024 on: reviews on Fridays 8, 15 and 22 March, which are the sessions 4, 9 and 14.
+// Weekdays from Monday 4 March 2024; the reviews on the Fridays 8, 15 and 22 March are sessions 4, 9 and 14.
 const DAYS = weekdays(16);
 const REVIEW = 9;
-/** A price that is another one from each of some sessions on. */
+/** Returns prices that change at the given sessions. */
 const steps = (first: number, changes: Readonly<Record<number, number>> = {}): number[] => {
   let price = first;
   return DAYS.map((_, t) => (price = changes[t] ?? price));
 };
 
-/** 100 up to a session. */
+/** Returns a price of 100 up to a session. */
 const until = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
-/** An index that follows other settings from the review of 15 March on. */
+/** Returns an index whose settings are amended from the review of 15 March on. */
 function amendedTo(changes: object, more: Partial<IndexCase>): Run {
   return runIndexCase({
     close: { A: steps(100), B: steps(100) },
@@ -63,9 +63,9 @@ describe('an amendment of the treatment', () => {
     );
     const price = levelsIn(run, 'price');
     expectNear(price[2]!, 85); // Half of the index falls by 30 %.
-    expectNear(price[REVIEW]!, 80.75); // On the session of the review the earlier text still holds.
+    expectNear(price[REVIEW]!, 80.75); // On the session of the review the earlier settings still apply.
     expectNear(price[11]!, 80.75); // The previous close is 49.
-    // Before it doubles, A is 49 next to 63 of B, both from equal parts at 63.
+    // Before A doubles, it is worth 49 and B 63, both starting equally at 63.
     expectNear(price[12]!, (80.75 * (2 * 49 + 63)) / (49 + 63));
     expectNear(run.index.book.divisor[11]! / run.index.book.divisor[REVIEW]!, (49 + 63) / (63 + 63));
   });

@@ -8,7 +8,7 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, runIndexCase, weekdays } from './index-case.js';
 
-const DAYS = weekdays(30); // Monday 4 March 2024 on; reviews on Fridays.
+const DAYS = weekdays(30); // From Monday 4 March 2024; reviews on Fridays.
 const flat = (value: number): number[] => DAYS.map(() => value);
 const rows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const weekly = { frequency: 'weekly', anchor: 'first_session' };
@@ -64,7 +64,7 @@ describe('an amended universe', () => {
 });
 
 test('decisions on the data known at the time follow each text of a methodology', () => {
-  // The counts of A are corrected on 26 March, for every date: 100 before, 500 since.
+  // On 26 March the share counts of A are corrected for all dates, from 100 to 500.
   const contentWith = (countOfA: number): MarketData =>
     buildMarket({
       dates: DAYS,
@@ -164,7 +164,7 @@ describe('an index on an amended one', () => {
       );
       const forecast = { A: 0.1, B: 0.08, C: 0.06, D: 0.2 };
       for (const [date, held] of Object.entries(found)) {
-        // The largest forecast has the bound, the next one the rest.
+        // The security with the largest forecast is at its bound; the next one has the rest.
         const [best, next] = parentOn(date).toSorted((a, b) => forecast[b as 'A'] - forecast[a as 'A']);
         const upper = date < '2024-03-27' ? 0.6 : 0.7;
         expectNear(held[best!]!, upper, 1e-6);

@@ -9,7 +9,7 @@ import { methodologyOf } from '#domain/rules/methodology.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { CALENDARS, runIndexCase, weekdays } from './index-case.js';
 
-const DAYS = weekdays(30); // Monday 4 March 2024 on.
+const DAYS = weekdays(30); // From Monday 4 March 2024.
 const rows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const sketch = {
   close: { A: rows(100, 1), B: rows(50, -0.5), C: rows(20, 0) },

@@ -7,7 +7,10 @@ import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
 import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays, type IndexCase } from './index-case.js';
 import { replay, type ReplayTerms } from './plain-replay.js';
 
-/** Reviews, dates, phases, changes between reviews, amendments, withholding by country and rounding in one document. */
+/**
+ * Number of random documents that combine reviews, dates, phases, changes between reviews, amendments, withholding by
+ * country and rounding.
+ */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 const SESSIONS = 40;
 const DAYS = weekdays(SESSIONS);
@@ -67,7 +70,7 @@ const randomCase = fc.record({
 });
 type Drawn = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
-/** The market of a case; prices and share counts after a session are others where that is given. */
+/** Returns the market of a case; prices and share counts after a session can be shifted. */
 function marketOf({ steps, events, counts, shift }: Drawn, changedAfter = Infinity) {
   const path = (n: number): number[] => {
     let price = 40 + 15 * n;

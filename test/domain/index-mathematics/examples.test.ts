@@ -5,7 +5,7 @@ import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
 
 const DAYS = weekdays(12);
 
-/** Held weights at a close, by name. */
+/** Returns the weights held at a close, by security. */
 function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
@@ -68,7 +68,7 @@ test('a short position pays ordinary dividends whole, whatever is withheld from 
     treatment: { dividends: 'net', withholding_tax: 0.3 },
     request: { createDecider: holding(() => ({ A: 1.5, B: -0.5 })) },
   });
-  // The short position has gained the 5 that it pays.
+  // The short position gains the 5 that it pays.
   expectNear(levelsIn(run, 'price')[1]!, 105);
   expectNear(levelsIn(run, 'net')[1]!, 100);
   expectNear(levelsIn(run, 'total')[1]!, 100);
@@ -87,7 +87,7 @@ describe('special dividends', () => {
       expectNear(levelsIn(run, variant)[1]!, 100);
       expectNear(levelsIn(run, variant)[2]!, 100 * (1 + (0.1 * 70) / 170));
     }
-    // Market value falls from 100 to 85 before the session, and the divisor with it.
+    // The market value before the session falls from 100 to 85, and the divisor in proportion.
     expectNear(run.index.book.divisor[1]!, 0.85);
     expectNear(heldAt(run, 1)['A']!, 70 / 170);
   });
@@ -122,7 +122,7 @@ describe('rights issues', () => {
   test.each([
     // Shares grow by half: market value 0.5 x 1.5 x 80 + 50 = 110 before the session.
     ['subscribe', 1.1, (0.5 * 1.5 * 88 + 50) / 1.1],
-    // Shares stay: 0.5 x 80 + 50 = 90.
+    // Share counts do not change: 0.5 x 80 + 50 = 90.
     ['price_only', 0.9, (0.5 * 88 + 50) / 0.9],
   ])('%s', (rights, divisor, level) => {
     const run = runIndexCase({ ...sketch, treatment: { rights } });
@@ -196,7 +196,7 @@ describe('target weights', () => {
   });
 
   test('go through corporate actions as held shares do', () => {
-    // A is split 4 for 1, and C, which is acquired at 120, leaves its weight to the others.
+    // A is split 4 for 1; C is acquired at 120, and its weight goes to the others.
     const run = runIndexCase({
       close: { A: [100, 100, 30, 30], B: [100, 100, 100, 90], C: [100, 100, null, null] },
       actions: [
@@ -205,7 +205,8 @@ describe('target weights', () => {
       ],
       rebalance: { frequency: 'custom', dates: [DAYS[3]], effective_lag: 2 },
     });
-    // A third each at the second close: 1.2, 1, 1.2 of it a session later, the last over A and B; then B falls by 10 %.
+    // Equal weights at the second close; a session later 1.2, 1 and 1.2 of that, the last one now in A and B; then B
+    // falls by 10 %.
     const { weights } = run.rebalances.at(-1)!;
     expectNear(weights[0]!, 1.2 / (1.2 + 0.9));
     expectNear(weights[1]!, 0.9 / (1.2 + 0.9));
@@ -223,7 +224,7 @@ describe('a price-weighted index', () => {
     const run = runIndexCase(split);
     expectNear(run.index.book.value[1]!, 100);
     expectNear(run.index.book.value[2]!, 105);
-    // Shares stay, so the divisor falls from 500 to 200 of the money of one share each.
+    // Share counts do not change, so the divisor falls from 500 to 200 of the value of one share each.
     expectNear(run.index.book.divisor[1]!, 0.4);
   });
 

@@ -8,7 +8,7 @@ import { runOn, type RunRequest } from '../backtest/random-run.js';
 
 export const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 
-/** Weekdays from Monday 4 March 2024 on. */
+/** Returns weekdays from Monday 4 March 2024 on. */
 export function weekdays(count: number): string[] {
   const { sessions } = CALENDARS.get('MAIN')!;
   const first = sessions.findIndex((day) => new Date(day * 86_400_000).toISOString().startsWith('2024-03-04'));
@@ -27,13 +27,13 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly currency?: string;
   readonly events?: object;
   readonly request?: RunRequest;
-  /** Other members of the document. */
+  /** Additional members of the document. */
   readonly document?: object;
-  /** Instead of that of the sketch. */
+  /** Market used instead of the sketch. */
   readonly market?: MarketData;
 }
 
-/** An index by the rules of its document, over every name that is no exchange rate; never rebalanced unless said. */
+/** Runs an index with the rules of its document over all securities; not rebalanced by default. */
 export function runIndexCase({
   treatment = {},
   rebalance = { frequency: 'none' },
@@ -72,7 +72,7 @@ export function runIndexCase({
   });
 }
 
-/** Levels of a return variant. */
+/** Returns the levels of a return variant. */
 export function levelsIn({ variants }: Run, variant: 'price' | 'total' | 'net'): number[] {
   return [...variants[variant]!.level];
 }

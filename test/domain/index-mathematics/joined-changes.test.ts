@@ -7,7 +7,7 @@ const flat = (price: number): number[] => DAYS.map(() => price);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
 const on = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
 
-/** A to D with market values 400, 300, 200 and 100; one of them is bought at 100 on a session. */
+/** Runs an index of A to D with market values 400, 300, 200 and 100; one of them is acquired at 100 on a session. */
 function bought(name: string, at: number, more: Partial<IndexCase> = {}) {
   const close: Record<string, (number | null)[]> = { A: flat(100), B: flat(100), C: flat(100), D: flat(100) };
   close[name] = flat(100).map((price, t) => (t > at ? null : price));

@@ -15,9 +15,9 @@ interface ParentCase {
   readonly rebalance: object;
   /** Session on which C is delisted. */
   readonly delisted?: number;
-  /** Members of both indices. */
+  /** Members of the documents of both indices. */
   readonly both?: object;
-  /** Rules of the child, which is an index on the parent with the same schedule. */
+  /** Rules of the child, an index on the parent with the same schedule. */
   readonly selection?: readonly object[];
 }
 
@@ -55,7 +55,7 @@ function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
   });
 }
 
-/** The composition of a parent as known on a session, by identifier. */
+/** Returns the composition of a parent as known on a session, by identifier. */
 function knownOn(session: number, input: ParentCase) {
   const composer = composerOf(input);
   const sm = composer.market('P');

@@ -5,13 +5,13 @@ import { indexSharesIn } from '#domain/books/index-shares.js';
 import { fc } from '../../fast-check.js';
 import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
 
-/** A Python with numpy, which replays indices without any code of this project; undefined where there is none. */
+/** A Python with numpy, which replays indices without code of this project; undefined if there is none. */
 const python = ['python3', '/usr/bin/python3'].find((path) => spawnSync(path, ['-c', 'import numpy']).status === 0);
 if (python === undefined) console.log('skipped: no Python with numpy is on this machine');
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 25);
 const SESSIONS = 60;
-const DAYS = weekdays(SESSIONS); // Monday 4 March 2024 on.
+const DAYS = weekdays(SESSIONS); // From Monday 4 March 2024.
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 const COUNT = 4;
 const IN_EUR = new Set(['C', 'D', 'G']);
@@ -39,7 +39,7 @@ const drawn = fc.record({
 
 type Drawn = typeof drawn extends fc.Arbitrary<infer T> ? T : never;
 
-/** The index, and the same case as the replay reads it. */
+/** Returns the index, and the input of its replay. */
 function caseOf({ steps, paid, lag }: Drawn): { readonly run: Run; readonly input: object } {
   const path = (start: number, n: number): number[] => {
     let value = start;

@@ -2,9 +2,9 @@ import type { Run } from '#domain/backtest/run.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 
 /**
- * Index mathematics written out: numbers of shares, one divisor, plain loops over securities, sessions and actions. It
- * shares no code with the engine and takes from a run its decisions alone: which weights were decided on which session,
- * and from which one they are held.
+ * Index mathematics in plain code: numbers of shares, one divisor, loops over securities, sessions and actions. It
+ * shares no code with the engine and only reads the decisions of a run: decided weights, their sessions, and the
+ * sessions from which they are held.
  */
 export interface Replayed {
   readonly price: number[];
@@ -12,7 +12,7 @@ export interface Replayed {
   readonly net: number[];
   readonly divisor: number[];
   readonly points: number[];
-  /** Market value before and after each change of the divisor, with the divisor before and after it. */
+  /** Market value and divisor before and after each change of the divisor. */
   readonly changes: { before: number; divisorBefore: number; after: number; divisorAfter: number }[];
   readonly weights: Map<string, number>[];
 }
@@ -24,16 +24,16 @@ export interface ReplayTerms {
   readonly keepsShares: boolean;
   /** A rate, or the rate of each security. */
   readonly withholdingTax: number | ((name: string) => number);
-  /** Decimals of the divisor, and the first one. */
+  /** Number of decimals of the divisor, and its initial value. */
   readonly rounded?: { readonly decimals: number; readonly first: number };
-  /** Smallest change of share counts between reviews; absent where they wait for the review. */
+  /** Smallest change of share counts that is adopted between reviews; absent if all changes wait for the review. */
   readonly threshold?: number | undefined;
 }
 
 /** Shares by security. */
 type Shares = Map<string, number>;
 
-/** Share counts by security: those that shares stand for, and those seen last. */
+/** Share counts by security: those of the index shares, and the latest counts. */
 interface Counts {
   readonly adopted: Shares;
   readonly seen: Shares;
@@ -101,8 +101,8 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
 }
 
 /**
- * Session whose closes make shares of weights: that of effect where a phase mixes them, or a replacement, which is no spun-off
- * security, has joined them.
+ * Returns the session at whose closes weights become shares: the effective session if a phase mixes them or a
+ * replacement, other than a spun-off security, has joined them.
  */
 function pricedOn(
   { decision, pricing = decision, session, phase, targets, columns }: Run['rebalances'][number],
@@ -114,7 +114,7 @@ function pricedOn(
   return phase !== undefined || isJoined ? session : pricing;
 }
 
-/** Numbers of shares of a decision at its closes; fixed numbers are one of each. */
+/** Returns the numbers of shares of a decision at its closes; for fixed numbers, one of each. */
 function pendingOf(
   one: Run['rebalances'][number],
   market: Market,
@@ -123,7 +123,7 @@ function pendingOf(
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { session, entered, targets } = one;
   const { columns: decided, weights: wantedOf } = pricedOn(one, market) === session ? one : (targets ?? one);
-  // Securities that have left by the pricing date are dropped.
+  // Securities that have ended by the pricing date are dropped.
   const isThere = (_: number, k: number): boolean =>
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
   const [of, wanted] = [decided.filter(isThere), wantedOf.filter(isThere)];
@@ -140,7 +140,10 @@ function pendingOf(
 
 const noCounts = (): Counts => ({ adopted: new Map(), seen: new Map() });
 
-/** Shares of securities whose counts have changed by enough since the counts last adopted, before the session opens. */
+/**
+ * Updates shares of securities whose counts have changed by enough since they were last adopted, before the session
+ * opens.
+ */
 function changeCounts(
   shares: Shares,
   { adopted, seen }: Counts,
@@ -177,7 +180,7 @@ function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
     for (const [name, count] of before[of]) if (shares.has(name)) counts[of].set(name, count);
 }
 
-/** The divisor as it is kept. */
+/** Updates the divisor, rounded if required. */
 function keepDivisor(index: { divisor: number }, { rounded }: ReplayTerms): void {
   if (rounded !== undefined)
     index.divisor = Math.round(index.divisor * 10 ** rounded.decimals) / 10 ** rounded.decimals;
@@ -208,7 +211,7 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
   }
 }
 
-/** Securities that end, at the close: they turn into others, or leave at their value. */
+/** Removes securities that end at the close: they are converted to others, or leave at their value. */
 function leave(
   { shares, counts: { adopted, seen } }: { shares: Shares; counts: Counts },
   market: Market,
@@ -259,7 +262,7 @@ interface Market {
   hasEnded(name: string, t: number): boolean;
 }
 
-/** Prices as they are carried: of what an acquisition pays for, what it pays. */
+/** Returns carried prices; after an acquisition, its consideration. */
 function createMarket({ identifiers, dates, fields, actions, reference }: MarketData, sessions: Int32Array): Market {
   const close = fields.get('CLOSE')!;
   const N = identifiers.length;

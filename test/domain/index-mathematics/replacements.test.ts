@@ -5,7 +5,10 @@ const DAYS = weekdays(12);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
 const flat = (price: number, sessions = 5): number[] => Array.from({ length: sessions }, () => price);
 
-/** A to D with market values 400, 300, 200 and 100, the first two of which are in the index. A is bought on the third session. */
+/**
+ * Runs an index on A to D with market values 400, 300, 200 and 100, of which it holds A and B. A is acquired on the
+ * third session.
+ */
 function changed(more: Partial<IndexCase> = {}) {
   const close = { A: [100, 100, 100, null, null], B: flat(100), C: [100, 100, 100, 110, 110], D: flat(100) };
   return runIndexCase({
@@ -35,7 +38,7 @@ describe('a constituent that leaves between reviews', () => {
     const run = changed();
     expect(heldAt(run, 1)).toEqual({ A: 0.5, B: 0.5 });
     expect(heldAt(run, 2)).toEqual({ B: 0.5, C: 0.5 });
-    // C rises by 10 %; the divisor has lost A and gained C.
+    // C rises by 10 %; A has been replaced by C in the divisor.
     expectNear(run.index.book.value[3]!, 105);
     expect([...run.index.book.divisor].map((d) => Math.round(d * 1e12) / 1e12)).toEqual([1, 1, 1, 1, 1]);
     expect(run.rebalances.map(({ session, cause }) => [session, cause])).toEqual([
@@ -70,7 +73,7 @@ describe('a constituent that leaves between reviews', () => {
       selection: [{ ...TOP_2[0]!, params: { field: 'MARKET_CAP', count: 2 } }],
     });
     expectNear(heldAt(run, 1)['A']!, 0.55);
-    // 300 of 545.45 stands for B, so that C has 200 of it.
+    // 300 of 545.45 represents B, so C represents 200 of it.
     expectNear(heldAt(run, 2)['C']!, 0.4);
   });
 
@@ -101,7 +104,7 @@ describe('a constituent that leaves between reviews', () => {
     const close = { A: [100, 100, 100, null, null], B: flat(100), C: flat(100), D: flat(100) };
     const merger = { name: 'A', type: 'MERGER' as const, value: 1, related: 'B', ex: DAYS[2]! };
     const run = changed({ close, actions: [merger] });
-    // B has all of it; C enters with the half that A had, 1 / 3 of what is there then.
+    // B is the whole index; C enters at the half that A had, a third of the new total.
     expectNear(heldAt(run, 2)['C']!, 1 / 3);
     expectNear(run.index.book.divisor[2]!, 1.5);
     expect(heldAt(changed({ close, actions: [{ ...merger, related: 'D' }] }), 2)).toEqual({ B: 0.5, D: 0.5 });
@@ -133,14 +136,14 @@ describe('a ranking between reviews', () => {
 
   test('takes out a constituent below the rank, for the best that is none', () => {
     const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
-    // B is worth 120 on the third session: third next to C at 200 and D at 100.
+    // B is worth 120 on the third session: third after C at 200, before D at 100.
     expect(heldAt(changed({ ...growing, events }), 3)).toEqual({ A: expect.any(Number), B: expect.any(Number) });
     const low = { ...events, fast_exit: { ...events.fast_exit, rank: 2 } };
     const run = changed({ ...growing, events: low });
     expect(Object.keys(heldAt(run, 2))).toEqual(['A', 'B']);
     expect(Object.keys(heldAt(run, 3))).toEqual(['A', 'C']);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_exit', session: 3 });
-    // Half a share of each at 100; B falls to 40, C enters at the weight of B.
+    // Half a share of each at 100; B falls to 40, and C enters at the weight of B.
     expectNear(run.index.book.value[3]!, 70);
     expectNear(heldAt(run, 3)['C']!, 2 / 7);
   });
@@ -152,7 +155,7 @@ describe('a ranking between reviews', () => {
     expect(heldAt(changed({ events }), 3)).toEqual({ B: 1 });
     const low = { fast_exit: { rank: 1, field: 'MARKET_CAP', schedule } };
     const close = { A: [100, 100, 100, null, null], B: [100, 100, 70, 70, 70], C: flat(110), D: flat(100) };
-    // C at 220 is above B at 210: rank 1 would be that of A if it still counted.
+    // C at 220 ranks above B at 210; rank 1 would belong to A if it still counted.
     const run = changed({ close, events: low });
     expect(heldAt(run, 3)).toEqual({ C: 1 });
     expect(run.rebalances.at(-1)!.swaps).toEqual([

@@ -9,7 +9,9 @@ const SESSIONS = 30;
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
 const CURRENCIES: Readonly<Record<string, string>> = { C: 'EUR', D: 'EUR', E: 'GBP' };
 
-/** Prices that move by up to 6 % a session, halts of a session or two, and events of every kind in three currencies. */
+/**
+ * Prices that move by up to 6 % a session, halts of one or two sessions, and events of every kind in three currencies.
+ */
 const randomCase = fc
   .record({
     steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 400, maxLength: 400 }),
@@ -95,13 +97,13 @@ function sketch({
   const close: Record<string, (number | null)[]> = Object.fromEntries(
     NAMES.map((name, n) => [name, path(40 + 15 * n, n)]),
   );
-  // A halted price is read as traded: after a special dividend in the halt it is not the value of a share.
+  // A halted price is the last traded one: after a special dividend during the halt it is not the value of a share.
   for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
     close[NAMES[name]!]![at] = close[NAMES[name]!]![at + 1] = null;
   const actions = ownEvents(events).map(({ name, type, at, size }) =>
     toAction(NAMES[name]!, type, { ex: days[at]!, size }),
   );
-  // Spun-off securities have a price from their ex-date on; a bought or merged security has none after it.
+  // Spun-off securities have prices from their ex-date on; acquired and merged securities have none afterwards.
   for (const { name, type, related, ex } of actions) {
     const at = days.indexOf(ex);
     if (type === 'SPIN_OFF') close[related!] = path(5, at).map((price, t) => (t < at ? null : price));
@@ -142,7 +144,7 @@ interface CountSketch {
   readonly counts: readonly { name: number; at: number; percent: number }[];
 }
 
-/** Share counts that grow by splits on their ex-dates and by the given changes. */
+/** Returns share counts that change by splits on their ex-dates and by the given changes. */
 function sharesOf(names: readonly string[], { days, actions, counts }: CountSketch): Record<string, number[]> {
   return Object.fromEntries(
     names.map((name, n) => {
@@ -158,7 +160,7 @@ function sharesOf(names: readonly string[], { days, actions, counts }: CountSket
   );
 }
 
-/** Changes between reviews of a document. */
+/** Returns the changes between reviews of a document. */
 function changesOf({ threshold, isReplaced }: { threshold: number | undefined; isReplaced: boolean }) {
   const counts = threshold === undefined ? {} : { share_changes: 'effective', threshold };
   if (!isReplaced) return { events: counts };
@@ -169,7 +171,7 @@ function changesOf({ threshold, isReplaced }: { threshold: number | undefined; i
   };
 }
 
-/** At most one event of a name on a session, and none from its end on. A stays, and what merges merges into it. */
+/** Keeps at most one event of a security per session, and none after its end. A never ends; all mergers are into A. */
 function ownEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
   const ends = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
   const sorted = events.toSorted((a, b) => a.at - b.at);
@@ -231,7 +233,7 @@ describe('on random markets with every kind of event, halts and three currencies
           expectNear(total![t]!, (total![t - 1]! * (price![t]! + points[t]!)) / price![t - 1]!);
           expectNear(net![t]!, (net![t - 1]! * (price![t]! + netPoints[t]!)) / price![t - 1]!);
         }
-        // The level of the index is that of its variant.
+        // The level of the index is the level of its variant.
         const own = levelsIn(run, sketch.treatment!['dividends' as never]);
         run.index.book.value.forEach((value, t) => expectNear(value, own[t]!, 1e-11));
       }),

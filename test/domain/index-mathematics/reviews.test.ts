@@ -5,10 +5,10 @@ import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case
 
 const DAYS = weekdays(30);
 const flat = (value: number): number[] => DAYS.map(() => value);
-/** Prices that drift by a rate a session from a start. */
+/** Returns prices that grow from a start at a constant rate per session. */
 const drifting = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
 
-/** Weights of the composition of a day, by name. */
+/** Returns the weights of the composition of a day, by security. */
 function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<string, number> {
   const one = rebalances.find(({ session }) =>
     new Date(book.sm.sessions[session]! * 86_400_000).toISOString().startsWith(day),
@@ -16,7 +16,7 @@ function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<st
   return Object.fromEntries([...one.columns].map((column, k) => [book.sm.identifiers[column]!, one.weights[k]!]));
 }
 
-/** The price return by hand: index shares from the weights of each composition, kept until the next one. */
+/** Computes the price return by hand: index shares from the weights of each composition, kept until the next one. */
 function replayed(run: Run, close: Readonly<Record<string, readonly number[]>>): number[] {
   const { book } = run.index;
   const levels = [100];
@@ -40,7 +40,8 @@ function expectReplayed(run: Run, close: Readonly<Record<string, readonly number
 }
 
 describe('dates of a rebalance', () => {
-  // S&P 500 Equal Weight: effective after the third Friday, 15 March, priced on the second, 8 March; members known on the 5th.
+  // S&P 500 Equal Weight: effective after the third Friday, 15 March; priced on the second Friday, 8 March; members
+  // known on the 5th.
   const close = { A: DAYS.map((_, t) => (t >= 6 ? 200 : 100)), B: flat(100) };
   const rebalance = {
     frequency: 'monthly',
@@ -78,7 +79,7 @@ describe('dates of a rebalance', () => {
       rebalance,
     });
     expect(run.rebalances[1]!.targets!.columns.length).toBe(3);
-    const b = 1.01 ** 5; // five sessions from the pricing date
+    const b = 1.01 ** 5; // Five sessions from the pricing date.
     expectNear(weightsOn(run, '2024-03-15')['B']!, b / (1 + b));
   });
 });
@@ -149,7 +150,7 @@ describe('a rebalance that is spread over closes', () => {
       weighting: { type: 'PriceWeight' },
       rebalance: { frequency: 'custom', dates: [DAYS[7]], phase: { sessions: 2 } },
     });
-    // Half a share of B and half a share of C, then one of C.
+    // Half a share of B and half a share of C, then one share of C.
     const money = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
     expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / money(7));
     expectReplayed(run, close);
@@ -159,7 +160,7 @@ describe('a rebalance that is spread over closes', () => {
 });
 
 describe('several reviews', () => {
-  // Nasdaq-like: selected once, weighted again each week, the largest weight at most 45 %.
+  // Similar to Nasdaq: selected once, weighted again each week, largest weight at most 45 %.
   const close = { A: drifting(100, 0.01), B: drifting(60, -0.01), C: drifting(50, 0), D: drifting(20, 0.05) };
   const fields = { SHARES_OUTSTANDING: Object.fromEntries(Object.keys(close).map((name) => [name, flat(1)])) };
   const yearly = (dates: readonly (string | undefined)[]) => ({ frequency: 'custom', dates });
@@ -180,7 +181,7 @@ describe('several reviews', () => {
       ['quarterly'],
       ['rebalance', 'quarterly'],
     ]);
-    // D is larger than C and B from session 21 on, and enters only with the membership.
+    // D is larger than C and B from session 21 on, and enters only with its membership.
     expect(Object.keys(weightsOn(run, DAYS[20]!))).toEqual(['A', 'B', 'C']);
     expect(Object.keys(weightsOn(run, DAYS[25]!))).toEqual(['A', 'C', 'D']);
     const total = close.B[20]! + close.C[20]!;
@@ -219,7 +220,7 @@ describe('several reviews', () => {
   });
 
   test('a review of share counts keeps the factors of caps, and nothing else changes', () => {
-    // A is capped at half when it is 200 of 400, 300 after its count has doubled to 2 of 500 and more.
+    // A is capped at half when it is 200 of 400; after its count has doubled, it is 300 of 500 and more.
     const counts = { A: DAYS.map((_, t) => (t < 10 ? 3 : 4)), B: flat(1), C: DAYS.map((_, t) => (t < 10 ? 1 : 2)) };
     const prices = { A: flat(100), B: drifting(100, 0.01), C: flat(100) };
     const run = runIndexCase({
@@ -228,7 +229,7 @@ describe('several reviews', () => {
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
       reviews: [{ id: 'counts', scope: 'shares', schedule: { ...yearly([DAYS[14]]), effective_lag: 3 } }],
     });
-    // Factors at first: A 0.5 / 0.6, B and C 0.25 / 0.2.
+    // Initial factors: A 0.5 / 0.6, B and C 0.25 / 0.2.
     const [a, b, c] = [(4 * 100 * 0.5) / 0.6, (1 * 0.25) / 0.2, (2 * 100 * 0.25) / 0.2];
     const at = (t: number) => [a, b * prices.B[t]!, c];
     const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);

@@ -11,7 +11,7 @@ const BY_VALUE = {
 };
 const flat = (price: number, sessions = 6): number[] => Array.from({ length: sessions }, () => price);
 
-/** A at 100 with 100 shares, B at 100 with 100, of which the given counts of A are known from session to session. */
+/** Runs an index of A and B at 100 with 100 shares each; the argument lists the counts of A by session. */
 function counted(shares: readonly (number | null)[], more: object = {}) {
   return runIndexCase({
     close: { A: flat(100, shares.length), B: flat(100, shares.length) },
@@ -95,7 +95,7 @@ describe('a change of share counts', () => {
     });
     expectNear(run.index.book.divisor[1]!, 1);
     expectNear(run.index.book.divisor[2]!, 1);
-    // 200 to 230 shares are 15 % more of two thirds.
+    // 200 to 230 shares add 15 % of two thirds.
     expectNear(run.index.book.divisor[3]!, 1.1);
   });
 
@@ -104,13 +104,13 @@ describe('a change of share counts', () => {
       rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
     };
-    // The decision on the second session has half of each; A doubles its shares in the notice period.
+    // The decision on the second session holds half of each; A doubles its shares in the notice period.
     const run = counted([100, 100, 200, 200, 200, 200], more);
     const { weights, counts, targets } = run.rebalances.at(-1)!;
     expectNear(targets!.weights[0]!, 0.5);
     expectNear(weights[0]!, 2 / 3);
     expect([...counts!.adopted]).toEqual([200, 100]);
-    // The index itself has doubled its shares, too, and nothing is traded.
+    // The index itself has doubled its shares as well, and nothing is traded.
     expectNear(weightOf(run, 3), 2 / 3);
     expectNear(weightOf(run, 5), 2 / 3);
   });

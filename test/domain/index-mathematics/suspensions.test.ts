@@ -10,7 +10,7 @@ const DAYS = weekdays(SESSIONS);
 const flat = (price: number): number[] => Array.from({ length: SESSIONS }, () => price);
 const until = (price: number, last: number): (number | null)[] => flat(price).map((p, t) => (t <= last ? p : null));
 
-/** A and B at 100, of which A has its last price on the third session. */
+/** Runs an index of A and B at 100; A has its last price on the third session. */
 function suspended(more: Partial<IndexCase> = {}) {
   return runIndexCase({ close: { A: until(100, 2), B: flat(100) }, ...more });
 }
@@ -20,7 +20,7 @@ function weightOf({ index: { book } }: ReturnType<typeof suspended>, at: number,
   return slot < 0 ? 0 : book.weights[at * book.columns.length + slot]!;
 }
 
-/** An ending of a security that no index here holds. */
+/** Delisting of a security that no index here holds. */
 const ENDING = {
   close: { A: until(100, 2), B: flat(100), Z: until(1, 3) },
   universe: ['A', 'B'],
@@ -115,10 +115,10 @@ describe('a suspended constituent', () => {
       close: { A: until(100, 2), B: [...flat(100).slice(0, 10), ...flat(50).slice(10)] },
       ...review,
     });
-    // B has halved by then: half of each again.
+    // B has halved by then, and the index returns to half of each.
     expectNear(weightOf(run, 19), 2 / 3);
     expectNear(weightOf(run, 20), 0.5);
-    // C has a price before the index begins, and none in the five sessions up to the review.
+    // C has a price before the index begins, and none in the five sessions before the review.
     const close = {
       A: flat(100),
       B: flat(100),

@@ -9,7 +9,7 @@ import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
 const DAYS = weekdays(4);
 const RATES = { field: 'COUNTRY', rates: { US: 0.3, GB: 0 } };
 
-/** Half in A and half in B at 100, each of which pays 10 on the second session. */
+/** Half in A and half in B at 100; each pays 10 on the second session. */
 const sketch = {
   close: { A: [100, 90, 90, 90], B: [100, 90, 90, 90], C: [50, 50, 50, 50] },
   universe: ['A', 'B'],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { scanJson } from '#domain/json/json-scan.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** JSON.parse's own opinion of a text. */
+/** Returns true if JSON.parse accepts a text. */
 function parses(text: string): boolean {
   try {
     JSON.parse(text);
@@ -13,7 +13,10 @@ function parses(text: string): boolean {
   }
 }
 
-/** Text that the scan accepts parses; text that it refuses as malformed does not. (Text that it forbids beyond the grammar may do either.) */
+/**
+ * Checks that JSON.parse accepts text that the scan accepts, and refuses text that the scan calls malformed. It may
+ * accept text that the scan forbids for other reasons.
+ */
 function expectAgreement(text: string): void {
   const { fault } = scanJson(text);
   if (fault === undefined) expect(parses(text)).toBe(true);

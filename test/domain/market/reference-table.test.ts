@@ -50,7 +50,7 @@ test('the rates that are missing are those of the currencies that the names aske
   const rates = ['EURUSD', 'USDJPY', 'GBPEUR'];
   const currency = fc.constantFrom('USD', 'EUR', 'JPY', 'GBP', 'CHF', '', null);
   const row = currency.map((value): ReferenceRow => ({ validFrom: null, values: [value] }));
-  // E is in the reference table and has no bar.
+  // E is in the reference table but has no bar.
   const table = fc.record(Object.fromEntries([...names, 'E'].map((name) => [name, fc.array(row, { maxLength: 3 })])));
   fc.assert(
     fc.property(

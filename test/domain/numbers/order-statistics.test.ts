@@ -4,7 +4,7 @@ import { median, quantile, upperMedian } from '#domain/numbers/order-statistics.
 test('quantiles lie between the order statistics around them, as those of type 7', () => {
   const sorted = [1, 2, 4, 8];
   expect(quantile(sorted, 0)).toBe(1);
-  // Position 0.5 * 3 = 1.5: half of the way from 2 to 4.
+  // Position 0.5 * 3 = 1.5: halfway between 2 and 4.
   expect(quantile(sorted, 0.5)).toBe(3);
   // Position 0.9 * 3 = 2.7: seven tenths of the way from 4 to 8.
   expect(quantile(sorted, 0.9)).toBeCloseTo(6.8, 12);

@@ -157,7 +157,7 @@ test('models of returns above cash add what cash earns, and views have it in the
     { weights: { GER: 1 }, value: 0.12, confidence: 1 },
     { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 },
   ];
-  // A view of one name says by how much more it earns in total; one of sum zero is the same with cash and without.
+  // A view on one security states its total return; a view that sums to zero is the same with and without cash.
   const above = [{ ...views[0]!, value: 0.12 - cash }, views[1]!];
   for (const [type, params, without] of [
     ['capm', { shrinkage: 0.3 }, { shrinkage: 0.3 }],

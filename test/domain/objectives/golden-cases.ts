@@ -4,7 +4,7 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { objectiveOf } from '../optimisation/small-problems.js';
 
-/** A problem of test/golden/objectives with the optimum of each objective: see make.py there. */
+/** A problem of test/golden/objectives with the optimum of each objective; make.py in that folder computes them. */
 export interface GoldenCase {
   readonly seed: number;
   readonly covariance: readonly (readonly number[])[];
@@ -52,7 +52,7 @@ export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAns
   });
 }
 
-/** Costs as make.py has them: none for budgets of risk. */
+/** Returns the costs as in make.py: none for risk budgets. */
 function costsWith(type: string, costs: GoldenCase['costs']): GoldenCase['costs'] {
   return type === 'risk_parity' ? null : costs;
 }

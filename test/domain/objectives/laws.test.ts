@@ -142,7 +142,7 @@ describe('risk parity', () => {
     const lost = market({ type: 'risk_parity', budgets }, { rows });
     const report = lost.warnings.map(({ message, path }) => `${path}: ${message}`).join();
     expect(report).toContain('objective.budgets: No security that may be held has the budget of N003');
-    // One by name, the members of S1, and N003 may not be held: the others have no budget.
+    // One named security, the members of S1, and N003 may not be held; the others have no budget.
     const rest = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
     expect(report).toContain(
       `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,
@@ -159,7 +159,7 @@ describe('risk parity', () => {
     const { weights, objective } = solved(problem);
     expect(objective).toBeGreaterThan(1e-6);
     const shares = sharesOf(problem, weights);
-    // Names short of the cap have more than their budget by one factor: what the capped ones may not contribute.
+    // Securities below the cap exceed their budgets by one factor, because capped securities contribute less.
     const ratios = shares.filter((_, i) => weights[i]! < 0.07 - 1e-9).map((share) => share * NAMES);
     expect(ratios.length).toBeGreaterThan(2);
     expect(ratios.length).toBeLessThan(NAMES);
@@ -219,7 +219,7 @@ describe('costs', () => {
     expect(distance(free, costless)).toBeLessThan(1e-9);
   });
 
-  // Of risk parity a cost is taken off its evenness, which falls without bound as a weight goes to zero.
+  // In risk parity a cost is subtracted from the evenness, which falls without bound as a weight approaches zero.
   test.each(objectives.slice(0, -1))('beyond all gain leave what is held: $type', (objective) => {
     const problem = market(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });
     expect(distance(solved(problem).weights, problem.previous!.weights)).toBeLessThan(1e-9);

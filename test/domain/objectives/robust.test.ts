@@ -17,7 +17,7 @@ interface Sets {
   readonly covariance?: { readonly radius: number };
 }
 
-/** Sets in the terms of a solver, a standard error being a volatility. */
+/** Returns the uncertainty sets of a solver; a standard error is a volatility. */
 function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness {
   const spread = covariance?.radius ?? 0;
   if (returns === undefined) return { returns: null, spread };
@@ -51,7 +51,9 @@ interface Golden {
 const file = new URL('../../../../test/golden/robust/robust.json', import.meta.url);
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // Written by make.py.
 
-/** Impact with a limit on the effective number, or with short positions: ten times as long as the others. */
+/**
+ * Market impact with a limit on the effective number, or with short positions, takes ten times as long as the others.
+ */
 const SLOW = new Set([5, 6]);
 
 describe('the optimum for the worst of a set is that of the cone programme', () => {
@@ -88,7 +90,7 @@ const OBJECTIVES: readonly NonNullable<SmallMarket['objective']>[] = [
 const market = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
   smallProblem({ names: NAMES, seed: 5, rows, objective });
 
-/** Sets that grow with a radius, with what the objective takes. */
+/** Returns sets that grow with a radius, and the parameters of the objective. */
 function setsOf(type: string, radius: number): Sets[] {
   const returns = (['ellipsoid', 'diagonal', 'box'] as const).map((set) => ({ returns: { set, radius: radius / 4 } }));
   if (type === 'max_return') return returns;
@@ -116,7 +118,7 @@ describe('a larger set', () => {
         const problems = radii.map((radius) => uncertain(market(objective, rows), setsOf(objective.type, radius)[k]!));
         const answers = problems.flatMap((problem) => {
           const solution = solveConvex(solvers.solver, problem);
-          return solution === undefined ? [] : [{ problem, solution }]; // A ratio without a positive numerator.
+          return solution === undefined ? [] : [{ problem, solution }]; // A ratio requires a positive numerator.
         });
         expect(answers.length).toBeGreaterThan(2);
         answers.forEach(({ problem, solution }, at) => {

@@ -13,7 +13,7 @@ import { smallProblem, solvers } from '../optimisation/small-problems.js';
 
 const NAMES = 20;
 
-/** A row of each convex class that most objectives meet. */
+/** A row of each convex class that most objectives satisfy. */
 const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   FullInvestment: {},
   WeightSum: { lower: 0.9, upper: 0.95 },
@@ -44,7 +44,10 @@ const OBJECTIVES = OBJECTIVE_CLASSES.map(({ type }) =>
   type === 'max_sharpe' ? { type, risk_free_rate: -0.01 } : { type },
 );
 
-/** Drawdowns take ten times as long as any other objective: they meet one row and the price of one; in the soak every row. */
+/**
+ * Drawdowns take ten times as long as other objectives: they are tested with one row and its price; in the soak with
+ * every row.
+ */
 const DRAWDOWNS = 'min_cdar';
 
 /** Limits on a quadratic measure are cones. */
@@ -55,7 +58,10 @@ interface Costs {
   readonly impact: number;
 }
 
-/** Costs of a case: the least losses within a cone use curved ones only in the soak, where each is seconds of search. */
+/**
+ * Costs of a case: the smallest tail losses within a cone use non-linear costs only in the soak, where each takes
+ * seconds.
+ */
 const costsOf = (objective: { type: string }, row: string, costs: Costs): Costs =>
   objective.type === 'min_cvar' && CONES.has(row) && !IS_SOAK ? { ...costs, impact: 0 } : costs;
 
@@ -96,7 +102,7 @@ describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is
       const { violation } = certify(withFiniteBounds(solution.assembled.program), solution.answer.point);
       expect(violation, objective).toBeLessThan(2e-9);
       const least = goalValue(problem, solution.weights);
-      // The optima of the other objectives are feasible, and so is everything between.
+      // The optima of the other objectives are feasible, and so are all points between them.
       for (const other of answers) {
         for (const share of [0.01, 1]) {
           const mixed = solution.weights.map((weight, i) => weight + share * (other.solution.weights[i]! - weight));
@@ -134,7 +140,8 @@ describe('a shadow price is the change of the objective, in its own terms', () =
       (entry) => entry.type !== 'min_tracking_error' && (hasDrawdowns || entry.type !== DRAWDOWNS),
     );
     for (const [i, objective] of priced.entries()) {
-      // Alternating, each objective and each row has both; a limit on volatility binds for only one objective.
+      // The cases alternate, so that each objective and each row has both; a limit on volatility binds for only one
+      // objective.
       for (const costs of IS_SOAK || type === 'Volatility'
         ? [undefined, costly]
         : [(first + i) % 2 === 0 ? undefined : costly]) {
@@ -146,7 +153,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
         );
         const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
         const value = params[parameter] as number;
-        // The least average of a tail with impact is known to 1e-9: a smaller step would measure that.
+        // The smallest tail average with impact is known to 1e-9; a smaller step would measure this error.
         const step = (objective.type === 'min_cvar' && costs !== undefined ? 1e-4 : 1e-5) * value;
         const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
         const at = (to: number) =>
@@ -179,7 +186,7 @@ describe('a choice of names', () => {
     return best;
   }
 
-  // Drawdowns are chosen among as losses are, at three times the cost.
+  // Drawdowns are minimised over selections like tail losses, at three times the cost.
   const CHOSEN = OBJECTIVES.filter(({ type }) => type !== 'risk_parity' && type !== 'min_cdar');
 
   test.each(CHOSEN)('is the best of all: $type', (objective) => {

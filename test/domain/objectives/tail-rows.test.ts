@@ -37,7 +37,7 @@ const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] };
 const MEASURES = { CVaR: 'loss', CDaR: 'drawdown' } as const;
 type Kind = keyof typeof MEASURES;
 
-/** The average that a row limits, at some weights. */
+/** Returns the average that a row limits, for some weights. */
 function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
   return tailAverage(computeOutcomes(goal, weights), tailSize(goal));
@@ -78,7 +78,7 @@ const market = (kind: Kind, limit: number, more: object = {}, rows: readonly obj
     rows: [{ id: 'tail', type: kind, params: { limit, confidence: 0.9, ...more } }, ...rows],
   });
 
-/** A limit between the least average and that of the largest utility. */
+/** Returns a limit between the smallest average and that of the maximum utility. */
 function limitAt(kind: Kind, share: number): number {
   const free = averageOf(market(kind, 1), kind, solved(market(kind, 1)).weights);
   const type = kind === 'CVaR' ? 'min_cvar' : 'min_cdar';
@@ -144,7 +144,7 @@ test.each([
   const rows = [{ type: 'PositionBounds', params }];
   const problem = smallProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
   const { objective, bound, assembled, answer } = solved(problem);
-  // Conditions of optimality over all names, at their own bounds, with forces that prove the value.
+  // Checks the optimality conditions of all securities at their bounds, with multipliers that prove the value.
   const { program } = assembled;
   expect(program.n).toBe(130);
   const { lower = 0, upper } = params as { readonly lower?: number; readonly upper: number };

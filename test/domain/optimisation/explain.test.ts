@@ -15,7 +15,7 @@ const parent = documentOf(
   { id: 'PARENT', base_date: '2020-06-01', rebalance: { frequency: 'quarterly' } },
 );
 
-/** Names of the parent at its last rebalance. */
+/** Securities of the parent at its last rebalance. */
 const PARENT_NAMES = ((): readonly string[] => {
   const { sm, parentComposition } = explained([]);
   return Array.from(parentComposition.columns, (column) => sm.identifiers[column]!);
@@ -77,7 +77,7 @@ function replayed({ sourceWeight, pull, force, stiffness, lower, upper, heldBy, 
 interface Case {
   readonly name: string;
   readonly rows: (parent: readonly string[]) => readonly Row[];
-  /** Portfolios that hold some security, with the rest. */
+  /** Securities that some portfolios hold, with their reasons. */
   readonly holds?: readonly NameSolve['heldBy'][];
   /** Rows of choices of securities add further forces. */
   readonly isChoice?: boolean;
@@ -197,7 +197,7 @@ describe('the explanation of a solved weight', () => {
         expect(sector.side.value).toBeCloseTo(bySector.get(sectorOf(column))!, 10);
         expect(sector.force + sector.side.shadowPrice).toBeCloseTo(0, 14);
       }
-      // The average is over the invested weight of 1: a name above it pulls it up by the difference.
+      // The average is over invested weights of 1: a security above it raises it by the difference.
       const score = solve.rows.find(({ side }) => side.placed.origin.id === 'score');
       const own = scores[row + column]!;
       if (score !== undefined && !Number.isNaN(own)) expect(score.coefficient).toBeCloseTo(own - score.side.value, 10);

@@ -10,7 +10,7 @@ import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** Draws of a case of convex rows. */
+/** Number of random cases of convex rows. */
 const TRIALS = IS_SOAK ? 3 : 1;
 
 const withPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
@@ -22,7 +22,7 @@ interface Given {
   readonly to: number;
 }
 
-/** The relaxed rows and the weights then; null if none is relaxed. */
+/** Returns the relaxed rows and the resulting weights; null if none is relaxed. */
 function given(problem: Problem): { readonly moves: readonly Given[]; readonly weights: Float64Array } | null {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
@@ -45,7 +45,7 @@ function given(problem: Problem): { readonly moves: readonly Given[]; readonly w
 }
 
 describe('a row with a priority is relaxed', () => {
-  // Both rules of concentration are searched alike; 5/10/40 is relaxed by hand below, and here in the soak.
+  // Both concentration rules use the same search; 5/10/40 is relaxed by hand below, and here in the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
   const all = tried.flatMap(([type, parameters]) =>
     Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
@@ -64,7 +64,7 @@ describe('a row with a priority is relaxed', () => {
         const result = given(problemOf([withPriority(first!, 1), ...others]));
         expect(result, place).not.toBeNull();
         expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
-        // Less of any of the moves is not enough.
+        // Reducing any of the relaxations makes the problem infeasible.
         for (const less of result!.moves) {
           const isWhole =
             Number.isInteger(less.from) &&
@@ -92,7 +92,7 @@ describe('a row with a priority is relaxed', () => {
 
 const NAMES = ['AA', 'BB', 'CC', 'DD'];
 
-/** Four names of a quarter each, alike and without correlation; three tenths were held of names that are gone. */
+/** Four equal, uncorrelated securities of a quarter each; 30 % was held in securities that have left. */
 function four(rows: readonly Row[]): Problem {
   return createProblem({
     identifiers: NAMES,
@@ -125,7 +125,7 @@ describe('by hand', () => {
       row('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }),
       row('PositionBounds', { upper: 0.3, priority: cap }),
     ];
-    // With AA at most 0.3 another 0.1 is sold.
+    // With AA at most 0.3, another 0.1 is sold.
     expect(given(four(rows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
     expect(given(four(rows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
   });
@@ -135,7 +135,8 @@ describe('by hand', () => {
       row('Turnover', { limit: 0.15, reference: 'previous', priority: 2 }),
       row('Concentration5_10_40', { single: 0.45, trigger: 0.1, aggregate: 0.5, priority: 1 }),
     ];
-    // Nothing held is sold: AA keeps 0.4 and BB 0.3. BB is not above a trigger of 0.3; nothing that the single limit could be helps.
+    // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single limit
+    // helps.
     const { moves, weights } = given(four(rows))!;
     expect(moves).toEqual([
       { row: 0, parameter: 'limit', from: 0.15, to: expect.closeTo(0.3, 6) as number },
@@ -164,10 +165,10 @@ describe('by hand', () => {
   });
 
   test('a limit on trades that no number of its row moves is widened where nothing else helps', () => {
-    // Without a value traded nothing may be traded; what was held sums to 0.7.
+    // Securities without traded value cannot be traded; the previous weights sum to 0.7.
     const { moves } = given(four([row('Liquidity', { notional: 1e6, priority: 1 })]))!;
     expect(moves).toMatchObject([{ row: 0, parameter: null }]);
-    // Four names share the 0.3 that is missing.
+    // Four securities share the missing 0.3.
     expect(moves[0]!.to).toBeCloseTo(0.075, 8);
   });
 

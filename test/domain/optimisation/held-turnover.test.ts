@@ -14,7 +14,7 @@ import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** One-way turnover of each rebalance as views report it, measured from the holdings just before it, not after. */
+/** Returns the one-way turnover of each rebalance as reported by views, measured from the holdings just before it. */
 function reported(run: Run) {
   const columns = columnsOf(run);
   const around = weightsAround(columns);
@@ -26,7 +26,7 @@ function reported(run: Run) {
   });
 }
 
-/** Turnover and sales of the index itself: its portfolio waits where a price is older than five sessions. */
+/** Returns turnover and sales of the index itself; its portfolio waits where a price is older than five sessions. */
 function ofIndex({ index: { book } }: Run): ReturnType<typeof reported> {
   const width = book.columns.length;
   return book.events
@@ -61,7 +61,7 @@ describe('a limit on turnover from the held weights', () => {
       selection: fc.constantFrom([], [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 4 } }]),
       dividends: fc.constantFrom('price', 'total'),
       objective: fc.constantFrom('min_tracking_error', 'min_variance'),
-      // Also of an index that rebalances more often than its parent.
+      // The index may rebalance more often than its parent.
       frequency: fc.constantFrom('weekly', 'monthly'),
       stale: fc.constantFrom(5, null),
     });
@@ -100,7 +100,7 @@ describe('a limit on turnover from the held weights', () => {
       }),
       { numRuns: IS_SOAK ? 300 : 40 },
     );
-    // The property is about rebalances that the limit binds, and about securities that leave.
+    // The property concerns rebalances at which the limit binds, and securities that leave.
     expect(seen.bound).toBeGreaterThan(20);
     expect(seen.forced).toBeGreaterThan(5);
     expect(seen.rebalances).toBeGreaterThan(seen.bound);
@@ -136,7 +136,7 @@ describe('a limit on turnover from the held weights', () => {
   });
 
   test('counts from drifted weights: A doubles, and 10 % of the value goes back to B', () => {
-    // Half and half; A doubles: 2/3 and 1/3. The parent has half and half again, 1/6 of one-way turnover away.
+    // Half and half; after A doubles, 2/3 and 1/3. The parent returns to half and half, a one-way turnover of 1/6.
     const close = { A: [10, 20, 20, 20, 20, 20], B: [10, 10, 10, 10, 10, 10] };
     const run = runHeld(close, [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'held' } }]);
     const [, second] = reported(run);

@@ -11,7 +11,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** Random problems; `npm run soak` takes many. */
+/** Number of random problems; `npm run soak` uses many. */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 4);
 const SEED = 167;
 
@@ -97,7 +97,7 @@ describe('explainInfeasibility', () => {
       expect(detail.relaxations).toEqual([]);
       expect(detail.all_rows_relaxation!.map((row) => row.id)).toEqual(['cap', id]);
       expect(detail.all_rows_relaxation![1]!.to).toBeCloseTo(to, 8);
-      // Twelve securities share the remainder of the three of the sector: their maximum if their limit is the first to be relaxed.
+      // Twelve securities share the weight outside the sector: it is their maximum if their limit is relaxed first.
       expect(detail.all_rows_relaxation![0]!.to).toBeCloseTo((1 - to) / 12, 8);
     }
   });
@@ -219,7 +219,8 @@ describe('explainInfeasibility', () => {
         ).toBe('solved');
       }
       if (detail!.all_rows_relaxation === undefined) {
-        // No solution from the relaxable rows: with all of them relaxed as far as their classes allow, the others still conflict.
+        // The relaxable rows alone are no solution: after relaxing all of them as far as their classes allow, the
+        // others still conflict.
         const changes = movableIn(problem, problem.origins).map(({ origin, parameter, from, direction, room }) => ({
           origin,
           parameter,

@@ -1,15 +1,15 @@
-/** Rows as a client writes them. */
+/** Rows as clients write them. */
 export type Row = { readonly type: string; readonly params: Readonly<Record<string, unknown>> };
 type Random = () => number;
 
 export const row = (type: string, params: Readonly<Record<string, unknown>>): Row => ({ type, params });
 const capped = (upper: number) => row('PositionBounds', { upper });
 const held = (random: Random) => row('PositionBounds', { lower: 0.03 + 0.03 * random() });
-/** Nobody above a twelfth and a little: far from any index that was drawn. */
+/** A maximum of slightly more than a twelfth: far from every drawn index. */
 const level = (random: Random) => capped(0.1 + 0.02 * random());
 
 export interface InfeasibleCase {
-  /** The first row is the one whose parameter has to be offered; the others stand against it. */
+  /** The first row must be offered for relaxation; the others conflict with it. */
   readonly rows: (random: Random) => readonly Row[];
   readonly names?: number;
 }
@@ -44,10 +44,10 @@ const averages = (side: 'lower' | 'upper', value: (random: Random) => number): I
   ];
 };
 
-/** Two of four names reach half and the others a third; one of them alone and the others, four fifths. */
+/** Two of four securities can reach half and the others a third; one of the first two and the others, four fifths. */
 const FOUR = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
 
-/** By class and parameters, rows that cannot hold together unless one of these of the first moves. */
+/** By class and parameters: rows that conflict unless one of these parameters of the first row changes. */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
   WeightSum: {
     lower: [{ rows: (random) => [row('WeightSum', { lower: 0.8 + 0.2 * random() }), capped(0.06)] }],

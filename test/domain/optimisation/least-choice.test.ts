@@ -14,7 +14,7 @@ interface Choices {
   readonly each?: number;
 }
 
-/** The least one-way turnover over every choice: the larger of required sales and purchases. */
+/** Smallest one-way turnover over every choice: the larger of required sales and purchases. */
 function leastTurnover(from: Float64Array, { maximum, cap = 1, threshold = 0, each = from.length }: Choices): number {
   let least = Infinity;
   for (let choice = 1; choice < 2 ** from.length; choice++) {
@@ -49,7 +49,7 @@ describe('a limit on turnover too low for a choice of names', () => {
       { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
     ],
   ])('is reported with the least limit of all choices: %o', (choices, ...others) => {
-    // The search for the largest return with caps and thresholds is long: it is for the soak.
+    // The search for the largest return with caps and thresholds takes long and runs only in the soak.
     const objectives =
       IS_SOAK || choices.each !== undefined ? ['min_tracking_error', 'max_return'] : ['min_tracking_error'];
     for (const [seed, type] of objectives.entries()) {
@@ -76,7 +76,7 @@ describe('a limit on turnover too low for a choice of names', () => {
     const problem = smallProblem({ names: 60, seed: 4, rows, hasPrevious: true });
     const { weights } = problem.previous!;
     const [found] = giveWay(solvers, { problem, outcome: { kind: 'no-choice', isProven: false } })!;
-    // So few names cannot do with less, whatever else is asked of them.
+    // With so few securities, the minimum is the same for every objective.
     const largest = weights.toSorted().subarray(-12);
     const proven = 1 - largest.reduce((sum, weight) => sum + weight, 0);
     expect(found!.bound).toBeCloseTo(proven, 9);

@@ -21,7 +21,7 @@ interface Tails {
   readonly rows: readonly object[];
 }
 
-/** Equal index weights and variances, with scenarios as they are given. */
+/** Returns a problem with equal index weights and variances, and the given scenarios. */
 function tailProblem({ names, returns, rows }: Tails): Problem {
   const identifiers = Array.from({ length: names }, (_, i) => `N${i}`);
   const matrix = new Float64Array(names * names);
@@ -41,7 +41,7 @@ function tailProblem({ names, returns, rows }: Tails): Problem {
   });
 }
 
-/** Securities that lose `losses` in one scenario each, and nothing in the others. */
+/** Returns scenarios in each of which one security loses its part of `losses` and the others nothing. */
 function ownLosses(losses: readonly number[]): Float64Array {
   const n = losses.length;
   const returns = new Float64Array(n * n);
@@ -49,7 +49,7 @@ function ownLosses(losses: readonly number[]): Float64Array {
   return returns;
 }
 
-/** Random returns of one factor and shocks of names, [T x N]. */
+/** Returns random returns of one factor and shocks of securities, [T x N]. */
 function drawn(names: number, scenarios: number, seed: number): Float64Array {
   const random = seeded(seed);
   const normal = () => random() + random() + random() - 1.5;
@@ -69,9 +69,9 @@ const LOSSES = [0.01, 0.02, 0.03, 0.05, 0.02, 0.04, 0.01, 0.06];
 
 describe('a limit below the least of a tail', () => {
   test.each([
-    // The largest of w_i a_i is least where all are the same: one over the sum of 1 / a_i.
+    // The largest w_i a_i is smallest if all are equal: 1 / sum(1 / a_i).
     ['CVaR', 1 / LOSSES.reduce((sum, loss) => sum + 1 / loss, 0)],
-    // The last drawdown is the sum of w_i a_i, and no other is larger: that of the least loser.
+    // The last drawdown is the sum of w_i a_i, and no other is larger: the smallest loss.
     ['CDaR', Math.min(...LOSSES)],
   ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, least) => {
     const names = LOSSES.length;
@@ -100,7 +100,7 @@ describe('a limit below the least of a tail', () => {
       const problem = tailProblem({ names, returns: drawn(names, scenarios, 3), rows: [{ id: 'tail', type, params }] });
       const { relaxations, conflict } = explainInfeasibility(solvers, problem)!;
       const { to } = relaxations[0]!;
-      // A plane below the tail whose least over the simplex is the limit: no weights have less.
+      // A plane below the tail whose minimum over the simplex is the limit: no weights have less.
       const { goal } = problem.tails.known[0]!;
       const most = Math.max(...problem.tails.known.map(({ slopes }) => Math.min(...slopes)));
       expect(Math.abs(most - to)).toBeLessThan(2e-8);
@@ -265,7 +265,7 @@ describe('a number of names that caps do not let reach the whole', () => {
           { id: 'cap', type: 'PositionBounds', params: { upper } },
         ],
       });
-    // Two of ten in each of two sectors and all thirty of the others: thirty-four names.
+    // Two of ten in each of two sectors, and all thirty others: thirty-four securities.
     expect(solveProblem(solvers, grouped(2, 0.99 / 34))).toEqual({ kind: 'no-choice', isProven: true });
     expect(solveProblem(solvers, grouped(2, 1.001 / 34)).kind).toBe('solved');
   });

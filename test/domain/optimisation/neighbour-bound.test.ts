@@ -34,11 +34,11 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
       }
     }
     expect(compared).toBeGreaterThan(50);
-    expect(told).toBeGreaterThan(compared / 4); // Else nothing would be ruled out.
+    expect(told).toBeGreaterThan(compared / 4); // Otherwise nothing would be excluded.
   });
 });
 
-/** The bounds of neighbours of a random choice, with their changes. */
+/** Returns the bounds of neighbours of a random choice, with their changes. */
 function waysFrom(seed: number, others: readonly object[]) {
   const problem = smallProblem({ names: NAMES, seed, rows: [...CHOSEN, ...others], hasPrevious: true });
   const rows = nonConvexRows(problem).map(({ row }) => row);

@@ -41,7 +41,7 @@ function read(number: number): Portfolio {
   };
 }
 
-/** Least variance at a return: long only, fully invested. */
+/** Minimum variance at a return: long only, fully invested. */
 function leastVariance({ n, means, covariance }: Portfolio, target: number): number {
   const metric = createDenseMetric(covariance, n);
   const { point } = solvers.solver.solve({
@@ -66,7 +66,10 @@ function leastVariance({ n, means, covariance }: Portfolio, target: number): num
   return computeMetricSquare(metric, point.x);
 }
 
-/** The portfolio of ten names of at least one per cent that trades variance against return at a rate, as nearness to a target: proven best for few names. */
+/**
+ * The portfolio of ten securities of at least one percent each that trades variance against return at a rate, as
+ * distance to a target: proven best for few securities.
+ */
 function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous: Float64Array | null): Float64Array {
   if (lambda === 0) {
     const best = Array.from(means.keys())
@@ -97,9 +100,10 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
 }
 
 /**
- * Distance from the published frontier in per cent, the less of two: of the deviation from the least at this return or more, and of the
- * return from the largest at this deviation or less. Read so, both are defined beyond the ends of the published points as well: a portfolio of
- * less return than the one of least variance is compared with that one, as interpolation held at the ends does it.
+ * Distance from the published frontier in percent: the smaller of the deviation from the smallest risk at this return
+ * or more, and of the deviation from the largest return at this risk or less. So defined, both exist beyond the ends of
+ * the published points as well: a portfolio with a smaller return than the minimum-variance portfolio is compared with
+ * that one, as an interpolation with constant ends does.
  */
 function distance({ frontier }: Portfolio, mean: number, deviation: number): number {
   const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
@@ -114,7 +118,7 @@ function distance({ frontier }: Portfolio, mean: number, deviation: number): num
   return Math.min(Math.abs(100 * (deviation / least - 1)), Math.abs(100 * (mean / most - 1)));
 }
 
-/** Linear between points of descending abscissa, constant beyond them. */
+/** Interpolates linearly between points of descending abscissa; constant beyond them. */
 function interpolated(points: readonly (readonly [number, number])[], at: number): number {
   if (at >= points[0]![0]) return points[0]![1];
   const k = points.findIndex(([x]) => x <= at);
@@ -133,12 +137,13 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
   });
 
   /**
-   * Mean and median errors of the genetic algorithm of Chang, Meade, Beasley & Sharaiha (2000), Computers & Operations Research 27, tables
-   * for fifty rates; the particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417. Ours are 1.0956 and 2.3137.
+   * Mean and median errors of the genetic algorithm of Chang, Meade, Beasley & Sharaiha (2000), Computers & Operations
+   * Research 27, tables for fifty rates; the particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417.
+   * This solver has 1.0956 and 2.3137.
    */
   test.each([
     [1, 1.0974, 1.2182] as const,
-    // The larger one in the soak.
+    // The larger problem runs in the soak.
     ...(IS_SOAK ? [[2, 2.5417, 2.5662] as const] : []),
   ])(
     'ten names of port%d are within %d per cent of it on average',

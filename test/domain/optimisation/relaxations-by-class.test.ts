@@ -35,7 +35,7 @@ function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {
   );
 }
 
-/** Draws of a case of convex rows. */
+/** Number of random cases of convex rows. */
 const TRIALS = IS_SOAK ? 6 : 1;
 
 interface Trial {
@@ -77,7 +77,7 @@ describe('relaxations of every class', () => {
     ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  // Both rules of concentration are searched alike; that of RICs is relaxed in `give-way.test.ts`, and here in the soak.
+  // Both concentration rules use the same search; that of RICs is relaxed in `give-way.test.ts`, and here in the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
   const all = tried.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
@@ -122,7 +122,9 @@ describe('relaxations of every class', () => {
   );
 });
 
-/** Two names of one weight, one variance and no correlation, with CARBON 10 and 20 (and BAD without any in `GAPS`). */
+/**
+ * Two securities of equal weight and variance without correlation, with CARBON 10 and 20 (and BAD, which `GAPS` lacks).
+ */
 function carbon(rows: readonly Row[], values = [10, 20]) {
   const n = values.length;
   const matrix = Float64Array.from({ length: n * n }, (_, k) => (k % (n + 1) === 0 ? 0.04 : 0));
@@ -167,7 +169,7 @@ describe('a weighted average that nothing reaches', () => {
   });
 
   test('a name without a value counts as zero, or is left out of the average', () => {
-    // At most a third in each: zero, 10 and 20 have the average 10; without the unknown name it is 15.
+    // At most a third in each: 0, 10 and 20 average 10; without the unknown security, 15.
     const third = row('PositionBounds', { upper: 1 / 3 });
     const to = (missing: string) =>
       average({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;

@@ -13,7 +13,7 @@ const sidesOf = (rows: object[], options: { names?: number; seed?: number; hasPr
 };
 
 describe('shadow prices', () => {
-  /** Class, parameters, the parameter that is moved. */
+  /** Class, parameters, and the changed parameter. */
   const cases: [string, Record<string, unknown>, string][] = [
     ['PositionBounds', { upper: 0.09 }, 'upper'],
     ['GroupBounds', { field: 'SECTOR', groups: ['S0'], upper: 0.1 }, 'upper'],
@@ -71,9 +71,9 @@ describe('a tracking error of nothing', () => {
       expect(own).toMatchObject({ limit: 0, slack: 0, isBinding: true });
       const step = 1e-5;
       const loosened = solveConvex(solvers.solver, problemWith(step))!;
-      const better = solution.objective - loosened.objective; // As it is made small, whatever the sense.
+      const better = solution.objective - loosened.objective; // The objective is minimised, whatever its sense.
       expect(Math.abs((Math.abs(own!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
-      // The largest name is above a bound that the others could take up.
+      // The largest security is above a bound, and the others could absorb the excess.
       const capped = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };
       expect(findConflict(solvers.solver, problemWith(0, [capped]))?.origins.map((origin) => origin.type)).toEqual([
         'TrackingError',

@@ -78,7 +78,7 @@ describe('a resampled frontier', () => {
       const target = mean(pairs) * Math.sqrt(covariance(i, i) * covariance(j, j));
       return 252 * (i === j ? covariance(i, i) : delta * target + (1 - delta) * covariance(i, j));
     });
-    // A limit on the tracking error stays one by the estimates: none of the frontier of the draw's own covariance.
+    // A limit on tracking error uses the estimates: the frontier of the draw's covariance has none.
     const { program } = assembleProgram(problem, { withTracking: true });
     const least = solvers.solver.solve({
       ...program,
@@ -106,13 +106,13 @@ describe('a resampled frontier', () => {
       }
       const above = frontier.points.findIndex((point) => point.expected_return > earned);
       const [from, to] = [frontier.points[Math.max(above - 1, 0)]!, frontier.points[above]!];
-      // No less variance than the frontier has between its points, which is at least that of the lower one.
+      // The variance is at least that of the frontier between its points, which is at least that of the lower point.
       expect(volatility).toBeGreaterThanOrEqual(Math.min(from.volatility, to.volatility) - 1e-10);
     }
   });
 
   test('has a spread that falls as the draws are longer, and bits of its seed', () => {
-    // Of the least variance, which has no corner to jump to: about the root of how much longer.
+    // At minimum variance there is no corner to jump to: the spread falls by about the root of the length.
     const spreadOf = (sessions: number) => largest(resampled({ sessions, draws: 12 }).points[0]!.spread);
     expect(spreadOf(2000)).toBeLessThan(0.4 * spreadOf(60));
     expect(resampled({})).toEqual(resampled({}));
@@ -149,7 +149,7 @@ describe('drawn returns', () => {
       for (let t = 0; t < rows; t++)
         fourth += ((panel[t * n + i]! - mean[i]!) * Math.sqrt(252 / wanted[i * n + i]!)) ** 4 / (rows * n);
     }
-    // Kurtosis 3 of a normal, 3 + 6 / (degrees - 4) of Student's distribution.
+    // Kurtosis of a normal distribution is 3; of Student's distribution, 3 + 6 / (degrees - 4).
     if (degrees === null) expect(fourth).toBeCloseTo(3, 0);
     else expect(fourth).toBeGreaterThan(4.2);
   });

@@ -18,7 +18,7 @@ const found = (problem: Problem) => {
   return outcome.solution;
 };
 
-/** A problem with the weights of its answer. */
+/** Returns a problem with the weights of its solution. */
 const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
   const problem = smallProblem(market);
   return [problem, found(problem).weights];
@@ -26,7 +26,7 @@ const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
 
 const held = (weights: Float64Array) => weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
 
-/** The least value over every choice of `size` names, each solved by itself. */
+/** Returns the minimum over all choices of `size` securities, each solved separately. */
 function byEnumeration(problem: Problem, size: number): number {
   const n = problem.index.length;
   let best = Infinity;
@@ -107,7 +107,7 @@ describe('a number of names', () => {
   test.each(BESIDE)('$type leaves the tracking error within its limit, whatever is the objective', (row) => {
     for (const { type } of OBJECTIVE_CLASSES) {
       const isSlow = type === 'min_cdar' || (type === 'min_cvar' && row.type !== 'Cardinality');
-      if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // Equal risk holds every name.
+      if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // Equal risk holds every security.
       const market = { names: IS_SOAK ? 8 : type === 'min_cvar' ? 5 : 6, seed: 4 };
       const nearest = { ...market, rows: [row], objective: { type: 'min_tracking_error' } };
       const limit = {

@@ -27,14 +27,14 @@ function runOf(objective: object, expectedReturns: object | null) {
 
 const field = { type: 'field', field: { node: 'field', name: 'CLOSE' } };
 const equal = [1 / 3, 1 / 3, 1 / 3];
-/** Weights of the parent: closes of 10, 20 and 30 over their sum. */
+/** Weights of the parent: closes of 10, 20 and 30 divided by their sum. */
 const nearest = [1 / 6, 2 / 6, 3 / 6];
 
-/** Each objective with its optimum by hand, where the covariance is the identity and expected returns are the closes. */
+/** Each objective with its optimum by hand; the covariance is the identity, and expected returns are the closes. */
 const OPTIMA: Record<string, { readonly params?: object; readonly returns?: object; readonly weights: number[] }> = {
   min_tracking_error: { weights: nearest },
   min_variance: { weights: equal },
-  // Expected returns over risk aversion, around equal weights.
+  // Expected returns divided by risk aversion, around equal weights.
   max_utility: { params: { risk_aversion: 100 }, returns: field, weights: [1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1] },
   // In proportion to expected returns.
   max_sharpe: { params: { risk_free_rate: 0 }, returns: field, weights: nearest },
@@ -42,7 +42,7 @@ const OPTIMA: Record<string, { readonly params?: object; readonly returns?: obje
   risk_parity: { weights: equal },
   max_diversification: { weights: equal },
   max_decorrelation: { weights: equal },
-  // There are no scenarios to be bad in.
+  // There are no scenarios with losses.
   min_cvar: { weights: nearest },
   min_cdar: { weights: nearest },
 };

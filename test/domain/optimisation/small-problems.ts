@@ -16,15 +16,18 @@ export interface SmallMarket {
   readonly rows: readonly object[];
   /** True with previous weights to trade from. */
   readonly hasPrevious?: boolean;
-  /** Objective as clients write it; default: the least tracking error. */
+  /** Objective as clients write it; default: minimum tracking error. */
   readonly objective?: { readonly type: string } & Readonly<Record<string, unknown>>;
   /** Costs of trades from the previous weights, in basis points and as a coefficient of the impact. */
   readonly costs?: { readonly bps: number; readonly impact: number };
-  /** A name that is expected to return more than it would, and how much. */
+  /** A security with a raised expected return, and the increase. */
   readonly raised?: { readonly name: string; readonly by: number };
 }
 
-/** A problem on a factor covariance with five sectors `S0` to `S4` by turns, and one numeric datapoint, of which `GAPS` lacks every fourth. */
+/**
+ * Returns a problem with a factor covariance, five alternating sectors `S0` to `S4`, and one numeric datapoint, of
+ * which `GAPS` lacks every fourth value.
+ */
 export function smallProblem(market: SmallMarket): Problem {
   const { names: n, seed, rows, hasPrevious = false, objective, costs, raised } = market;
   const random = seeded(seed);
@@ -67,10 +70,10 @@ export function smallProblem(market: SmallMarket): Problem {
   });
 }
 
-/** Sessions of scenarios: the tail of a twentieth is no whole number of them. */
+/** Number of sessions of scenarios; 5 % of them is not a whole number. */
 const SCENARIOS = 50;
 
-/** Returns of a session with the covariance of the factors and a share of each name's own, [T x N]. */
+/** Returns session returns with the covariance of the factors and a specific part for each security, [T x N]. */
 function scenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {
   const k = loadings.length / n;
   const returns = new Float64Array(SCENARIOS * n);

@@ -20,16 +20,18 @@ const source = IndexDocument.parse({
 const valueOf = (market: MarketData, overlay: object, rest = {}) =>
   run(market, overlayOn(overlay as Readonly<Record<string, unknown>>, rest), { documents: { X: source } });
 
-/** Weight of A after each close, of an index on it alone: the exposure. */
+/** Returns the weight of A after each close in an index on only A, which is the exposure. */
 const exposuresOf = (market: MarketData, overlay: object): number[] => [...valueOf(market, overlay).index.book.weights];
 
-/** Days with returns of 1, 2, 1, 4 and 1 %: over one return and without a lag the target is 0.01 / that, at 252 a year. */
+/**
+ * Days with returns of 1, 2, 1, 4 and 1 %: with one return and no lag, the target is 0.01 / return, at 252 days a year.
+ */
 const RETURNS = [0.01, 0.02, 0.01, 0.04, 0.01];
 const fiveReturns = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-02', '2024-01-03'];
-/** Closes whose logarithmic returns are those. */
+/** Closes with these logarithmic returns. */
 const closes = RETURNS.reduce((all, own) => [...all, all.at(-1)! * Math.exp(own)], [100]);
 const market = withRates(buildMarket({ dates: fiveReturns, close: { A: closes } }));
-/** Half of a half-life that forgets everything but the last return to 2^-1000. */
+/** A half-life so short that all but the last return are reduced to 2^-1000. */
 const LAST_RETURN = { half_lives: [0.001], lag: 0 };
 const RISK = { type: 'risk_control', target: 0.01 * Math.sqrt(252), max_leverage: 1.5, ...LAST_RETURN };
 
@@ -56,7 +58,7 @@ test('by hand: an exposure moves by the largest change towards its target', () =
 });
 
 test('by hand: a monthly review changes the exposure after the last close of a month alone', () => {
-  // Closes of 27 December to 3 January: the last of December is the third, whose target is 0.5.
+  // Closes of 27 December to 3 January: the last one of December is the third, whose target is 0.5.
   near(exposuresOf(market, { ...RISK, review: 'monthly' }), [1, 1, 0.5, 0.5, 0.5, 0.5]);
   near(exposuresOf(market, { ...RISK, review: 'monthly', max_change: 0.3 }), [1, 1, 0.7, 0.7, 0.7, 0.7]);
   near(exposuresOf(market, { ...RISK, review: 'monthly', tolerance: 0.6 }), [1, 1, 1, 1, 1, 1]);
@@ -114,7 +116,7 @@ test('the methodology names tolerance, largest change and review', () => {
   );
 });
 
-/** Pounds in dollars that move by several percent a day. */
+/** Returns the market with pounds in dollars that move by several percent a day. */
 function withPounds(rates: readonly number[]): MarketData {
   const days = Int32Array.from({ length: rates.length }, (_, k) => market.dates[k]!);
   const series: PriceSeries = {

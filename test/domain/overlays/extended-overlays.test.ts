@@ -16,7 +16,7 @@ import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './ove
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
-/** On an overlay, which begins later than it. */
+/** Overlays on an overlay, which begin later than it. */
 const ON_OVERLAY = [
   { type: 'fee', percent: 1 },
   { source_index_id: 'Z', base_date: '2024-01-03' },
@@ -29,7 +29,7 @@ const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> 
   Z: overlayOn({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
 });
 
-/** Refused if every security is gone; there is nothing to compare then. */
+/** Returns undefined if every security has ended; there is nothing to compare then. */
 function tried(work: () => Run): Run | undefined {
   try {
     return work();
@@ -39,7 +39,7 @@ function tried(work: () => Run): Run | undefined {
   }
 }
 
-/** Extends a run again and again, and compares it with the whole one each time. */
+/** Extends a run repeatedly, and compares it with the whole run each time. */
 function extendedAs(rows: number, runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run }) {
   const outcomes: string[] = [];
   const first = tried(runOn(rows).run);
@@ -72,7 +72,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
   return outcomes;
 }
 
-/** Runs of each key that were extended, and those that were not for an overlay. */
+/** Counts the runs of each key that were extended, and those that an overlay prevented. */
 function outcomesOf(keyed: Iterable<readonly [key: string, outcomes: readonly string[]]>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const [key, outcomes] of keyed)

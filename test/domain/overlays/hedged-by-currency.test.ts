@@ -44,14 +44,14 @@ const levelsOf = (overlay: object, rest: object = {}) =>
     documents: { X: beneath },
   }).index.book.value;
 
-/** Percent a year as last known on a session, as `withRates` has them. */
+/** Returns the last known rate of a session in percent a year, as in `withRates`. */
 const rateAt = (series: string, t: number): number => {
   const { days: known, closes } = market.series!.get(series)!;
   return closes[known.findLastIndex((day) => day <= days[t]!)]! / 100;
 };
 const ends = ['2023-12-29', '2024-01-31', '2024-02-29'].map(dayFrom);
 
-/** Dollars: a quarter of each security is bought and held; forwards are a separate account. */
+/** Returns an account in dollars: a quarter of each security is bought and held; forwards are a separate account. */
 function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
   const dollars = (name: keyof typeof price, t: number): number => {
     const foreign = { USD: 1, EUR: spot.EUR[t]!, GBP: spot.GBP[t]!, GBX: spot.GBP[t]! / 100 }[currency[name]]!;

@@ -19,7 +19,7 @@ export function overlayOn(overlay: Readonly<Record<string, unknown>>, rest: obje
   });
 }
 
-/** The market with two rates of interest and pounds in dollars, which change every few days. */
+/** Returns the market with two interest rates and pounds in dollars, which change every few days. */
 export function withRates(market: MarketData): MarketData {
   const first = market.dates[0]! - 20;
   const days = Int32Array.from({ length: 60 }, (_, k) => first + 3 * k);
@@ -40,7 +40,7 @@ export function columnsOf(run: Run): RunColumns {
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
-/** One of each kind. */
+/** One overlay of each kind. */
 export const EVERY_OVERLAY = [
   [{ type: 'currency', to: 'GBP' }, { currency: 'GBP' }],
   [

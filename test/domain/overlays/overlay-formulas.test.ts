@@ -20,7 +20,7 @@ const source = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 });
 
-/** Weekdays that the calendar of the tests has. */
+/** Returns weekdays that the calendar of the tests contains. */
 function weekdays(from: string, count: number): string[] {
   const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
   const dates: string[] = [];
@@ -71,7 +71,7 @@ function near(actual: Float64Array, expected: ArrayLike<number>): void {
   actual.forEach((value, t) => expect(Math.abs(value / expected[t]! - 1)).toBeLessThan(1e-12));
 }
 
-/** Level by level from 100, given the components of each. */
+/** Returns levels from 100 on, given the growth of each session. */
 function chained(growthAt: (t: number, before: number) => number): number[] {
   const chain = [100];
   for (let t = 1; t < days.length; t++) chain.push(growthAt(t, chain[t - 1]!));
@@ -176,8 +176,8 @@ test('a hedged index is that of the published formula, month by month', () => {
 });
 
 /**
- * S&P Dow Jones Indices, "Equity 101: Mechanics of Currency Hedged Indices", exhibit 1: 100,000 dollars in Japanese shares
- * at 100 yen a dollar, which do not move; the yen ends at 95 or at 105, and forwards are sold at 100.
+ * S&P Dow Jones Indices, "Equity 101: Mechanics of Currency Hedged Indices", exhibit 1: 100,000 dollars in Japanese
+ * shares at 100 yen a dollar; share prices are constant, the yen ends at 95 or at 105, and forwards are sold at 100.
  */
 test.each([
   { end: 95, unhedged: 105_263.16 },
@@ -278,7 +278,10 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
   [100, 110, 88, 105.6, 84.48].forEach((level, t) => expect(value[t]).toBeCloseTo(level, 10));
 });
 
-/** Euronext, notice of September 2023: points a year over 365 days of indices on single securities, over 360 afterwards. */
+/**
+ * Euronext, notice of September 2023: points a year over 365 days of indices on single securities, over 360 days
+ * afterwards.
+ */
 test('points are taken by the published formula over 360 days as well', () => {
   near(
     levelOf({ type: 'decrement', points: 1.04, basis: 360 }),

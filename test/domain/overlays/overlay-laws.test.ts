@@ -14,7 +14,7 @@ import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } 
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
-/** An index over random securities, and another of equal weights in another return. */
+/** Returns an index over random securities, and one of equal weights in another return variant. */
 const second = (document: IndexDocument): IndexDocument =>
   IndexDocument.parse({
     ...document,
@@ -30,7 +30,7 @@ const second = (document: IndexDocument): IndexDocument =>
     },
   });
 
-/** Refused if every security is gone; there is nothing to compare then. */
+/** Returns undefined if every security has ended; there is nothing to compare then. */
 function tried(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
     return run(market, document, { documents: { X: source, Y: second(source), ...BENEATH } });
@@ -85,13 +85,13 @@ test('what comes later changes no bit of a level or a weight', () => {
       if (cut === undefined) continue;
       const { book } = cut.index;
       expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
-      const last = book.length - 1; // Before the end where no name has a price there.
+      const last = book.length - 1; // The last session before the end on which a security has a price.
       expect(namedWeights(cut, last)).toEqual(namedWeights(whole, last));
     }
   });
 });
 
-/** The market as it was known at a close. */
+/** Returns the market as known at a close. */
 function cutAfter(market: MarketData, day: number): MarketData {
   const rows = market.dates.findIndex((date) => date > day);
   const width = market.identifiers.length;

@@ -52,7 +52,7 @@ const risk = { type: 'risk_control', target: 0.1, half_lives: [3, 8] };
 const parts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
 const pair = { type: 'blend', parts: parts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
 
-/** An overlay with members that do nothing, where they are, and the overlay without them. */
+/** An overlay with members that have no effect, their paths, and the overlay without them. */
 const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
   [
     { ...hedge, ratio: 0, adjust: 'daily', basis: 365 },

@@ -6,7 +6,7 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { columnsOf, overlayOn, withRates } from './overlay-case.js';
 
-/** Days on which either of two exchanges is open: MAIN is closed on 15 January, OTHER on the 22nd and 23rd. */
+/** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on the 22nd and 23rd. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
 const CLOSED = { MAIN: ['2024-01-15'], OTHER: ['2024-01-22', '2024-01-23'] };
 const days = (calendar: keyof typeof CLOSED): string[] => dates.filter((date) => !CLOSED[calendar].includes(date));
@@ -26,13 +26,13 @@ const beneath = IndexDocument.parse({
 });
 const documents = { X: beneath };
 
-/** Of each name over the sessions of MAIN, by date. */
+/** Returns of each security over the sessions of MAIN, by date. */
 const returnOf = (name: keyof typeof prices, date: string): number => {
   const at = (of: string) => prices[name][dates.indexOf(of)]!;
   const sessions = days('MAIN');
   return at(date) / at(sessions[sessions.indexOf(date) - 1]!) - 1;
 };
-/** Both names at one half after every close. */
+/** Both securities have a weight of one half after every close. */
 const levelOn = (date: string): number =>
   days('MAIN')
     .filter((session) => session > dates[0]! && session <= date)
@@ -69,7 +69,7 @@ test('names contribute what they earned on the sessions that an overlay lacks, w
       return (levelOn(before) / levelOn('2024-01-19')) * returnOf(name, date);
     });
     const contribution = view.contributions.find(({ asset_id: id }) => id === name)!.contribution;
-    // Twice the index, half of which is the name.
+    // Twice the index, of which the security is half.
     expect(contribution).toBeCloseTo(
       earned.reduce((sum, own) => sum + own, 0),
       12,
@@ -91,7 +91,7 @@ test('a blend of indices on two calendars values each at its last known level', 
   ];
   const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'none' } }, { base_date: dates[0] });
   const { book } = run(market, blend, { documents: { X: beneath, Y: other } }).index;
-  /** Of A on the sessions of OTHER that have a price. */
+  /** Last price of A on or before a session of OTHER. */
   const lastOf = (date: string): number => {
     const priced = dates.flatMap((day, t) => {
       const price = prices.A[t];

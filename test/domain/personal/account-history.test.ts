@@ -29,7 +29,7 @@ describe('the history of an account', () => {
     const history = open();
     history.trade(dayFrom('2021-06-15'), [sale(0, 10), sale(1, 5)], 0.001);
     expect(history.cash).toBeCloseTo(1000 + 1500 - 1.5, 9);
-    // 500 long-term, 100 of losses short-term: 400 net at 20 %.
+    // Long-term gains of 500 and short-term losses of 100: net 400 at 20 %.
     expect(history.accrued()).toBeCloseTo(80, 9);
     expect(history.lots.map(({ shares, cost }) => [shares, cost])).toEqual([
       [5, 120],
@@ -91,7 +91,8 @@ describe('the history of an account', () => {
 
   test('a disallowed loss is added to the shares bought in the window, with the holding period', () => {
     const history = open();
-    // 5 of the shares sold at 100 after 120: the loss of 100 goes to 5 of the 10 bought 14 days before.
+    // 5 of the shares that cost 120 are sold at 100: the loss of 100 is attributed to 5 of the 10 bought 14 days
+    // before.
     history.trade(dayFrom('2021-06-15'), [sale(1, 5, 100)], 0);
     expect(history.accrued()).toBe(0);
     const held = dayFrom('2021-06-15') - dayFrom('2021-03-01');
@@ -127,6 +128,6 @@ describe('the history of an account', () => {
     history.trade(dayFrom('2021-09-01'), [buy(4)], 0);
     history.trade(dayFrom('2021-09-15'), [sale(1, 4, 80)], 0);
     const bought = history.accountOn(account, dayFrom('2021-09-20')).recent.filter(({ shares }) => shares > 0);
-    expect(bought).toEqual([]); // Shares of September have replaced the four that were sold.
+    expect(bought).toEqual([]); // Shares bought in September have replaced the four that were sold.
   });
 });

@@ -75,7 +75,7 @@ describe('lots through corporate actions', () => {
       A: 40,
       B: 60,
     });
-    // Values 40 and 20 per share held: two thirds and one third of 60, the latter on a third of the shares.
+    // Values of 40 and 20 per share held: two thirds and one third of 60; the latter on a third of the shares.
     expect(lots[0]!.cost).toBeCloseTo(40, 12);
     expect([lots[1]!.shares, lots[1]!.cost]).toEqual([expect.closeTo(30, 12), expect.closeTo(60, 12)]);
   });

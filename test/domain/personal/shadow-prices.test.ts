@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { lotOf, smallBatch, solved } from './small-batch.js';
 
 const common = smallBatch([1 / 3, 1 / 3, 1 / 3]);
-/** 60 % in one security with a gain of half its price: a lower tracking error costs tax. */
+/** 60 % in one security with a gain of half its price: a lower tracking error requires taxable sales. */
 const held = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
 const spent = ({ tax, costs }: ReturnType<typeof solved>): number => tax + costs;
 
@@ -13,7 +13,7 @@ describe('prices in money', () => {
     const saved = spent(near!) - spent(far!);
     expect(saved).toBeGreaterThan(1);
     expect(near!.one_more_bp_saves / saved).toBeCloseTo(1, 3);
-    // The limit costs less than the tax: the objective values the variance as well.
+    // The limit costs less than the tax, because the objective includes the variance.
     expect(near!.shadow_prices.tracking_error_bp).toBeGreaterThan(0);
     expect(near!.shadow_prices.tracking_error_bp).toBeLessThan(saved);
   });

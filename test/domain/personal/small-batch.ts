@@ -8,7 +8,10 @@ import { dayFrom } from '#domain/time/days.js';
 export const AS_OF = '2024-06-28';
 const NAMES = ['A', 'B', 'C'];
 
-/** Securities at a price of 100 with independent returns of 20 % a year; trades of any fraction without costs. */
+/**
+ * Returns a batch of securities at a price of 100 with independent returns of 20 % a year; fractional trades without
+ * costs.
+ */
 export function smallBatch(weights: readonly number[], terms: object = {}): BatchCommon {
   const { batch_id: _, ...own } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
   return {
@@ -24,7 +27,7 @@ export function smallBatch(weights: readonly number[], terms: object = {}): Batc
   };
 }
 
-/** A lot bought more than a year ago, or with `short` three months ago. */
+/** Returns a lot bought more than a year ago; with `short`, three months ago. */
 export const lotOf = (identifier: string, shares: number, cost: number, term: 'long' | 'short' = 'long') => ({
   identifier,
   shares,
@@ -32,13 +35,13 @@ export const lotOf = (identifier: string, shares: number, cost: number, term: 'l
   acquired: term === 'long' ? '2022-03-01' : '2024-03-28',
 });
 
-/** Result of an account. @throws if it is refused */
+/** Returns the result of an account. @throws if it is refused */
 export function solved(common: BatchCommon, account: object): AccountResult {
   const outcome = solveOutcome(common, { account_id: 'X', ...account }, 'accounts[0]');
   if (outcome.status === 'refused') throw new Error(JSON.stringify(outcome.findings));
   return outcome;
 }
 
-/** Shares that a result buys or sells of a security. */
+/** Returns the shares of a security that a result buys (positive) or sells. */
 export const sharesOf = ({ trades }: AccountResult, side: 'buy' | 'sell', identifier: string): number =>
   trades.reduce((sum, trade) => (trade.side === side && trade.identifier === identifier ? sum + trade.shares : sum), 0);

@@ -13,7 +13,7 @@ test.each([
   [7, 7],
 ])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
 
-/** Value behind the costs of trades in fractions of shares, by repeating them until nothing changes. */
+/** Returns the value after the costs of trades in fractional shares, by fixed-point iteration. */
 function netByHand(names: readonly PackName[], held: Float64Array, value: number): number {
   let net = value;
   for (let n = 0; n < 1000; n++)
@@ -27,7 +27,10 @@ function costByHand({ price, adv, spreadBps, impactBps }: PackName, traded: numb
   return (shares * price * (spreadBps / 2 + impactBps * Math.sqrt(shares / adv!))) / 10_000;
 }
 
-/** The words of the guide, one lot after the other. @returns shares wanted and reached, and the cash that a lot more leaves */
+/**
+ * Applies the rule of the guide lot by lot.
+ * @returns target shares, filled shares, and the cash left after one more lot
+ */
 function filledByHand(names: readonly PackName[], held: Float64Array, cash: number) {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
   const net = netByHand(names, held, value);
@@ -49,12 +52,12 @@ function filledByHand(names: readonly PackName[], held: Float64Array, cash: numb
   while (left() < 0 && lower(above().filter((i) => after[i] === first[i])));
   while (left() < 0 && lower(purchases()));
   const lackOf = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
-  /** Up to the next whole lot below the shares wanted: an odd holding is none. */
+  /** Returns the distance to the next whole lot below the target; an odd lot does not count. */
   const oneMore = (i: number): number => {
     const { lot } = names[i]!;
     for (let lots = 0; ; lots++) if (first[i]! - (lots + 1) * lot <= after[i]!) return first[i]! - lots * lot;
   };
-  /** Cash behind the purchase of one lot more. */
+  /** Returns the cash after the purchase of one more lot. */
   const leftWith = (i: number): number => {
     const own = after[i]!;
     after[i] = oneMore(i);
@@ -127,8 +130,8 @@ test('lots that were given up for a more expensive one are bought again, by hand
     { identifier: 'C', weight: 0.25, price: 6, lot: 1, ...free },
   ];
   const { orders, cash } = ordersOf(names, new Float64Array(3), 1000);
-  // Wanted are 36 (252), 2 (600) and 42 (252), 104 too much. Given up are a lot of C (1 of 42), of A (1 of 36), and of B:
-  // 209 are left. B lacks 200 and costs 300; A lacks 5 and C 4, and both are bought again for 13.
+  // Targets are 36 (252), 2 (600) and 42 (252), 104 too much. One lot of C (1 of 42), of A (1 of 36) and of B is given
+  // up: 209 are left. B lacks 200 and costs 300; A lacks 5 and C 4, and both are bought again for 13.
   expect(orders.map(({ name: { identifier }, after }) => [identifier, after])).toEqual([
     ['A', 36],
     ['B', 1],
@@ -146,8 +149,8 @@ test('millions of lots are given back by a count of steps that grows with the na
       return price;
     },
   });
-  // Of 1.8e10 H should keep 0.54 lots and keeps 1: 4.28e9 are lacking. Half of the small names is 4.14e9; then D gives one
-  // of its two lots up, and 1.86e9 are too much.
+  // Of 1.8e10, H should keep 0.54 lots and keeps 1: 4.28e9 are missing. Half of the small securities yields 4.14e9;
+  // then D gives up one of its two lots, and 1.86e9 are left over.
   const H = { identifier: 'H', weight: 0.3, lot: 1e9, ...free };
   const D = { identifier: 'D', weight: 0.24, lot: 5e7, ...free };
   const small = Array.from({ length: 998 }, (_, i) => ({ identifier: `N${i}`, weight: 0.46 / 998, lot: 1, ...free }));

@@ -37,7 +37,7 @@ function marketOf(close: Float64Array, actions: readonly CorporateAction[]): Mar
   };
 }
 
-/** Prices with gaps, late beginnings and early ends, and actions on days with and without a price. */
+/** Returns a market with gaps, late listings, early ends, and actions on days with and without a price. */
 function randomMarket(seed: number, gaps: number): MarketData {
   const random = createCounterRandom({ seed, stream: 0 });
   const until = (end: number): number => Math.floor(end * random.uniform());
@@ -79,7 +79,7 @@ function told({ sm, coverage, read }: ReturnSource): unknown {
   };
 }
 
-/** Columns of rows, less a constant, as every engine selects them. */
+/** Selects columns of rows less a constant, as every engine does. */
 const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width, columns, less }, out) => {
   const n = columns.length;
   out.forEach((_, at) => (out[at] = x[Math.floor(at / n) * width + columns[at % n]!]! - less));

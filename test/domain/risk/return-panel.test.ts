@@ -99,7 +99,7 @@ describe('coverage', () => {
   test('19 complete observations are refused with both numbers, 20 are not', () => {
     const enough = windowOf({ returns: randomReturns(21, 2) });
     expect(() => assertEstimable(enough, coverageOf(enough, [0, 1]))).not.toThrow();
-    // Each name alone has 21 returns, but their gaps do not coincide.
+    // Each security has 21 returns, but their gaps do not coincide.
     const apart = windowOf({
       returns: withHoles(24, 2, [
         [5, 0],

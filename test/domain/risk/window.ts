@@ -3,12 +3,12 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 export interface WindowInput {
-  /** Returns by session (the first is not read) and name; null where the name has no bar. */
+  /** Returns by session (the first one is not read) and security; null where the security has no bar. */
   readonly returns: readonly (readonly (number | null)[])[];
   readonly sectors?: readonly string[];
 }
 
-/** A window as wide as its returns, over a market made of what risk reads of one. */
+/** Returns a window of the length of its returns, over a market that contains only what risk reads. */
 export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
   const names = returns[0]!.length;
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(3, '0')}`);
@@ -35,7 +35,8 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
       },
     },
   };
-  return { sm: sm as unknown as SessionMarket, growth, from: 0, to: returns.length - 1 }; // Risk reads nothing else of a market.
+  // Risk reads no other members of a market.
+  return { sm: sm as unknown as SessionMarket, growth, from: 0, to: returns.length - 1 };
 }
 
 /** Returns with a market factor; the first session has none. */

@@ -4,7 +4,7 @@ import { createComposer } from '#domain/books/create-composer.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { aligned, CALENDARS, documentOf, generatedMarket, marketOf, selectedBy, deciderOf } from './rule-market.js';
 
-/** Ten securities of equal size, J the best by its score and A the worst, in two sectors. */
+/** Ten securities of equal size in two sectors; J has the best score and A the worst. */
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
 const sm = aligned(
   marketOf({

@@ -104,7 +104,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     for (const { name, choices } of spec.parameters) {
       if (choices === null) continue;
       for (const choice of choices) {
-        // A choice may need another parameter: a violation is a finding about itself.
+        // A choice may require another parameter: a violation is reported as a finding about the choice.
         const { findings } = checkParams(
           entry.params,
           { ...example.params, [name]: choice },
@@ -133,7 +133,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
       spec.parameters.filter(({ required }) => required).map(({ name }) => [name, example.params[name]]),
     );
     const { findings } = checkParams(entry.params, { ...defaults, ...required }, { path: 'params', rowId: null });
-    const chosenByCaller = ['CategoryFilter', 'CompositeScore']; // need one of two optional parameters
+    const chosenByCaller = ['CategoryFilter', 'CompositeScore']; // They require one of two optional parameters.
     if (!chosenByCaller.includes(entry.type)) expect(findings).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aligned, deciderOf, marketOf } from './rule-market.js';
 
-/** The four names of the golden fixture on their first session. */
+/** The four securities of the golden fixture on their first session. */
 const golden = marketOf({
   identifiers: ['A', 'B', 'C', 'E'],
   fields: { CLOSE: [[100, 200, 50, 20]], SHARES_OUTSTANDING: [[10, 3, 4, 5]] },

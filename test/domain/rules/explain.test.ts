@@ -9,7 +9,7 @@ import { CALENDARS, documentOf, generatedMarket } from './rule-market.js';
 
 const market = generatedMarket({ names: 40, sessions: 320, seed: 8 });
 
-/** The normal probability by its power series. */
+/** Normal cumulative probability by its power series. */
 function phi(z: number): number {
   let term = z;
   let total = z;
@@ -20,7 +20,7 @@ function phi(z: number): number {
 interface Case {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** The raw weight by hand, from the explanation only; null if only a solver gives it. */
+  /** Returns the raw weight by hand, from the explanation only; null if only a solver determines it. */
   raw(parts: Readonly<Record<string, number>>, datapoint: (field: string) => number, name: string): number | null;
 }
 
@@ -97,7 +97,7 @@ const LIMITS = [
   },
 ];
 
-/** Explanations of every name on the last day. */
+/** Returns the explanations of every security on the last day. */
 function explainedBy(weighting: unknown) {
   const document = documentOf(
     { selection: [{ id: 'seasoned', type: 'HistoryFilter', params: { sessions: 80, coverage: 0.9 } }], weighting },
@@ -128,7 +128,8 @@ const applied = ({ weighting, capping, stayed }: Explanation): number => {
   return Math.min(cap ?? Infinity, Math.max(floor, scale * share)) / stayed;
 };
 
-const numbersOf = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>; // The parts that a formula names are numbers.
+// The parts that a formula uses are numbers.
+const numbersOf = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>;
 
 test('every weighting class is replayed here', () => {
   expect(WEIGHTING_CLASSES.map(({ type }) => type).filter((type) => !CASES.some((one) => one.type === type))).toEqual(
@@ -147,7 +148,7 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
       const datapoint = (field: string): number =>
         explanation.datapoints.find((read) => read.field === field)!.value as number;
       const byHand = raw(numbersOf(explanation.weighting!), datapoint, name);
-      // Equal risk holds to 1e-8 relative, and so do values derived from it; everything else is arithmetic.
+      // Equal risk is accurate to 1e-8 relative, and so are values derived from it; the others are exact arithmetic.
       if (byHand !== null)
         expect(Math.abs(byHand / explanation.weighting!.raw - 1)).toBeLessThan(
           type === 'EqualRiskWeight' ? 1e-8 : 1e-12,

@@ -12,7 +12,7 @@ import { aligned, CALENDARS, generatedMarket, marketOf, priceable, WEEKDAYS } fr
 
 const known = new Map<string, IndexDocument>();
 
-/** A document as it is stored, from what a client sends. */
+/** Returns a stored document from the body that a client sends. */
 function stored(id: string, body: Record<string, unknown>): RuleDocument {
   const sent = {
     id,
@@ -126,10 +126,10 @@ describe('years of growth', () => {
     ...[1, 1.1, 0.9, 1.3, 1.4].map((value, i) => pay('CUT', 2018 + i, value)),
     ...[1, 1.1, 1.2, 1.2, 1.3].map((value, i) => pay('FLAT', 2018 + i, value)),
     ...[1, 1.2].map((value, i) => pay('NEW', 2021 + i, value)),
-    // After two for one in 2021 a dividend of 0.6 is one of 1.2 before.
+    // After a split of two for one in 2021, a dividend of 0.6 equals 1.2 before.
     ...[1, 1.1, 1.15, 0.6, 0.61].map((value, i) => pay('SPLIT', 2018 + i, value)),
     { identifier: 'SPLIT', type: 'SPLIT' as const, value: 2, exDay: day('2021-01-04') },
-    // Dividends paid in the year of the decision do not count yet.
+    // Dividends paid in the year of the decision are not counted.
     ...[1, 1.1, 1.2].map((value, i) => pay('WITHIN', 2020 + i, value)),
     { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: day('2023-01-05') },
   ];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aligned, deciderOf, selectedBy, marketOf } from './rule-market.js';
 
-/** Three names on which A compares true, false and unknown, and B likewise: nine names, one for each pair. */
+/** Three values on which A is true, false or unknown, and B likewise: nine securities, one for each pair. */
 const TRUTHS = [1, 0, null] as const;
 const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
 const label = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
@@ -29,7 +29,7 @@ const not = (operand: unknown) => ({ node: 'not', operand });
 const all = (...operands: unknown[]) => ({ node: 'all', operands });
 const any = (...operands: unknown[]) => ({ node: 'any', operands });
 
-/** The truth of an expression for each pair of truths, by what is kept with and without the unknown. */
+/** Returns the truth value of an expression for each pair, from the selections with and without unknown values. */
 function truths(expression: unknown): Record<string, string> {
   const certain = selectedBy(sm, { type: 'ExpressionFilter', params: { expression } });
   const possible = selectedBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
@@ -206,22 +206,22 @@ describe('datapoints in expressions', () => {
 
   test('the latest bar is read while it is at most five sessions old', () => {
     expect(values({})(11)).toBe('C');
-    expect(values({}, 6)(2)).toBe('B'); // its bar is five sessions old
+    expect(values({}, 6)(2)).toBe('B'); // Its bar is five sessions old.
     expect(selectedBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual([
       'A',
       'C',
-    ]); // six: no longer in the universe
+    ]); // Six: no longer in the universe.
   });
 
   test('a lag reads the values known a number of sessions ago', () => {
     expect(values({ lag: 3 })(15)).toBe('A');
     expect(values({ lag: 3 })(10)).toBe('C');
-    expect(values({ lag: 9 })(1)).toBe(''); // before the first session
+    expect(values({ lag: 9 })(1)).toBe(''); // Before the first session.
   });
 
   test('aggregates read the sessions with a bar, of which half the window is enough', () => {
-    expect(values({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions
-    expect(values({ aggregate: 'mean', window: 3 })(11)).toBe(''); // one of three is too few
+    expect(values({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions.
+    expect(values({ aggregate: 'mean', window: 3 })(11)).toBe(''); // One of three is too few.
     expect(values({ aggregate: 'median', window: 3 })(17)).toBe('A');
     expect(values({ aggregate: 'sum', window: 3 })(51)).toBe('A');
     expect(values({ aggregate: 'min', window: 3 })(16)).toBe('A');

@@ -19,7 +19,10 @@ const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-0
 const ALL = Int32Array.from({ length: NAMES }, (_, column) => column);
 const treatment = TreatmentSpec.parse({ special_dividends: 'constituent' });
 
-/** Bars of one name: now and then missing, missing for a stretch that may reach either end, every other one, or all but one. */
+/**
+ * Bars of one security: some missing, a stretch missing that may reach either end, every other one missing, or all but
+ * one missing.
+ */
 const bars = fc.oneof(
   fc.array(
     fc.integer({ min: 0, max: 9 }).map((dice) => dice > 0),
@@ -33,7 +36,7 @@ const bars = fc.oneof(
   fc.constant(Array.from({ length: SESSIONS }, () => true)),
 );
 
-/** Cash and splits on any session, with a bar or without. */
+/** Cash and splits on any session, with or without a bar. */
 const action = fc.record({
   name: fc.nat(NAMES - 1),
   session: fc.integer({ min: 1, max: SESSIONS - 1 }),
@@ -123,7 +126,7 @@ function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, na
 const sectionsOf = (sm: SessionMarket) => crossSectionsOf({ market: sm, treatment, currency: 'USD' });
 const totalGrowth = (sm: SessionMarket) => growthOf(sm, growthTerms(treatment, 'USD', 'total'));
 
-/** The market as it was known at the close of a session. */
+/** Returns the market as known at the close of a session. */
 function upTo(market: MarketData, session: number): MarketData {
   const cells = (session + 1) * NAMES;
   return {
@@ -174,7 +177,7 @@ describe('windows over names with missing bars', () => {
               to: dateOf(matches.at(-1)),
               observations: matches.length,
             });
-            // A risk model of as many returns counts the same.
+            // A risk model with the same number of returns counts them equally.
             if (t >= 0) expect(history.returns(columns[0]!, Math.max(0, t - window), t)).toBe(matches.length);
           }
         }
@@ -234,7 +237,7 @@ test('a missing bar leaves two returns out of the volatility and no growth out o
   const sm = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
   const cross = sectionsOf(sm).at(7, Int32Array.of(0, 1));
   const read = (name: string) => cross.numbers(latest(name, { window: 7 }), Int32Array.of(0, 1));
-  // Returns alternate between 10 % and -10 %: seven of them, and without those of the sessions 3 and 4 five.
+  // Returns alternate between 10 % and -10 %: seven of them, and five without those of sessions 3 and 4.
   const spread = (up: number, down: number) => {
     const centre = (0.1 * (up - down)) / (up + down);
     return Math.sqrt(((up * (0.1 - centre) ** 2 + down * (-0.1 - centre) ** 2) / (up + down - 1)) * 252);

@@ -41,10 +41,10 @@ const MARKET = withIssuers({
   ),
 });
 const HANDLE = shareMarket(MARKET);
-/** Sessions decided on: the last ones and some long before, the look-back of a year behind each. */
+/** Sessions of decisions: the last ones and some much earlier, each with a look-back of a year before it. */
 const DECISIONS = [620, 700, 777, 899];
 
-/** Half of the names with one issuer for two of them. */
+/** Returns the market with two securities per issuer for half of them. */
 function withIssuers(market: MarketData): MarketData {
   const { columns, rows } = market.reference;
   const issuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
@@ -90,7 +90,7 @@ function composerOf(document: RuleDocument, market: MarketData, decision: number
   });
 }
 
-/** A composer on no more of the market than a decision looks back to. */
+/** Returns a composer on the part of the market that a decision looks back to. */
 function narrowComposer(
   document: RuleDocument,
   decision: number,
@@ -112,10 +112,13 @@ function narrowComposer(
   };
 }
 
-/** Names held the last time: every third. */
+/** Previous constituents: every third security. */
 const INCUMBENTS = Int32Array.from([...MARKET.identifiers.keys()].filter((column) => column % 3 === 0));
 
-/** Compares the decision on what is looked back to with that on the whole. @returns names decided over all sessions */
+/**
+ * Compares the decision on the look-back with that on the whole market.
+ * @returns number of securities decided over all sessions
+ */
 function expectSame(document: RuleDocument): number {
   let names = 0;
   for (const decision of DECISIONS) {
@@ -128,7 +131,7 @@ function expectSame(document: RuleDocument): number {
   return names;
 }
 
-/** Parameters of an example under which something is left of this market. */
+/** Parameters of an example with which some securities of this market remain. */
 const FITTING: Readonly<Record<string, object>> = {
   ExpressionFilter: {
     expression: {
@@ -142,13 +145,13 @@ const FITTING: Readonly<Record<string, object>> = {
   MarketCapFilter: { minimum: 2e9, incumbent_minimum: 1e9 },
   LiquidityFilter: { minimum: 1000, window: 60, incumbent_minimum: 500 },
   DividendFilter: { minimum_yield: 0.001, minimum_years: 1 },
-  // A plug-in is read by its name, as a column is.
+  // A plug-in is read by its name, like a column.
   PluginFilter: { plugin: 'CLOSE' },
   PluginWeight: { plugin: 'CLOSE' },
   FixedWeight: { weights: { [MARKET.identifiers[1]!]: 0.5, [MARKET.identifiers[4]!]: 0.5 } },
 };
 
-/** The compositions of another index are known when a session is appended: they look back for themselves. */
+/** Compositions of another index are known when a session is appended: they have their own look-back. */
 const OWN_CLASSES = SELECTION_CLASSES.filter(({ type }) => type !== 'MembershipFilter');
 
 describe('a decision on no more of the market than its rules say they look back to is that on the whole', () => {

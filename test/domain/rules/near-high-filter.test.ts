@@ -9,7 +9,7 @@ import { nearHighFilter } from './near-high-filter.js';
 import { aligned, generatedMarket } from './rule-market.js';
 import { slowMarket } from './slow-market.js';
 
-/** The worked example of the guide, held to what it promises of any class. */
+/** The worked example of the guide, checked against the laws of all classes. */
 
 test('is served as its object says, and finds what is wrong with its parameters', () => {
   expect(typeSpec(nearHighFilter)).toMatchObject({
@@ -66,7 +66,7 @@ test('a rule class is named in its own file, and nowhere else in the rooms that 
       .map((name) => `${room}/${name}`),
   );
   const sources = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }));
-  // A tilt offers two weightings as its base; what index shares stand for is read where documents are, below the rules.
+  // A tilt offers two weightings as its base; documents read the meaning of index shares, above the rules.
   const others = sources.filter(({ file }) => !/(tilt-weight|share-terms)\.ts$/.test(file));
   const named = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES]
     .filter(({ type }) => type !== 'TiltWeight')

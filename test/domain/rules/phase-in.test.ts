@@ -22,7 +22,7 @@ function stored(weighting: object, rest: object = {}): RuleDocument {
 }
 
 describe('a phase-in', () => {
-  /** Monthly reviews on weekdays; the float of A goes from 0.5 to 1 on session 50, B lists on session 70. */
+  /** Monthly reviews on weekdays; the float of A rises from 0.5 to 1 on session 50, and B is listed on session 70. */
   const SESSIONS = 160;
   const sm = aligned(
     marketOf({
@@ -37,7 +37,7 @@ describe('a phase-in', () => {
   const phased = (field: string, steps: number) =>
     stored({ type: 'EqualWeight', params: {}, phase_in: { field, steps } }).pipeline.weighting;
 
-  /** First sessions of the months from January 2020 on, as weekdays; the base date is the first. */
+  /** First sessions of the months from January 2020 on, on weekdays; the base date is the first. */
   const isReview = (t: number) =>
     t === 0 || new Date(sm.sessions[t]! * 864e5).getUTCMonth() !== new Date(sm.sessions[t - 1]! * 864e5).getUTCMonth();
 
@@ -72,7 +72,7 @@ describe('a phase-in', () => {
     const own = deciderOf(sm, { weighting: phased('FLOAT', 1) }, schedule).decide(120, null);
     const field = deciderOf(sm, { weighting: { type: 'FieldWeight', params: { field: 'FLOAT' } } }).decide(120, null);
     if (own.kind !== 'decided' || field.kind !== 'decided') throw new Error('nothing was decided');
-    // Between reviews the latest review counts: the float of that day, here that of session 108.
+    // Between reviews the latest review determines the float, here that of session 108.
     expect(Array.from(own.weights)).toEqual(closeTo([...field.weights]));
   });
 

@@ -103,7 +103,7 @@ describe('a preview of a decision date is the decision of the run', () => {
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
       expect(resolved.session).toBe(decision);
       const removed = resolved.decision.columns.filter((column) => !columns.includes(column));
-      if (removed.length > 0) continue; // ended between decision and effect
+      if (removed.length > 0) continue; // They ended between decision and effect.
       expect(Array.from(resolved.decision.columns)).toEqual(Array.from(columns));
       expect(Array.from(resolved.decision.weights)).toEqual(Array.from(weights));
     }
@@ -188,7 +188,7 @@ describe('a preview of a decision date is the decision of the run', () => {
 
 describe('currencies', () => {
   const fields = {
-    // EURUSD is 1.25, then 1.50; GBPUSD is missing altogether.
+    // EURUSD is 1.25, then 1.50; GBPUSD is missing.
     CLOSE: [
       [10, 10, 1.25, 10, 800],
       [10, 10, 1.5, 10, 800],
@@ -227,7 +227,8 @@ describe('currencies', () => {
     expect(weightsBy(sm, { type: 'PriceWeight' }, { session: 0 })).toEqual(expected);
     expect(selectedBy(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
     expect(selectedBy(sm, { type: 'MarketCapFilter', params: { minimum: 1300 } })).toEqual(['EURO', 'PENCE']);
-    expect(selectedBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']); // as quoted
+    // In the quoted currency.
+    expect(selectedBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']);
   });
 
   test('an exchange rate is no name of the universe', () => {

@@ -11,7 +11,7 @@ const SESSIONS = 120;
 const NAMES = 12;
 const EVERY_NAME = Int32Array.from({ length: NAMES }, (_, i) => i);
 
-/** Names with gaps, names that come and names that go. */
+/** Returns a market with gaps, late listings and early ends. */
 function randomMarket(seed: number, missingRate: number, sessions = SESSIONS): SessionMarket {
   const market = generateMarket(
     {
@@ -40,9 +40,9 @@ function randomMarket(seed: number, missingRate: number, sessions = SESSIONS): S
 }
 const sm = randomMarket(9, 0.03);
 
-/** Names held, which change now and then; the same array as long as they do not. */
+/** Constituents, which change occasionally; the array is the same object while they do not. */
 const held = [0, 1, 2].map((k) => EVERY_NAME.filter((i) => i % 3 !== k));
-/** A universe of one name has no return where that one lacks a bar. */
+/** A universe of one security has no return where that security lacks a bar. */
 const alone = EVERY_NAME.subarray(4, 5);
 const heldOn = (session: number): Int32Array => held[Math.floor(session / 17) % held.length]!;
 const universeOn = (session: number): Int32Array => (session % 40 < 8 ? alone : heldOn(session));
@@ -50,7 +50,7 @@ const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) => [5, 21].map(
 
 interface Asked {
   readonly market?: SessionMarket;
-  /** Names whose windows roll on; null where each is worked out by itself. */
+  /** Securities whose windows are updated incrementally; null if each is computed separately. */
   readonly followed: Int32Array | null;
 }
 

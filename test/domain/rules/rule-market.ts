@@ -34,9 +34,9 @@ function weekdayCalendar(): Calendar {
 
 export interface TableMarket {
   readonly identifiers: readonly string[];
-  /** Field to rows of values by session, null where missing; the sessions are consecutive from `start`. */
+  /** Rows of values by field and session, null where missing; the sessions are consecutive from `start`. */
   readonly fields: Readonly<Record<string, readonly (readonly (number | null)[])[]>>;
-  /** Column to values by identifier, always valid; or rows with a first day. */
+  /** Values by column and identifier that are always valid; or rows with a first day. */
   readonly reference?: Readonly<Record<string, readonly ReferenceValue[]>>;
   readonly actions?: readonly Partial<CorporateAction>[];
   readonly universes?: readonly Membership[];
@@ -44,7 +44,7 @@ export interface TableMarket {
   readonly start?: string;
 }
 
-/** A market of a few names written out as tables. */
+/** Returns a market of a few securities that is written as tables. */
 export function marketOf({
   identifiers,
   fields,
@@ -90,7 +90,7 @@ export function marketOf({
 export const aligned = (market: MarketData): SessionMarket =>
   alignMarket({ market, calendar: WEEKDAYS, calendars: CALENDARS });
 
-/** A document around a pipeline, by its schema. */
+/** Returns a document with a pipeline, parsed by its schema. */
 export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}): RuleDocument {
   return IndexDocument.parse({
     id: 'TEST',
@@ -102,14 +102,14 @@ export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}
   }) as RuleDocument;
 }
 
-/** The names of a market that can be priced on a session, exchange rates left out. */
+/** Returns the securities of a market that have a price on a session, without exchange rates. */
 export function priceable(sm: SessionMarket, session: number): Int32Array {
   const { pairColumns } = exchangeRates(sm, 'USD');
   const columns = Array.from({ length: sm.names }, (_, column) => column);
   return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
 }
 
-/** Another index, of any id: every third security, weighted equally. */
+/** Another index with any id: every third security, weighted equally. */
 function everyThird({ names }: SessionMarket): { readonly columns: number[]; readonly weights: number[] } {
   const columns = Array.from({ length: Math.ceil(names / 3) }, (_, i) => 3 * i);
   return { columns, weights: columns.map(() => 1 / columns.length) };
@@ -124,7 +124,7 @@ export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<str
   });
 }
 
-/** Identifiers that one rule keeps on the last session. */
+/** Returns the identifiers that one rule keeps on the last session. */
 export function selectedBy(
   sm: SessionMarket,
   rule: { readonly type: string; readonly params: unknown },
@@ -140,7 +140,7 @@ export function selectedBy(
   return decision.kind === 'decided' ? Array.from(decision.columns, (column) => sm.identifiers[column]!) : [];
 }
 
-/** Applied weights by identifier on the last session, or why there are none. */
+/** Returns the applied weights by identifier on the last session, or the reason why there are none. */
 export function weightsBy(
   sm: SessionMarket,
   weighting: unknown,
@@ -170,8 +170,8 @@ export interface GeneratedOptions {
 }
 
 /**
- * A market with everything that makes selection hard: names that list late or stop, bars missing here and there, fields with ties and
- * missing values, groups missing, splits, ordinary, special and cancelled dividends.
+ * Returns a market with all difficulties for selection: late listings, early ends, missing bars, fields with ties and
+ * missing values, missing groups, splits, and ordinary, special and cancelled dividends.
  */
 export function generatedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
   const random = generator(seed);

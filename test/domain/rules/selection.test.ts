@@ -65,7 +65,7 @@ describe('laws of selection', () => {
   test('the order of names in the store does not matter', () => {
     const order = market.identifiers.map((_, i) => i).toReversed();
     const renamed = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
-    // Under names that sort the other way round and without ties, the same holdings survive.
+    // With identifiers that sort in the opposite order and no ties, the same holdings remain.
     const columns = renamed.map((_, i) => i).toSorted((a, b) => (renamed[a]! < renamed[b]! ? -1 : 1));
     const shuffled = {
       ...market,

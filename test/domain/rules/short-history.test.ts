@@ -7,7 +7,7 @@ import { crossSectionsOf } from '#domain/rules/decide.js';
 import { explainName } from '#domain/rules/explain.js';
 import { aligned, CALENDARS, documentOf, marketOf } from './rule-market.js';
 
-/** Four names with a bar on each of 60 weekdays from 1 January 2020 on, the last from the tenth on. */
+/** Four securities with a bar on each of 60 weekdays from 1 January 2020 on; the last one from the tenth weekday on. */
 const LATE = 9;
 const CLOSE = Array.from({ length: 60 }, (_, t) =>
   [0, 1, 2, 3].map((n) => (n === 3 && t < LATE ? null : 100 + n + Math.sin(t * (n + 1)))),
@@ -19,7 +19,7 @@ const RANKED = {
   selection: [{ id: 'top', type: 'TopN', params: { count: 2, field: FIELD } }],
   weighting: { type: 'EqualWeight' },
 };
-/** A return needs a bar before it, the statistic half of 20 returns, and all that three sessions ago. */
+/** A return requires a previous bar, the statistic half of 20 returns, all with a lag of three sessions. */
 const known = (begin: number) => formatDay(market.dates[begin + 1 + (10 - 1) + 3]!);
 
 const asOf = market.dates.at(-1)!;

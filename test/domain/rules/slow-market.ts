@@ -2,8 +2,8 @@ import { addMonths, civilOf, dayFrom } from '#domain/time/days.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 
 /**
- * The datapoints of a market by their definitions, one value at a time and with nothing shared with the code under test.
- * The market's dates are its sessions, every name trades on them, and every price is in index currency.
+ * Computes the datapoints of a market by their definitions, one value at a time, without code under test. The market's
+ * dates are its sessions, every security trades on them, and every price is in index currency.
  */
 export function slowMarket(market: MarketData, staleMax = 5) {
   const { identifiers, dates } = market;
@@ -33,7 +33,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   const reference = (name: string, columnName: string) =>
     market.reference.rows.get(name)?.[0]?.values[market.reference.columns.indexOf(columnName)] ?? null;
 
-  /** The value of a datapoint from one session. */
+  /** Returns the value of a datapoint on one session. */
   const own = (field: string, name: string, t: number): number | null => {
     const times = (a: number | null, b: number | null) => (a === null || b === null ? null : a * b);
     switch (field) {
@@ -77,7 +77,10 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     }
   };
 
-  /** Growth from the session before: splits, then cash on the new share basis; without dividends, other cash only. */
+  /**
+   * Returns the growth since the previous session: splits, then cash on the new share basis; without dividends, other
+   * cash only.
+   */
   const growth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;
     const before = carriedClose(name, t - 1);
@@ -102,7 +105,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     return null;
   };
 
-  /** The return of a session as windows read it: between two bars on sessions in a row. */
+  /** Returns the return of a session as windows read it: between two bars on consecutive sessions. */
   const betweenBars = (name: string, t: number, hasDividends = true): number | null =>
     cell('CLOSE', name, t) === null || cell('CLOSE', name, t - 1) === null ? null : growth(name, t, hasDividends)! - 1;
 
@@ -116,7 +119,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     return values;
   };
 
-  /** A statistic of at least half of a window's sessions. */
+  /** Returns a statistic of at least half of a window's sessions. */
   const over = (
     field: string,
     name: string,
@@ -130,7 +133,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
 
   const volatility = (name: string, t: number, window = 252) =>
     over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
-  /** The value of a unit held over the sessions, whether they have bars or not. */
+  /** Returns the value of a unit held over the sessions, with or without bars. */
   const momentum = (name: string, t: number, window: number, lag: number) =>
     t - lag < 0
       ? null
@@ -190,7 +193,10 @@ export function zScores(values: ReadonlyMap<string, number | null>): Map<string,
   );
 }
 
-/** Names by value, best first, ties by name; names without a value last when they are wanted at all. */
+/**
+ * Returns securities by value, best first, ties by identifier; securities without a value come last if they are
+ * included.
+ */
 export function rankedNames(
   values: ReadonlyMap<string, number | null>,
   options: { readonly ascending?: boolean; readonly include?: boolean } = {},

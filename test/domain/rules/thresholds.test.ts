@@ -6,19 +6,19 @@ import { crossSectionsOf } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
 import { aligned, generatedMarket, generator, marketOf } from './rule-market.js';
 
-/** Names of descending scores: the first has 100 and ranks first, the next 90, and so on. */
+/** Securities of descending scores: the first has 100 and ranks first, the next 90, and so on. */
 const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
 const NAMES = SCORES.map((_, i) => `R${String(i + 1).padStart(2, '0')}`);
 
 interface Question {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** Ranks of the names of the composition before; null at the first rebalance. */
+  /** Ranks of the previous constituents; null at the first rebalance. */
   readonly constituents?: readonly number[] | null;
   readonly scores?: readonly (number | null)[];
 }
 
-/** The reason of each name by its rank. */
+/** Returns the reason for each security by its rank. */
 function asked({ type, params, constituents = null, scores = SCORES }: Question) {
   const market = marketOf({
     identifiers: NAMES,
@@ -34,7 +34,7 @@ interface Decided {
   readonly constituents: readonly number[] | null;
 }
 
-/** A rule on the last session over every name that has a price there. */
+/** Returns the decision of a rule on the last session over all securities with a price. */
 function decided(market: MarketData, { type, params, constituents }: Decided): Verdict {
   const sm = aligned(market);
   const session = sm.sessions.length - 1;
@@ -53,7 +53,7 @@ describe('a buffer', () => {
     asked({ type: 'BufferedTopN', params: { field: 'SCORE', ...params }, constituents });
 
   test('holds a constituent against the exit rank, a newcomer against the enter rank, others against the fill-up', () => {
-    // 1 and 2 enter, the constituent 6 stays within 7, and 3 and 4 fill up to five.
+    // 1 and 2 enter, the constituent 6 stays within 7, and 3 and 4 fill the count of five.
     const why = buffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
     expect(why(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
     expect(why(2)).toMatchObject({ kept: true, threshold: 90, cutoff: 2, thresholds: [{ type: 'enter_rank' }] });
@@ -78,23 +78,23 @@ describe('a buffer', () => {
   });
 
   test('whose places are all taken reports to a constituent where they ran out', () => {
-    // 1 to 3 enter, the constituent 4 takes the last place: 5 is within the exit rank, but not before 4.
+    // 1 to 3 enter, and the constituent 4 takes the last place: 5 is within the exit rank, but ranks after 4.
     const why = buffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
     const places = { type: 'places', rank: 4, value: 70, met: false };
-    // A constituent that enters on rank needs no place left.
+    // A constituent that enters by rank does not need a free place.
     expect(why(2).thresholds).toEqual([{ type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 }]);
     expect(why(5)).toMatchObject({ kept: false, threshold: 70, cutoff: 4, distance: 10, incumbent: false });
     expect(why(5).thresholds).toEqual([
       { ...places, distance: 10 },
       { type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 },
     ]);
-    // Behind the exit rank that is what it missed first.
+    // After the exit rank, the exit rank is the first threshold that it misses.
     expect(why(8)).toMatchObject({ kept: false, threshold: 50, cutoff: 6, distance: 20 });
     expect(why(8).thresholds).toEqual([
       { type: 'exit_rank', rank: 6, value: 50, met: false, distance: 20 },
       { ...places, distance: 40 },
     ]);
-    // Nothing is filled up: a newcomer would have had to enter.
+    // The remaining places stay empty: a newcomer would have had to reach the enter rank.
     expect(why(7)).toMatchObject({ threshold: 80, cutoff: 3, distance: 40, thresholds: [{ type: 'enter_rank' }] });
   });
 
@@ -105,7 +105,7 @@ describe('a buffer', () => {
   });
 
   test('of coverage is that of constituents', () => {
-    // 100 + 90 + 80 of 550 are the first half, 340 of them with 70: the buffer reaches 60 % with the fourth.
+    // 100 + 90 + 80 of 550 are the first half, and 70 makes it 340: the buffer reaches 60 % with the fourth.
     const why = asked({
       type: 'CumulativeCoverage',
       params: { field: 'SCORE', coverage: 0.45, buffer: 0.15 },
@@ -142,7 +142,7 @@ describe('a bound', () => {
         params: { terms: [{ field: 'SCORE' }], missing: 'include', ...params },
         ...(scores ? { scores } : {}),
       });
-    // The z-scores of 100 to 10 are (score - 55) / sqrt(825): six of them lie above -0.5.
+    // The z-scores of 100 to 10 are (score - 55) / sqrt(825): six of them are above -0.5.
     const deviation = Math.sqrt(825);
     const few = composite({ count: 8, minimum: -0.5 });
     expect(few(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
@@ -159,13 +159,13 @@ describe('a bound', () => {
       ['count', false],
       ['minimum', true],
     ]);
-    // A name without a score is kept as it is missing, not for being a constituent.
+    // A security without a score is kept because missing values are kept, not because it is a constituent.
     const missing = composite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
     expect(missing(10)).toMatchObject({ kept: true, value: null, incumbent: false, distance: 0 });
   });
 });
 
-/** Classes that rank or bound SCORE in a market of chance. */
+/** Classes that rank or bound SCORE in a random market. */
 const MOVABLE = [
   { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 8, exit_rank: 18 } },
   { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 12, exit_rank: 12, ascending: true } },
@@ -191,7 +191,8 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
     priced.forEach((column, position) => {
       const { value, thresholds, distance, threshold, cutoff } = before.because(position);
       const [decisive] = thresholds;
-      if (value === null || Number.isNaN(scores[last + column]!)) return; // Without a score of the day there is nothing to move.
+      // There is no score on the day that could be changed.
+      if (value === null || Number.isNaN(scores[last + column]!)) return;
       expect([threshold, cutoff, distance]).toEqual([decisive!.value, decisive!.rank, decisive!.distance]);
       expect(thresholds.every(({ met }) => met)).toBe(before.kept[position] === 1);
       if (before.kept[position] === 1) return;
@@ -199,7 +200,7 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
       const furthest = missed.toSorted((a, b) => b.distance! - a.distance!)[0]!;
       const step = Math.sign(furthest.value! - (value as number)) || ('ascending' in params ? -1 : 1);
       const changed = scores.slice();
-      // A hair past it, so that an equal value does not stand before; a bound is reached by itself.
+      // Slightly beyond the threshold, so that an equal value does not rank before it; a bound is reached exactly.
       changed[last + column] = furthest.value! + (furthest.rank === null ? 0 : step * 1e-9);
       const after = decided(
         { ...market, fields: new Map([...market.fields, ['SCORE', changed]]) },
@@ -231,7 +232,8 @@ describe('with its example', () => {
 
   test.each(SELECTION_CLASSES)('$type keeps a name that has a value exactly when it reached all it had to', (rule) => {
     const given = rule.example['params'] as Record<string, unknown>;
-    const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given; // It is read by its name, as a column is.
+    // A plug-in is read by its name, like a column.
+    const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given;
     const verdict = decided(market, { type: rule.type, params, constituents });
     verdict.kept.forEach((kept, position) => {
       const { value, thresholds } = verdict.because(position);

@@ -9,7 +9,7 @@ const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) =>
 
 const PARENT = documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
 
-/** A document as it is stored, its expressions read from text. */
+/** Returns a stored document, with its expressions parsed from text. */
 function stored(weighting: object, rest: object = {}) {
   const body = {
     id: 'TEST',
@@ -39,7 +39,7 @@ interface Case {
   readonly issuers?: readonly (string | null)[];
 }
 
-/** A market of one session whose FieldWeight by SIZE gives the sizes. */
+/** Decides on a market of one session whose FieldWeight by SIZE gives the sizes. */
 function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
   const identifiers = sizes.map((_, i) => `S${String(i).padStart(3, '0')}`);
   const rows = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [values]]));
@@ -62,7 +62,7 @@ function weightsOf(found: Case, limits: object): Map<number, number> {
 
 const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
 
-/** Raw weights clipped at their caps again and again, the excess given to the others in proportion. */
+/** Clips raw weights at their caps repeatedly; the excess goes to the others in proportion. */
 function plainCaps(raw: readonly number[], caps: readonly number[]): number[] {
   const isCapped = raw.map(() => false);
   for (;;) {
@@ -77,7 +77,7 @@ function plainCaps(raw: readonly number[], caps: readonly number[]): number[] {
 
 describe('a cap by expression', () => {
   test('by hand: min(0.4, 2 * SHARE) caps each security at its own bound', () => {
-    // Raw 0.5, 0.3, 0.2; caps 0.4, 0.2, 0.4 (of 0.8): the third takes the 0.2 of the others and is at 0.4 itself.
+    // Raw 0.5, 0.3, 0.2; caps 0.4, 0.2, 0.4 (sum 1): the third takes the excess of 0.2 and reaches its cap of 0.4.
     const weights = weightsOf(
       { sizes: [5, 3, 2], columns: { SHARE: [0.3, 0.1, 0.4] } },
       { cap: 'min(0.4, 2 * SHARE)' },
@@ -147,7 +147,7 @@ describe('a cap by issuer', () => {
   const issuers = ['A', 'A', 'B', null, null];
 
   test('by hand: two securities of an issuer share its cap in proportion, and a security without an issuer is an issuer by itself', () => {
-    // A has 0.6 of 0.30 + 0.30; capped at 0.4, the others take 0.2 in proportion to 0.2, 0.1, 0.1.
+    // A has 0.6 of 0.30 + 0.30; capped at 0.4, the others take 0.2 in proportion to 0.2, 0.1 and 0.1.
     const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.4, cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.4 * (4 / 6), 0.4 * (2 / 6), 0.3, 0.15, 0.15]));
   });
@@ -169,7 +169,7 @@ describe('a cap by issuer', () => {
   });
 });
 
-/** Two stages on weights only, by the definition; null if the others cannot absorb the excess. */
+/** Two stages on weights only, by definition; null if the others cannot absorb the excess. */
 function plainLadder(weights: readonly number[], { above, to, each, together, toTogether }: Stages): number[] | null {
   const n = weights.length;
   if (Math.max(...weights) > above + 1e-12 && n * to < 1 - 1e-12) return null;

@@ -19,7 +19,7 @@ const of = (universe: readonly string[], value: (name: string) => number | null)
 const nullable = (universe: readonly string[], value: (name: string) => number | null) =>
   new Map(universe.map((name) => [name, value(name)]));
 
-/** The normal probability by its power series. */
+/** Normal cumulative probability by its power series. */
 function phi(z: number): number {
   let term = z;
   let total = z;
@@ -45,7 +45,7 @@ const CASES: Case[] = [
     raw: (slow, universe, t) => of(universe, (name) => slow.latest('CLOSE', name, t)),
   },
   {
-    // A plug-in is read by its name, as a column is.
+    // A plug-in is read by its name, like a column.
     type: 'PluginWeight',
     params: { plugin: 'SCORE' },
     raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
@@ -213,7 +213,10 @@ describe('weightings solved from a covariance', () => {
   const t = 299;
   const window = 250;
 
-  /** Section 3.12 by its definitions: covered names, complete rows, sample covariance shrunk to constant correlation. */
+  /**
+   * Section 3.12 by its definitions: covered securities, complete rows, sample covariance shrunk to constant
+   * correlation.
+   */
   function covariance(intensity: number | null) {
     const sessions = Array.from({ length: window + 1 }, (_, i) => t - window + i);
     const returnAt = (name: string, s: number) =>

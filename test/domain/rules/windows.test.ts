@@ -12,7 +12,7 @@ import { IS_SOAK } from '../../soak.js';
 const SESSIONS = 90;
 const NAMES = 7;
 
-/** The plain definition of each statistic, over the values that are there. */
+/** Definition of each statistic over the existing values. */
 const DEFINITIONS: Readonly<
   Record<string, { readonly fast: Statistic; readonly slow: (values: readonly number[]) => number }>
 > = {
@@ -48,7 +48,7 @@ const cell = fc.oneof(
   { arbitrary: fc.constant(1), weight: 1 },
 );
 
-/** Windows asked for one after the other, in no order of time. */
+/** Windows that are requested in random order. */
 const questions = fc.array(
   fc.record({
     end: fc.integer({ min: 0, max: SESSIONS - 1 }),

@@ -6,7 +6,7 @@ import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 import { calendarOf, schedule, type Spec } from './schedule-case.js';
 
-/** Effective date, reference, announcement and pricing date of each rebalance after the first. */
+/** Returns effective date, reference, announcement and pricing date of each rebalance after the first. */
 const rowsOf = (spec: Spec, from: string, to: string, code = 'XNYS') =>
   schedule(spec, from, to, { code })
     .slice(1)
@@ -79,7 +79,8 @@ describe('dates of a review on the sessions of New York', () => {
   });
 
   test('a day of a month, and the last such weekday at least some weeks before', () => {
-    // MSCI: the last ten sessions of the month before; 31 January 2026 is a Saturday. FTSE: the Monday four weeks before.
+    // MSCI: the last ten sessions of the previous month; 31 January 2026 is a Saturday. FTSE: the Monday four weeks
+    // earlier.
     const spec: Spec = {
       frequency: 'quarterly',
       months: [2, 5, 8, 11],
@@ -166,7 +167,7 @@ describe('an order of dates that cannot be kept is an error that names the first
 });
 
 test('a schedule shows every close of a phase, and announces the rebalance once', () => {
-  // GSCI: the fifth to the ninth session of January 2025; the ninth was a day of mourning.
+  // GSCI: the fifth to the ninth session of January 2025; the ninth of January was a day of mourning.
   const { rebalance, calendar, baseDay } = cadence(
     {
       frequency: 'custom',

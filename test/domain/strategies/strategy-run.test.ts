@@ -15,7 +15,7 @@ const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
 const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 const cadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
-/** An equally weighted index over every name, rebalanced daily or never. */
+/** An equally weighted index of all securities, rebalanced daily or never. */
 const equalWeights = (frequency: 'daily' | 'none') =>
   IndexDocument.parse({
     id: 'X',
@@ -43,7 +43,7 @@ function runCase({ close, index, terms, capital, bps = 0 }: Case): Run {
   });
 }
 
-/** Money in each name, then cash, after a close. */
+/** Returns the money in each security, then cash, after a close. */
 function moneyAt({ portfolio }: Run, t: number): number[] {
   const { columns, weights, value, cash } = portfolio;
   const row = [...weights.subarray(t * columns.length, (t + 1) * columns.length)];
@@ -81,7 +81,7 @@ describe('a separate cadence', () => {
     });
     near(moneyAt(result, 0), [250, 250, 500]);
     near(moneyAt(result, 1), [500, 250, 500]);
-    // The index, never rebalanced, holds two thirds of A by now.
+    // The index is never rebalanced and holds two thirds of A by now.
     near(moneyAt(result, 2), [1250 / 3, 625 / 3, 625]);
     near(moneyAt(result, 3), [1250 / 3, 1250 / 3, 625]);
     expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01', '2024-01-03']);
@@ -143,14 +143,14 @@ describe('drift tolerance', () => {
   test('names beyond it trade to target, the rest stays, the difference is cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     near(moneyAt(result, 0), [100, 100, 100, 0]);
-    // Weights 4/9, 5/18, 5/18 against 1/3: only A is further than 0.1 away.
+    // Weights 4/9, 5/18, 5/18 compared with 1/3: only A deviates by more than 0.1.
     near(moneyAt(result, 1), [120, 100, 100, 40]);
     expect(result.trades.count).toBe(3 + 1 + 2);
   });
 
   test('purchases shrink to the money there is, sales do not', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
-    // 120, 100, 10 and 40 of cash: A sells 30, B stays, C wants 80 and gets the 70 there are.
+    // 120, 100, 10 and 40 in cash: A sells 30, B does not trade, C needs 80 and receives the available 70.
     near(moneyAt(result, 2), [90, 100, 80, 0]);
   });
 
@@ -163,7 +163,7 @@ describe('drift tolerance', () => {
     const after = (before - 0.01 * money[0]!) / (1 - 0.01 / 3);
     near(moneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
     near([result.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
-    // Then A sells, and C gets what that and the cash pay for, each at its cost.
+    // Then A is sold, and its proceeds and the cash buy C, each at its cost.
     const [a, b, , cash] = moneyAt(result, 1) as [number, number, number, number];
     const c = money[2]! / 10;
     const value = result.portfolio.value[2]!;
@@ -201,7 +201,7 @@ describe('a constraint set', () => {
       capital: 300,
     });
     near(moneyAt(result, 0), [100, 100, 100, 0]);
-    // The index holds 4/9, 5/18, 5/18: the excess of A goes to B and C alike.
+    // The index holds 4/9, 5/18, 5/18: the excess of A goes equally to B and C.
     near(moneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
     near([...result.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
     expect(result.findings.map(({ code, path }) => [code, path])).toContainEqual([
@@ -217,7 +217,8 @@ describe('a constraint set', () => {
   });
 
   test('that cannot be met on a later date skips the rebalance and is reported', () => {
-    // From the second date on A is two thirds of the index: not less than that, and not more than half, cannot be.
+    // From the second date on, A is two thirds of the index: the minimum of two thirds and the maximum of one half
+    // conflict.
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
       rebalance: cadence({ frequency: 'daily' }),
@@ -253,7 +254,7 @@ describe('a constraint set', () => {
         `On ${date} PositionBounds[1] was relaxed by 0.166`,
       ]),
     );
-    // Two thirds of A is what the index holds.
+    // The index holds two thirds of A.
     near(moneyAt(result, 1), [400, 100, 100, 0]);
   });
 

@@ -28,7 +28,7 @@ test('of many variants and days some are taken, the first and the last and the o
   const fan = createFan(many, days, 1234);
   expect(fan.wanted.size).toBeLessThanOrEqual(FAN_VARIANTS_MAX + 1);
   expect([0, 1234, 4999].every((variant) => fan.wanted.has(variant))).toBe(true);
-  // A return of 1 % on the last day alone is in the last level.
+  // A return of 1 % on the last day changes only the last level.
   fan.add(
     1234,
     Float64Array.from({ length: 1000 }, (_, t) => (t === 999 ? 0.01 : 0)),

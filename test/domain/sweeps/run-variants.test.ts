@@ -36,7 +36,7 @@ function singleRun(market: MarketData, { document, request, strategy }: Variant)
   }
 }
 
-/** The levels of a run, undefined if the random market refuses it. */
+/** Returns the levels of a run; undefined if the random market is refused. */
 function levelsOf(
   market: MarketData,
   document: IndexDocument,

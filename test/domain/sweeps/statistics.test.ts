@@ -17,7 +17,7 @@ const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf
   moments: { sharpe: number; skewness: number; kurtosis: number }[];
 };
 
-/** Rows of time as rows of variants. */
+/** Transposes rows by time into rows by variant. */
 const byVariant = (rows: readonly (readonly number[])[]): Float64Array =>
   Float64Array.from(rows[0]!.flatMap((_, n) => rows.map((row) => row[n]!)));
 

@@ -7,7 +7,7 @@ import { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';
 import { seeded } from '../../seeded.js';
 
-/** A run over 81 sessions of returns drawn around a mean. */
+/** Returns a run over 81 sessions with random returns around a mean. */
 function runOf(seed: number, mean: number): VariantOutcome {
   const random = seeded(seed);
   const level = [100];
@@ -146,7 +146,7 @@ describe('what is said of a choice by folds', () => {
   });
 
   test('is that it was not tested, where the runs are too short, with both numbers', () => {
-    // 80 returns; of each group 1 session before a test, 1 + 2 after one and 2 that are kept.
+    // 80 returns; in each group, 1 session before a test and 1 + 2 after one are dropped, and 2 are kept.
     expect(said({ method: 'combinatorial', groups: 16, test_groups: 1, embargo: 2 })).toBe(
       'The choice was not tested by folds: the variants have 80 common returns, but the folds need 96.',
     );

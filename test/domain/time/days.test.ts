@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { addMonths, civilOf, dayOf, daysInMonth, formatDay, parseDay } from '#domain/time/days.js';
 
-/** The calendar as the language itself has it. */
+/** Dates as JavaScript computes them. */
 const isoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
 
 /** The years 0001 to 9999. */

@@ -31,24 +31,26 @@ export interface Desk {
   writePrices(t: number, wrong?: string): Promise<void>;
   /** Halves the price of a security from the next file on. */
   split(security: string): void;
-  /** Reads the store again as a person does after a correction. */
+  /** Refreshes the whole store, as a person does after a correction. */
   refreshWhole(): Promise<void>;
-  /** Performs a day and waits for the end of its round. */
+  /** Starts a day and waits for the end of its round. */
   performed(date: string): Promise<ScheduleDay>;
-  /** Rounds that ended because the database or the object store of a busy machine did not answer. */
+  /**
+   * Returns the number of rounds that ended because the database or the object store of a busy machine did not answer.
+   */
   outages(): number;
-  /** The day once no step is performed. */
+  /** Returns the day when no step is running. */
   settled(date: string): Promise<ScheduleDay>;
   /** Waits until a step has begun, or the day has ended. */
   atStep(date: string, position: number): Promise<ScheduleDay>;
   /** Number of files of a day that the client has. */
   delivered(date: string): Promise<number>;
-  /** Kills a node and starts it again on the same home; of two nodes, the other one is asked from now on. */
+  /** Kills a node and starts it again on the same home; with two nodes, requests then go to the other one. */
   kill(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** True if the database or the object store did not answer a step, or a request for an index. */
+/** Returns true if the database or the object store did not answer a step, or a request for an index. */
 const isAway = ({ reason, steps, held }: ScheduleDay): boolean =>
   reason?.includes(' cannot be reached') === true ||
   [...steps, ...held].some(({ code }) => code === 'STORE_UNAVAILABLE');
@@ -57,7 +59,7 @@ export async function openDesk(home: string): Promise<Desk> {
   const vendor = join(home, 'vendor-in');
   const out = join(home, 'delivery', 'house');
   const roots = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
-  // Threads that compile ahead of the work would cost a month of a small family more than its work.
+  // For a month of a small family, threads that compile ahead of the work would cost more than the work.
   const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
   const flags = ['--log-level', 'error', ...threads, ...roots];
   const { environment, drop } = await openPlaces();

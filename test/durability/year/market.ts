@@ -14,7 +14,7 @@ const random = seeded(SEED);
 export const drawnSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
-/** Faults of the month by session; the year has one on every third session, each kind as often as the others. */
+/** Faults of the month by session. The year has a fault on every third session, each kind equally often. */
 const MONTH: Readonly<Record<number, Fault>> = {
   2: 'late',
   4: 'wrong',
@@ -25,7 +25,7 @@ const MONTH: Readonly<Record<number, Fault>> = {
   17: 'kill',
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
-/** Kinds that the present round of faults has not had yet. */
+/** Kinds that have not occurred in the current cycle of faults. */
 let left: readonly Fault[] = [];
 export function faultOf(k: number): Fault | undefined {
   if (!IS_SOAK) return MONTH[k];
@@ -58,7 +58,8 @@ export const OVERLAID = Array.from({ length: OVERLAYS }, (_, o) => ({ id: `FEE-$
 export const FAMILY = [...RULED, ...OVERLAID].map(({ id }) => id);
 
 /**
- * Levels of an index of the family by date, from averages of price relatives since the last return to equal weights.
+ * Returns the levels of an index of the family by date, from averages of price relatives since the last return to equal
+ * weights.
  * @param dates sessions that took place
  */
 export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<string, number> {

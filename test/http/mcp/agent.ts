@@ -2,12 +2,12 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
-/** An agent: the SDK's client, and what a program reads of its answers. */
+/** An agent: the client of the SDK, and the members of its answers that a program reads. */
 export interface Agent {
   readonly client: Client;
   /** Calls a tool. */
   call(name: string, given?: Readonly<Record<string, unknown>>): Promise<CallToolResult>;
-  /** JSON of an answer that must be a success. */
+  /** Returns the JSON of an answer that must be a success. */
   ok<T>(name: string, given?: Readonly<Record<string, unknown>>): Promise<T>;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function agentAt(url: string, { tools, key, fetch }: AgentOptions =
     ...(fetch === undefined ? {} : { fetch }),
   });
   const client = new Client({ name: 'test', version: '1' });
-  await client.connect(transport as Parameters<Client['connect']>[0]); // its optional members differ in undefined only
+  await client.connect(transport as Parameters<Client['connect']>[0]); // Its optional members differ only in undefined.
   const call = async (name: string, given: Readonly<Record<string, unknown>> = {}) =>
     (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
   return {
@@ -41,7 +41,7 @@ export async function agentAt(url: string, { tools, key, fetch }: AgentOptions =
   };
 }
 
-/** The first text of a result. */
+/** Returns the first text of a result. */
 export const textOf = ({ content }: CallToolResult): string => {
   const [first] = content;
   return first?.type === 'text' ? first.text : '';
@@ -52,7 +52,7 @@ export interface ToolError {
   readonly hint: string;
 }
 
-/** The error of a result that must be one. */
+/** Returns the error of a result that must be one. */
 export function errorOf(result: CallToolResult): ToolError {
   if (result.isError !== true) throw new Error(`no error: ${textOf(result).slice(0, 500)}`);
   return JSON.parse(textOf(result)) as ToolError;

@@ -20,7 +20,7 @@ It starts on 2019-01-02 on the calendar XNYS with a value of 100 in USD.`;
 
 const NUMBERS: Readonly<Record<string, string>> = { quarterly: 'quarterly', monthly: 'monthly' };
 
-/** A definition as a careless agent writes it first: the number of constituents is in the wrong field. */
+/** Returns the first definition of a careless agent: the number of constituents is in the wrong field. */
 function firstDraft(rulebook: string) {
   const [, count] = /the (\d+) largest/.exec(rulebook)!;
   const [, frequency] = /rebalanced (\w+)/.exec(rulebook)!;
@@ -52,7 +52,7 @@ interface Job {
   readonly result: Readonly<Record<string, unknown>>;
 }
 
-/** Waits as an agent does: it calls the tool again while the job runs. */
+/** Waits like an agent: it calls the tool again while the job runs. */
 async function ended(started: Job): Promise<Job> {
   let job = started;
   while (job.status === 'pending' || job.status === 'running')
@@ -68,7 +68,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
     }),
   );
 
-  // The findings name the wrong parameter and the accepted ones; the agent corrects it by them.
+  // The findings name the wrong parameter and the accepted ones; the agent uses them to correct it.
   const draft = firstDraft(RULEBOOK);
   const report = await agent.ok<{ valid: boolean; findings: readonly Finding[] }>('validateIndex', { body: draft });
   expect(report.valid).toBe(false);
@@ -127,7 +127,7 @@ test('a job that was waited for has its figures, and its series are shortened', 
   expect(result['metrics']).toEqual(metrics);
 });
 
-/** By its definition: the largest fall from a level to a later one. */
+/** Largest drawdown by its definition: the largest fall from a level to a later one. */
 function largestDrawdown({ index, data }: { readonly index: readonly string[]; readonly data: readonly number[] }) {
   let worst = { fall: 0, peak: '', trough: '' };
   for (let i = 0; i < data.length; i++)

@@ -82,7 +82,7 @@ test('a composition is decided five sessions before it takes effect, holidays no
     ['2027-02-11', 'announcement', '2027-02-19'],
     ['2027-02-19', 'effective', '2027-02-19'],
   ]);
-  // A rebalance after the window is announced in it.
+  // A rebalance after the window is announced within it.
   const [last] = await events('?from=2027-02-11&to=2027-02-12&index_ids=LAGGED&kinds=announcement');
   expect(last!.effective).toBe('2027-02-19');
 });
@@ -104,7 +104,7 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
     '11-25',
     '12-24',
   ]);
-  // The third Friday of June is Juneteenth as observed.
+  // The third Friday of June is Juneteenth (observed).
   expect(of('expiry')).toEqual(['03-19', '06-17', '09-17', '12-17']);
 });
 
@@ -134,7 +134,7 @@ test('a blend has the rebalances of its parts in addition to its own, a day of s
   const [lagged, quarters] = [await of('LAGGED'), await of('QUARTERS')];
   // The last session of June is Wednesday the 30th, decided on the 29th.
   const own = ['2027-06-29 announcement 2027-06-30', '2027-06-30 effective 2027-06-30'];
-  expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // The Friday is Juneteenth as observed.
+  expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // The Friday is Juneteenth (observed).
   expect(quarters).toHaveLength(1);
   expect((await of('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
 });
@@ -160,7 +160,7 @@ test('a calendar file without an event is one that says what it covers', async (
   expect(lines).toContain(
     `DESCRIPTION:Events from 1700-01-01 to 1700-12-31. All calendars of the indices cover ${formatDay(from)} to ${formatDay(to)}: outside\\, events are missing.`,
   );
-  // RFC 5545, 3.6: a calendar has one component or more.
+  // RFC 5545, 3.6: a calendar has at least one component.
   expect(lines.filter((line) => line.startsWith('BEGIN:'))).toEqual([
     'BEGIN:VCALENDAR',
     'BEGIN:VTIMEZONE',
@@ -184,7 +184,8 @@ test('a calendar file has every event as a separate day, in lines of at most 75 
   );
   expect(new Set(expected.map(({ index_id: id }) => id))).toEqual(new Set([null, 'TOKYO']));
   expect(new Set(valuesOf('UID')).size).toBe(expected.length);
-  expect((await get('?index_ids=LAGGED&format=ics')).text).not.toContain('(LAGGED)'); // It is called by its id.
+  // Its id is used instead of its name.
+  expect((await get('?index_ids=LAGGED&format=ics')).text).not.toContain('(LAGGED)');
 });
 
 test.each([

@@ -14,7 +14,7 @@ const DAYS = Array.from({ length: 560 }, (_, i) => new Date(Date.UTC(2023, 0, 2 
 /** After the last quarterly rebalance, so that weights have drifted. */
 const AS_OF = '2024-06-20';
 
-/** The last quarterly rebalance, on which N08 has no bar; and the day on which N09 is bought for cash. */
+/** The last quarterly rebalance, on which N08 has no bar, and the day on which N09 is acquired for cash. */
 const LAST_REBALANCE = '2024-06-28';
 const ACQUIRED = '2024-07-02';
 
@@ -91,7 +91,7 @@ function byRules({ weighting, capping, stayed }: IndexExplanation): number {
   return Math.min(capping!.cap!, Math.max(capping!.floor, (capping!.scale * raw) / raw_total)) / stayed;
 }
 
-/** The weight of a derived index by hand: at rest between its forces, or where something holds it. */
+/** The weight of a derived index by hand: the equilibrium of its forces, or the value of a binding constraint. */
 function bySolve({ derivation, stayed }: IndexExplanation): number {
   const { source_weight, solve } = derivation!;
   const { pull, force, stiffness, lower, upper, held_by, held_at, scale } = solve!;
@@ -246,7 +246,7 @@ describe('the chain behind a weight of a derived index', () => {
         },
         order: null,
       });
-      // The holdings of the parent at the optimisation are another question.
+      // The holdings of the parent at the optimisation are reported elsewhere.
       if (id !== 'BROAD') expect(after.derivation!.source).toMatchObject({ included: true, left: null });
     }
   });

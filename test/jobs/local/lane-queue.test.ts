@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { createLaneQueue } from '#jobs/local/lane-queue.js';
 
-/** Everything that waits, in the order in which it comes to its turn. */
+/** Removes all waiting jobs and returns them in order. */
 function drain(queue: ReturnType<typeof createLaneQueue>): string[] {
   const order: string[] = [];
   for (let jobId = queue.shift(); jobId !== undefined; jobId = queue.shift()) order.push(jobId);

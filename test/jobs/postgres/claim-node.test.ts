@@ -18,7 +18,7 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
   });
   afterEach(() => world.drop());
 
-  /** @param pause what happens while the holder of the name is looked at */
+  /** @param pause called while the holder of the name is checked */
   const take = (process: ProcessIdentity, pause: NonNullable<NodeClaim['pause']> = unasked) =>
     claimNode({
       database: world.database,

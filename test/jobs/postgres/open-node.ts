@@ -10,25 +10,25 @@ import type { TestClock } from '../test-clock.js';
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 
 export interface OpenedNode {
-  /** Refuses the next change of a job as a database that does not answer, once this has happened. */
+  /** Fails the next change of a job, after a callback, as if the database did not answer. */
   failNext(meanwhile: () => Promise<void>): void;
-  /** Lets this happen before the answer to the next claim arrives. */
+  /** Delays the answer to the next claim until a callback has ended. */
   delayNextClaim(meanwhile: () => Promise<unknown>): void;
-  /** Loses the answer to the next statement with this text, which happens. */
+  /** Loses the answer to the next statement with this text, which is executed. */
   loseNext(text: string): void;
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
   readonly paused: PausedKinds;
-  /** Its queries to the database so far, without those of every half second. */
+  /** Its statements so far, without those that are repeated every half second. */
   readonly statements: readonly string[];
-  /** Resolves when nothing that it has asked is unanswered. */
+  /** Resolves when all of its statements have been answered. */
   answered(): Promise<void>;
   close(): Promise<void>;
 }
 
 const unavailable = (): Refusal => new Refusal('STORE_UNAVAILABLE', 'simulated');
 
-/** Word of cancellations between the nodes of a test, at once. */
+/** Distributes cancellations between the nodes of a test without delay. */
 export function newNotices(): Notices {
   const listeners: ((text: string) => void)[] = [];
   return {

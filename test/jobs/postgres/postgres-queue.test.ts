@@ -11,7 +11,7 @@ import { createQueues, from, job, LEASE_MS, succeed, type OpenedQueue } from '..
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
-/** Lets time pass on the database's clock of leases and on the process's clock of timers. */
+/** Advances the database's clock of leases and the process's clock of timers. */
 async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
   const earlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
   await world.query(`UPDATE $schema.jobs SET ${earlier('lease_until')}, ${earlier('reserved_until')}`);
@@ -25,7 +25,7 @@ async function openOn(world: TestSchema, limits: QueueLimits, time: TestClock): 
     ...own,
     async pass(ms) {
       await passBoth(world, time, ms);
-      // The time has passed before the first of its looks was answered; this is the next one.
+      // The time passed before the first poll was answered; this is the next one.
       await own.answered();
       await time.pass(1000);
     },
@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   };
   const { joinAs } = createQueues(() => Promise.reject(new Error('opened below')));
 
-  /** Runs a test with two nodes that have joined. */
+  /** Runs a test with two joined nodes. */
   async function withNodes(
     run: (
       nodes: readonly (OpenedNode & Awaited<ReturnType<typeof joinAs>>)[],
@@ -110,7 +110,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         const before = ask();
         return { value: await work(), count: ask() - before };
       }
-      // The first asks for the memory of the nodes, and for what is to be forgotten.
+      // The first submission reads the memory of the nodes, and the jobs to be forgotten.
       await submitter.queue.submit(job('first'));
       await runner.queue.complete((await runner.claimed()).lease, succeed);
       const submitted = await statementsOf(() => submitter.queue.submit(job('a')));
@@ -226,7 +226,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       silent!.failNext(async () => {
         await pass(LEASE_MS + 2000);
         while ((await other!.statusOf('a'))?.status !== 'pending') await pass(2000);
-        await pass(LEASE_MS); // Longer than an end is tried.
+        await pass(LEASE_MS); // Longer than the retries of an end.
       });
       const ended = silent!.queue.complete(lease, succeed);
       const state = { isOver: false };
@@ -246,7 +246,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         const { lease } = await worker!.claimed();
         const lost = new Promise<void>((resolve) => lease.onLost(resolve));
         await front!.queue.cancel('backtest:a');
-        await lost; // No heartbeat is due: the clock stands still.
+        await lost; // No heartbeat is due, because the clock does not advance.
         await front!.queue.submit(job('b'));
         worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // Notified before there is a lease.
         const next = (await worker!.claimed()).lease;
@@ -303,7 +303,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       const taken = async (claim: Promise<Claim | undefined>) => (await claim)?.lease.jobId.slice('backtest:'.length);
       for (const id of ['large', 'later']) await busy!.queue.submit(job(id, { estimatedBytes: 900 }));
       for (const id of ['small', 'next']) await busy!.queue.submit(job(id));
-      // Times of the database, as far away as a slow machine needs.
+      // Moves times of the database by an interval that is long enough for a slow machine.
       const move = (column: string, by: string) =>
         query(`UPDATE $schema.jobs SET ${column} = ${column} + interval '${by}'`);
       await move('queued_at', '1 hour');
@@ -322,7 +322,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     const memories = [1000, 3 * HUGE_BYTES];
     await withNodes(
       async ([front, large], _pass, { url, schema, query }) => {
-        await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // They live, however slow this is.
+        await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // The nodes stay alive.
         const estimatedBytes = 2 * HUGE_BYTES;
         await front!.queue.submit(job('huge', { estimatedBytes }));
         const { heavy, huge } = await front!.queue.lanes();

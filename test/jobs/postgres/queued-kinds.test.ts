@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     return { kind: String(row!['kind']), sequence: Number(row!['sequence']) };
   }
 
-  /** Writes a job as a node of an earlier release does, which states its plain kind with every change. */
+  /** Writes a job as a node of an earlier release does, which stores its plain kind with every change. */
   async function writeBefore(id: string, change: { readonly attempt: number; readonly sequence: number }) {
     await node.documents.jobTransaction(async (tx) => {
       const stored = (await tx.get('job', `backtest:${id}`)) as { readonly body: object };
@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     await node.queue.submit(job('a'));
     const { kind, sequence } = await rowOfJob('a');
     expect(kind).not.toBe(CLAIMED_BEFORE);
-    await writeBefore('a', { attempt: 2, sequence }); // Its attempt was given up.
+    await writeBefore('a', { attempt: 2, sequence }); // Its attempt was released.
     expect(await rowOfJob('a')).toEqual({ kind, sequence });
     await writeBefore('a', { attempt: 3, sequence: sequence + 1 }); // It failed and is retried.
     expect(await rowOfJob('a')).toEqual({ kind, sequence: sequence + 1 });

@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   const placeOf = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
-  /** The parts of all that one node has. */
+  /** Returns the parts of one node. */
   function partsOf(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = placeOf();
     const rows = createPartRows(database, schema, { node, version: () => version });
@@ -139,7 +139,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       ['idle', [], [], 0],
     ];
     expect(await told()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
-    // Of three places the job has one, and its parts another.
+    // Of three slots, the job uses one and its parts another.
     expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
     await helper.complete(lease, written('out'));
     expect(await told()).toEqual([['helper', [], [], 0], idle, atOwn]);

@@ -1,10 +1,10 @@
-/** Things to happen, by time and then by order of arrival. */
+/** Future events, ordered by time and then by order of arrival. */
 export interface Agenda {
   now(): number;
   isEmpty(): boolean;
-  /** @returns how to call it off */
+  /** @returns a function that removes the event */
   add(delayMs: number, run: () => void): () => void;
-  /** Moves time to the next thing and lets it happen. @returns whether there was one */
+  /** Advances time to the next event and runs it. @returns true if there was one */
   runNext(): boolean;
 }
 

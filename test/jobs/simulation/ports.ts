@@ -4,7 +4,7 @@ import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js
 import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
 import { jobIdOf, type Payload, type World } from './world.js';
 
-/** The ports of one process of the world: what reaches them after its end has no effect. */
+/** Listeners of one process; events after its end have no effect. */
 export interface PortListeners {
   /** A process has written a job. */
   onJobWritten(jobId: string, owner: number): void;
@@ -13,7 +13,7 @@ export interface PortListeners {
 }
 
 export const EPOCH_MS = 1.7e12;
-/** Of one write. */
+/** Probability for one write. */
 const DISK_FULL = 0.005;
 
 export function createClock({ agenda, later }: World, owner: number): Clock {
@@ -26,7 +26,7 @@ export function createClock({ agenda, later }: World, owner: number): Clock {
 
 type Staged = Map<string, string | null>;
 
-/** Commits keep their order; acknowledgements come when they come. */
+/** Commits keep their order; acknowledgements are delayed at random. */
 export function createStore(world: World, owner: number, { onJobWritten }: PortListeners): DocumentStore {
   const { disk, agenda, between, later } = world;
   let lastCommitMs = 0;
@@ -116,7 +116,7 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
   };
 }
 
-/** The names of files on disk: of those that were written when it was asked to. */
+/** Resolves with the names of files on disk that had been written when it was called. */
 function settle(world: World, owner: number): Promise<void> {
   const names = [...world.unsettled];
   return new Promise((resolve, reject) => {
@@ -149,7 +149,7 @@ function written(world: World, owner: number, name: string): void {
   world.unsettled.add(name);
 }
 
-/** Threads that finish, refuse, die, fall silent, or ignore a cancel and answer too late. */
+/** Creates threads that finish, fail, die, stop responding, or ignore a cancellation and answer too late. */
 export function createPool(world: World, owner: number, { onCrash }: PortListeners): ComputePool {
   const { agenda, between, later, random } = world;
   return {
@@ -170,7 +170,7 @@ export function createPool(world: World, owner: number, { onCrash }: PortListene
           } else if (dice < 0.2) reject(new Refusal('MISSING_PRICE', 'simulated'));
           else if (dice < 0.22) reject(new Error('a simulated defect'));
           else if (dice < 0.25) {
-            isLost = isDeaf = true; // Half of the lost messages arrive after all, when nobody waits for them any more.
+            isLost = isDeaf = true; // Half of the lost messages arrive later, when nobody waits for them.
             if (dice < 0.235) later(owner, between(5000, 15_000), () => resolve(token as never));
           } else resolve(token as never);
         };

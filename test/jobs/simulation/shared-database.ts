@@ -9,7 +9,7 @@ import type { JobRow } from '#store/postgres/commit-order.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 
-/** A row of the table of jobs, as its statements leave it. */
+/** A row of the table of jobs, as its statements write it. */
 export interface SimulatedRow extends Omit<JobRow, 'status' | 'node'> {
   readonly turn: number;
   readonly queuedMs: number;
@@ -23,7 +23,7 @@ export interface SimulatedRow extends Omit<JobRow, 'status' | 'node'> {
   revision: number;
 }
 
-/** The writes of one commit. */
+/** Writes of one commit. */
 export interface Change {
   readonly puts: ReadonlyMap<string, unknown>;
   readonly before: JobRecord | undefined;
@@ -36,11 +36,11 @@ export interface SharedDatabase {
   readonly documents: ReadonlyMap<string, unknown>;
   readonly rows: ReadonlyMap<string, SimulatedRow>;
   record(jobId: string): JobRecord | undefined;
-  /** Ports of one process. @param call lets a request happen, or not, and its answer arrive, or not */
+  /** Returns the ports of one process. @param call decides if a request is executed and if its answer arrives */
   portsOf(call: Call): { readonly rows: SimulatedRows; readonly documents: Ports };
 }
 
-/** The statements on rows, and what nodes look for. */
+/** Statements on rows, and queries of nodes. */
 export interface SimulatedRows extends JobRows {
   isWaiting(room: Room & { readonly memoryBytes: number }): Promise<boolean>;
   silent(): Promise<readonly RunningJob[]>;
@@ -96,7 +96,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     rows.set(row.job_id, { ...row, ...begun, turn, queuedMs, revision: ++revision });
   }
 
-  /** Writes the changes of a body unless a document that it read has changed. @returns whether it did */
+  /** Writes the changes of a body unless a document that it read has changed. @returns true if they were written */
   function commit(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
     const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
@@ -304,7 +304,7 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
   };
 }
 
-/** A body as returned by a database: a copy as JSON, which no reader can change. */
+/** Returns a body as a database returns it: a copy as JSON, which no reader can change. */
 const storedBody = (body: unknown): unknown => frozen(JSON.parse(JSON.stringify(body)));
 
 function frozen(value: unknown): unknown {

@@ -13,7 +13,7 @@ import type { Payload } from './world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const EPOCH_MS = 1.7e12;
-/** Polls are rare enough that other events occur, too. */
+/** Polls are rare enough that other events occur as well. */
 const LOOK_MS = 200;
 const WATCH_MS = 2000;
 export const LEASE_MS = 5000;
@@ -32,14 +32,14 @@ const LIMITS = {
   queryMsMax: 10_000,
 };
 
-/** The common state of the nodes of a world. */
+/** State that the nodes of a simulation share. */
 export interface NodeWorld {
   readonly agenda: Agenda;
   readonly database: SharedDatabase;
   readonly files: Set<string>;
   readonly random: () => number;
   between(low: number, high: number): number;
-  /** Draws whether an event of this probability occurs: no fault occurs in a kind world. */
+  /** Draws if an event of this probability occurs; without faults it never does. */
   chance(probability: number): boolean;
   /** True if threads end by themselves. */
   readonly threadsEnd: boolean;
@@ -48,17 +48,17 @@ export interface NodeWorld {
   onStale(): void;
 }
 
-/** A machine with one process after the other, whose way to the database may be cut. */
+/** A machine with a sequence of processes, whose connection to the database may be cut. */
 export interface SimulatedNode {
-  /** The job system of its process; undefined while it is down. */
+  /** Job system of the current process; undefined while it is down. */
   readonly system: JobSystem | undefined;
-  /** Ends the process at once; the next one begins later. */
+  /** Ends the process at once; the next one starts later. */
   kill(): void;
-  /** Gives all back, and begins again. */
+  /** Releases all jobs, and starts again. */
   restart(): void;
-  /** Nothing it asks is answered for a while, which one that began before may outlast. */
+  /** Cuts the connection for a while; requests that began before may still be executed. */
   cut(ms: number): void;
-  /** It pauses for a while without noticing. */
+  /** Pauses the process without its notice. */
   pause(ms: number): void;
   setClock(ms: number): void;
 }
@@ -71,7 +71,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
   let pausedUntil = 0;
   let clockMs = 0;
 
-  /** Runs something later in this process, should it live and not stand still. */
+  /** Runs a function later in this process, unless it has ended; a paused process runs it after the pause. */
   function later(own: number, ms: number, run: () => void): () => void {
     let stop = agenda.add(ms, function due() {
       if (own !== life) return;
@@ -88,11 +88,11 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
         const lost = (ms: number) => later(own, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
         agenda.add(between(0, 4), () => {
           const isCut = cutUntil > agenda.now();
-          // Messages in transit when their process ended or was cut off may arrive all the same.
+          // Messages in transit may still arrive after their process ended or was cut off.
           if ((isCut || own !== life) && world.random() < 0.5) return void (isCut && lost(cutUntil - agenda.now()));
           const result = request();
           if (isCut) lost(cutUntil - agenda.now());
-          else if (chance(0.004)) lost(between(1, 400)); // It came to pass, and nobody knows.
+          else if (chance(0.004)) lost(between(1, 400)); // It was executed, but the caller does not know.
           else later(own, between(0, 4), () => resolve(result));
         });
       });

@@ -3,7 +3,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { EPOCH_MS } from './ports.js';
 import { incarnationOf, tokenOf, type World } from './world.js';
 
-/** An attempt under way in the living process. */
+/** A running attempt in the current process. */
 export interface AttemptSeen {
   readonly token: string;
   readonly signal: AbortSignal;
@@ -11,27 +11,27 @@ export interface AttemptSeen {
 
 export interface StatusFacts {
   readonly leaseMs: number;
-  /** Incarnation and attempt -> the process that wrote its start. */
+  /** Process that wrote the start, by incarnation and attempt. */
   readonly startedBy: ReadonlyMap<string, number>;
   readonly attempts: ReadonlySet<AttemptSeen>;
 }
 
-/** Statuses as clients see them, one after the other. */
+/** Statuses as clients see them, in order. */
 export interface StatusChecks {
   check(status: JobStatus): void;
-  /** The last status seen of each incarnation. */
+  /** Last status seen, by incarnation. */
   readonly seen: ReadonlyMap<string, JobStatus>;
 }
 
-/** Time beyond a lease that its end may take: looks are a second apart, and the disk is slow. */
+/** Time after the end of a lease until it is noticed: polls are a second apart, and the disk is slow. */
 const GRACE_MS = 3000;
 
 export function createStatusChecks(world: World, { leaseMs, startedBy, attempts }: StatusFacts): StatusChecks {
   const { agenda, say } = world;
   const seen = new Map<string, JobStatus>();
-  /** Incarnation -> the process that showed it. */
+  /** Process that returned the status, by incarnation. */
   const seenBy = new Map<string, number>();
-  /** Incarnation and attempt -> when work on it was last seen. */
+  /** Time at which work was last seen, by incarnation and attempt. */
   const idleSince = new Map<string, number>();
 
   function checkRunning(status: JobStatus, key: string): void {
@@ -53,7 +53,7 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
     if (attempt < before.attempt) say(`${jobId} went back to attempt ${attempt}`);
     if (before.status === 'running' && status.status === 'pending' && attempt === before.attempt)
       say(`${jobId} waits again under the same attempt`);
-    // Progress is in memory: a job that fails because its process died shows none.
+    // Progress is kept in memory: a job that fails because its process ended reports none.
     if (isSameProcess && attempt === before.attempt && progress < before.progress)
       say(`${jobId} went back from ${before.progress} to ${progress}`);
   }

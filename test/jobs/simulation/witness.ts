@@ -5,27 +5,28 @@ import type { ArtifactRef } from '#store/port.js';
 import { createStatusChecks, type AttemptSeen } from './status-checks.js';
 import { incarnationOf, jobIdOf, tokenOf, type Payload, type World } from './world.js';
 
-/** The observations of clients, and the invariants that follow from them. */
+/** Observations of clients, and the invariants that follow from them. */
 export interface Witness {
-  /** Remembers which process put which attempt on disk as running. */
+  /** Records which process stored an attempt as running. */
   noteStart(jobId: string, owner: number): void;
-  /** Remembers that the attempt of a token ended with its worker or its process. */
+  /** Records that the attempt of a token ended with its worker or its process. */
   noteCrash(token: string): void;
-  /** A new process begins: attempts that ran count as lost, and no attempt is under way. */
+  /** Records a new process: attempts that ran count as lost, and none is running. */
   noteRestart(): void;
   /** A client was answered a submission, or a cancellation. */
   noteSubmitted(status: JobStatus): void;
   noteCancelled(status: JobStatus): void;
   /**
-   * The invariants when work starts: the attempt is on disk, the job is no poison, and no other attempt of it runs.
-   * @returns how to say that it ended
+   * Checks the invariants when work starts: the attempt is on disk, the job has not crashed too often, and no other
+   * attempt of it runs.
+   * @returns a function that records its end
    */
   checkStart(payload: Payload, signal: AbortSignal): () => void;
-  /** The invariants of the disk, checked when it has changed. */
+  /** Checks the invariants of the disk after a change. */
   checkDisk(): void;
-  /** The invariants of a status that a client sees. */
+  /** Checks the invariants of a status that a client sees. */
   checkStatus(status: JobStatus): void;
-  /** The last statuses seen, of every submission. */
+  /** Last status seen of every submission. */
   readonly seen: ReadonlyMap<string, JobStatus>;
 }
 
@@ -38,14 +39,14 @@ export interface WitnessLimits {
 
 export function createWitness(world: World, jobIds: readonly string[], limits: WitnessLimits): Witness {
   const { disk, say } = world;
-  const acknowledged = new Map<string, string>(); // job id -> token of the last acknowledged submission
-  const reportedCancelled = new Set<string>(); // incarnations
-  const startedBy = new Map<string, number>(); // incarnation and attempt -> the process that wrote its start
-  const crashed = new Set<string>(); // incarnations and attempts
-  const lost = new Set<string>(); // incarnations and attempts
+  const acknowledged = new Map<string, string>(); // Token of the last acknowledged submission, by job id.
+  const reportedCancelled = new Set<string>(); // Incarnations.
+  const startedBy = new Map<string, number>(); // Process that wrote the start, by incarnation and attempt.
+  const crashed = new Set<string>(); // Incarnations and attempts.
+  const lost = new Set<string>(); // Incarnations and attempts.
   const attempts = new Set<AttemptSeen & { readonly bytes: number }>();
   const counted = new Set<string>();
-  /** Successes by token: a token that is sent again after its end may succeed again. */
+  /** Number of successes by token: a token that is sent again after its end may succeed again. */
   const successes = new Map<string, number>();
   const statuses = createStatusChecks(world, { leaseMs: limits.leaseMs, startedBy, attempts });
 

@@ -3,47 +3,49 @@ import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { seeded } from '../../seeded.js';
 import { createAgenda, type Agenda } from './agenda.js';
 
-/** A call to a port, counted from 1, that fails. */
+/** A failing call to a port, counted from 1. */
 export interface Fault {
   readonly call: number;
   readonly manner: 'refuse' | 'crash-before' | 'crash-after';
 }
 
-/** Time, chance, the disk, and the process that lives at the moment. */
+/** Time, randomness, the disk, and the current process. */
 export interface World {
   readonly agenda: Agenda;
   readonly random: () => number;
-  /** Draws whether an event of this probability occurs: no fault occurs in a kind world, or next to a planned fault. */
+  /** Draws if an event of this probability occurs; it never does without faults or with a planned fault. */
   chance(probability: number): boolean;
   between(low: number, high: number): number;
-  /** Fails the run with the seed that repeats it. */
+  /** Fails the run and reports the seed that repeats it. */
   say(message: string): never;
-  /** Lets a port's call happen, refuses it, or ends the process around it; returns whether the caller lives to hear of it. */
+  /** Executes a call to a port, refuses it, or ends its process. @returns true if the calling process still runs */
   callPort(action: () => void): boolean;
-  /** Runs something later, should the process still live. */
+  /** Runs a function later, unless its process has ended. */
   later(owner: number, delayMs: number, run: () => void): () => void;
   recordOnDisk(jobId: string): JobRecord | undefined;
-  /** The automatic work of the product's store: an artifact is deleted with its last document, or at the next start. */
+  /**
+   * Performs the clean-up of the product's store: an artifact is deleted with its last document, or at the next start.
+   */
   removeUnowned(names: readonly string[]): void;
 
-  /** Documents by `kind/id`, as JSON. */
+  /** Documents as JSON, by `kind/id`. */
   readonly disk: Map<string, string>;
-  /** Name of an artifact -> the process that wrote it. */
+  /** Process that wrote an artifact, by name. */
   readonly files: Map<string, number>;
-  /** Names of artifacts that the end of the machine could take away. */
+  /** Names of artifacts that a power failure could lose. */
   readonly unsettled: Set<string>;
   readonly fault: Fault | undefined;
   /** Number of the living process. */
   process: number;
   /** Calls to the ports. */
   calls: number;
-  /** Events so far. */
+  /** Number of events so far. */
   done: number;
   isKind: boolean;
   mustRestart: boolean;
   isStopping: boolean;
   isDiskChanged: boolean;
-  /** The first thing that must not happen: thrown inside of work, it would only fail the job. */
+  /** First violation: thrown within a task, it would only fail the job. */
   failure: unknown;
 }
 
@@ -66,7 +68,8 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
         if (fault.manner === 'refuse') throw new Refusal('STORAGE_FULL', 'simulated');
         if (fault.manner === 'crash-after') action();
         world.mustRestart = true;
-        world.process++; // From here on the process that called is dead: nothing reaches it and nothing it does has an effect.
+        // From now on the calling process has ended: nothing reaches it, and its actions have no effect.
+        world.process++;
         return false;
       }
       action();
@@ -103,7 +106,7 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
 
 export interface Payload {
   readonly ident: string;
-  /** Names one accepted submission for ever. */
+  /** Permanent identifier of one accepted submission. */
   readonly token: string;
 }
 
@@ -111,12 +114,12 @@ export function tokenOf(job: { readonly request: unknown }): string {
   return (job.request as Payload).token;
 }
 
-/** One accepted submission: a token that is sent again after its end has another. */
+/** Returns the identifier of one accepted submission: a token that is sent again after its end has another one. */
 export function incarnationOf(job: { readonly request: unknown; readonly created_at: string }): string {
   return `${tokenOf(job)}/${job.created_at}`;
 }
 
-/** The job that a token is of. */
+/** Returns the job id of a token. */
 export function jobIdOf(token: string): string {
   return `backtest:${token.split('-')[0]}`;
 }

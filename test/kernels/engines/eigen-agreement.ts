@@ -126,7 +126,10 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
   });
 }
 
-/** Duplicated names, or rank 10: clusters of equal eigenvalues, where divide and conquer deflates most. */
+/**
+ * Returns a matrix with duplicated securities or of rank 10: clusters of equal eigenvalues, where divide and conquer
+ * deflates most.
+ */
 function degenerate(n: number, duplicated: boolean): Float64Array {
   const panel = randomPanel(duplicated ? 2 * n : 10, n, 8);
   if (duplicated)

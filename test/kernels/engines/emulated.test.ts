@@ -19,7 +19,7 @@ interface Build {
   ) => Promise<void>;
 }
 
-/** Each instruction set with the compiler and the emulator that run it on any machine. */
+/** Instruction sets, each with the compiler and the emulator that run it on any machine. */
 const MACHINES = [
   { set: 'avx2', architecture: 'x64', compiler: 'x86_64-linux-gnu-gcc', emulator: ['qemu-x86_64', '-cpu', 'max'] },
   { set: 'avx512', architecture: 'x64', compiler: 'x86_64-linux-gnu-gcc', emulator: ['qemu-x86_64', '-cpu', 'max'] },
@@ -31,7 +31,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const arena = createArena();
 const plain = new WebAssembly.Instance(kernelModule(), createKernelImports(arena.memory)).exports as KernelExports;
 
-/** Each start of an emulator takes a tenth of a second: a sample of the problems, in which every kernel is. */
+/** Starting an emulator takes a tenth of a second: a sample of the problems that includes every kernel. */
 const sample = problems().filter((_, k) => k % 9 === 0);
 
 const answers = (command: string): boolean => spawnSync(command, ['--version']).status === 0;

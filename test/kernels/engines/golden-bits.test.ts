@@ -55,7 +55,7 @@ function optimisationsBy(engine: Engine): string[] {
   });
 }
 
-/** Every eigenvalue and eigenvector of a matrix. */
+/** Returns every eigenvalue and eigenvector of a matrix. */
 function pairsBy(engine: Engine, n: number): string {
   const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
   engine.symmetricEigen(randomSymmetric(n), n, values, vectors);

@@ -5,7 +5,7 @@ import { randomDefinite, randomPanel } from './random-matrices.js';
 /** A problem for kernels: its operands, the last of which becomes the result. */
 export interface Problem {
   readonly kernel: 'rank-k' | 'product' | 'cholesky' | 'solve' | 'solve-transposed';
-  /** Sizes, and for a product 1 or 0 for: A transposed, B transposed, subtracted, upper triangle only. */
+  /** Sizes; for a product, additional flags (1 or 0): A transposed, B transposed, subtracted, upper triangle only. */
   readonly sizes: readonly number[];
   readonly operands: readonly Float64Array[];
 }
@@ -26,11 +26,11 @@ export function problems(): Problem[] {
 }
 
 function panelProduct(rows: number, columns: number): Problem {
-  const out = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
+  const out = new Float64Array(columns * columns).fill(Number.NaN); // Uninitialised memory may contain anything.
   return { kernel: 'rank-k', sizes: [rows, columns], operands: [randomPanel(rows, columns), out] };
 }
 
-/** The variants of a product alternate from size to size. */
+/** Variants of a product alternate between sizes. */
 function product(m: number, k: number, n: number): Problem {
   const flags = [m % 2, k % 2, n % 2, (m + k + n) % 2];
   const operands = [randomPanel(m, k, 5), randomPanel(k, n, 6), randomPanel(m, n, 7)];
@@ -46,7 +46,7 @@ function solves(n: number, columns: number): Problem[] {
   return (['solve', 'solve-transposed'] as const).map((kernel) => ({ kernel, sizes: [n, columns], operands }));
 }
 
-/** Solves a problem by kernels. @returns the bits of its result */
+/** Solves a problem with kernels. @returns the bits of its result */
 export function solved(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
   const mark = arena.mark();
   const places = operands.map((values) => {

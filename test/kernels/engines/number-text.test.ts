@@ -14,7 +14,7 @@ function written(values: readonly number[]): string {
 
 const stringified = (values: readonly number[]): string => JSON.stringify(values).slice(1, -1);
 
-/** A double of any bits that is finite. */
+/** Any finite double. */
 const anyDouble = fc
   .bigInt({ min: 0n, max: 2n ** 64n - 1n })
   .map((bits) => new Float64Array(BigUint64Array.of(bits).buffer)[0]!)

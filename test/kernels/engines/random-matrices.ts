@@ -1,7 +1,7 @@
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
-/** Entries that differ in size by orders of magnitude, as volatilities do. */
+/** Returns entries that differ by orders of magnitude, like volatilities. */
 export function randomPanel(rows: number, columns: number, seed = 1): Float64Array {
   const random = createCounterRandom({ seed, stream: rows * 1000 + columns });
   const scales = Float64Array.from({ length: columns }, () => 10 ** (3 * random.uniform() - 2));

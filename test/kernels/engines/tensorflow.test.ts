@@ -9,7 +9,7 @@ import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from './random-matrices.js';
 
-/** A stand-in with the calls the engine makes, in float32 like the real one. */
+/** A stub with the calls that the engine makes, in float32 like the original. */
 interface Stub {
   values: Float32Array;
   shape: [number, number];

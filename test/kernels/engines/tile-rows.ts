@@ -3,7 +3,7 @@ import { createArena } from '#kernels/engines/arena.js';
 import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
-/** X'X in one go and cut into ranges of tile rows, straight on the module's exports. */
+/** Computes X'X as a whole and in ranges of tile rows, directly with the exports of the module. */
 export function instantiateForTest(
   x: Float64Array,
   columns: number,
@@ -18,7 +18,7 @@ export function instantiateForTest(
   arena.view(px, x.length).set(x);
   const results = [[0, kernels.symmetricRankKTileRows(columns)], cuts].map((edges) => {
     const at = arena.reserve(columns * columns * 8);
-    const out = arena.view(at, columns * columns).fill(Number.NaN); // whatever the memory held
+    const out = arena.view(at, columns * columns).fill(Number.NaN); // Uninitialised memory may contain anything.
     const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
     for (let k = 1; k < edges.length; k++)
       kernels.symmetricRankK(px, rows, columns, at, edges[k - 1]!, edges[k]!, scratch);

@@ -1,7 +1,10 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { randomAccount } from './random-account.js';
 
-/** Account with gains in every lot and net losses from before: convex, with kinks of the tax; every second one has a limit. */
+/**
+ * Returns an account with gains in every lot and earlier net losses: convex, with kinks of the tax; every second one
+ * has a limit.
+ */
 export function convexAccount(seed: number): AccountProgram {
   const trackingLimit = seed % 2 === 0 ? 0.03 : Infinity;
   const program = randomAccount({ seed, n: 30, k: 4, lotsOf: 3, aversion: 1, trackingLimit });

@@ -15,7 +15,10 @@ export interface RandomTerms {
 
 const RATES = { short: 0.37, long: 0.2 };
 
-/** Account of gains and losses near a target: US netting, costs of 5 bp, cash between 0 and 1 %, of whole shares 1 % and two shares. */
+/**
+ * Returns an account with gains and losses near a target: US netting, costs of 5 bp, cash between 0 and 1 %, for whole
+ * shares 1 % and two shares.
+ */
 export function randomAccount({
   seed,
   n,
@@ -83,7 +86,7 @@ interface LotTerms {
   readonly share: number;
 }
 
-/** Lots of holdings, which are rounded to whole shares if there is a share. */
+/** Returns lots of holdings, which are rounded to whole shares if required. */
 function randomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
   const n = held.length;
   const lotStart = new Int32Array(n + 1);

@@ -46,7 +46,7 @@ describe('solveAccount', () => {
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-5);
-    expect(steps).toBeLessThan(45); // Two rounds take 50 to 60.
+    expect(steps).toBeLessThan(45); // Two rounds take 50 to 60 steps.
     expect(certificates).toHaveLength(2);
     for (const { side, multipliers, bound: own } of certificates)
       expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);

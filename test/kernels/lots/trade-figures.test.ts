@@ -6,7 +6,7 @@ import { usSides } from './random-account.js';
 
 const row = { short: 0, long: 0, cost: 0 };
 
-/** 70 % in three lots of the first security, 20 % in the second; a target of a half each. */
+/** 70 % in three lots of the first security, 20 % in the second; the target is one half each. */
 const ACCOUNT: AccountProgram = {
   n: 2,
   k: 1,
@@ -53,7 +53,7 @@ describe('the figures of trades', () => {
 
   it('name the largest violation of what is hard', () => {
     expect(Array.from(figures.violations)).toEqual([expect.closeTo(0.05, 15), expect.closeTo(0.1, 15)]);
-    expect(figures.worst).toBeCloseTo(0.05, 15); // Cash; the upper bound 0.05 as well, the variance 0.0006.
+    expect(figures.worst).toBeCloseTo(0.05, 15); // Cash; the upper bound of 0.05 as well, and the variance of 0.0006.
     expect(meritOf(figures)).toBeCloseTo(figures.objective + HARD_PENALTY * 0.05 + 1, 12);
   });
 });

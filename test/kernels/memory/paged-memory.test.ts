@@ -128,7 +128,7 @@ test('a file that keeps its name is memory of another process, too, with room fo
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
 });
 
-/** A separate process that requests large memory from the GNU library among other memory. */
+/** A separate process that requests large memory from the GNU library in addition to other memory. */
 const AMONG_OTHERS = `
   import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, panelMemory } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
@@ -184,7 +184,7 @@ test('without a folder nothing is paged, whatever its size', () => {
   expect([isPaged(MIB), panelMemory(MIB).byteLength, mappedBytes()]).toEqual([false, MIB, 0]);
 });
 
-/** Bytes of the files of the folder that count as memory of this process. */
+/** Returns the bytes of the folder's files that count as memory of this process. */
 function touchedBytes(): number {
   const parts = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/mu);
   const sizes = parts.filter((part) => part.includes(folder)).map((part) => Number(/^Rss: +(\d+)/mu.exec(part)![1]));

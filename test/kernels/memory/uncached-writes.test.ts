@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => void limitMemory(usual));
 
-/** Memory on a file that stays open, where the library maps it separately. */
+/** Returns memory on a file that stays open, where the library maps it separately. */
 function writtenMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
   const memory = panelMemory(ALONE_BYTES + 100);

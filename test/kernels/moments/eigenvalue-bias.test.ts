@@ -16,7 +16,7 @@ interface Golden {
 }
 
 const file = new URL('../../../../test/golden/eigenvalue-bias/eigenvalue-bias.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // Our own file.
+const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // The format of the file is known.
 const values = Float64Array.from(golden.values);
 
 describe('the bias of eigenvalues', () => {

@@ -28,7 +28,7 @@ function estimate(
   return { matrix: out, diagnostics };
 }
 
-/** An engine whose first product is a given matrix. */
+/** Returns an engine whose first product is a given matrix. */
 function producing(engine: Engine, product: Float64Array): Engine {
   let isFirst = true;
   return {
@@ -120,7 +120,7 @@ describe.each([
     );
     const sample = estimate(engine, returns, 3, { intensity: 0 }).matrix;
     const target = estimate(engine, returns, 3, { intensity: 1 }).matrix;
-    expect(Math.abs(target[1]! - sample[1]! / 3)).toBeLessThan(1e-15); // one pair of three has a correlation
+    expect(Math.abs(target[1]! - sample[1]! / 3)).toBeLessThan(1e-15); // One pair of three is correlated.
     expect([target[2], target[5], target[8]]).toEqual([0, 0, 0]);
   });
 
@@ -128,7 +128,7 @@ describe.each([
     [1e-7, 1e14],
     [1e-8, 1e300],
   ])('calls a matrix singular from 1e-15 a name on: volatilities %d apart', (ratio, condition) => {
-    const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // uncorrelated
+    const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // Uncorrelated.
     expect(estimate(engine, returns, 2, { intensity: 0 }).diagnostics.conditionNumber / condition).toBeCloseTo(1, 9);
   });
 
@@ -171,7 +171,7 @@ describe.each([
   });
 
   test('repair corrects the errors of float32 products in float64', () => {
-    // Products in float32 miss semi-definiteness by a little; here the diagonal misses it by a hundredth, each time.
+    // Products in float32 are slightly indefinite; here the diagonal is wrong by a hundredth, each time.
     const coarse: Engine = {
       ...engine,
       precision: 'float32',

@@ -24,7 +24,7 @@ function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarge
   });
 }
 
-/** The published formulas with every product formed. Slow on purpose, and it shares nothing with the kernel. */
+/** Computes the published formulas with every product formed; slow, and without code of the kernel. */
 function intensityByDefinition(
   returns: Float64Array,
   assets: number,
@@ -67,7 +67,7 @@ function intensityByDefinition(
   return { intensity: Math.min(Math.max((piSum - rho) / gamma / n, 0), 1), distance: gamma / mean ** 2 };
 }
 
-/** Panels whose names all move and do not move alike. */
+/** Panels in which all securities move, but differently. */
 const panels = matrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 }).filter(({ rows, columns, data }) => {
   const covariance = new Float64Array(columns * columns);
   sampleCovariance(data.slice(), columns, covariance);
@@ -86,7 +86,8 @@ describe('computeLedoitWolfIntensity', () => {
       fc.assert(
         fc.property(panels, ({ columns, data }) => {
           const { intensity, distance } = intensityByDefinition(data, columns, kind);
-          fc.pre(distance > 1e-6); // a sample that is nearly its own target divides rounding by rounding
+          // For a sample that nearly equals its target, the intensity is a quotient of rounding errors.
+          fc.pre(distance > 1e-6);
           expect(Math.abs(intensityOf(data, columns, kind) - intensity)).toBeLessThanOrEqual(1e-8);
         }),
       );
@@ -96,7 +97,8 @@ describe('computeLedoitWolfIntensity', () => {
   test.each(golden<CovarianceCase[]>('covariance'))(
     'agrees with scikit-learn once both divide by T: $name',
     ({ returns, assets, sklearn_ledoit_wolf_ddof0: expected }) => {
-      if (assets === 1) return; // one name is its own target: scikit-learn says 0 by definition, so do we
+      // A single security is its own target: the intensity is 0 by definition, as in scikit-learn.
+      if (assets === 1) return;
       expect(intensityOf(Float64Array.from(returns), assets, 'scaled_identity', 0)).toBeCloseTo(expected.intensity, 12);
     },
   );

@@ -56,7 +56,7 @@ describe('estimateLowRankCovariance', () => {
           const actual = estimateLowRankCovariance(referenceEngine, data.slice(), columns, shrinkage);
           const out = new Float64Array(columns * columns);
           expandCovariance(referenceEngine, actual, out);
-          // A sample that is its own target has no intensity to agree on, but the matrix is the same whatever it is.
+          // The intensity is undefined for a sample that equals its target, but the matrix does not depend on it.
           expectCovariance(out, expected.covariance, columns, 1e-12);
           for (let i = 0; i < columns; i++)
             for (let j = 0; j < i; j++) expect(out[i * columns + j]).toBe(out[j * columns + i]);
@@ -123,8 +123,8 @@ describe('estimateLowRankCovariance', () => {
       );
       const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
       const expected = estimateByMatrices(panel, assets, shrinkage).intensity;
-      // The distance itself is a difference of entries that agree to many digits: its relative accuracy is 1e-16 over
-      // its relative size.
+      // The distance is a difference of nearly equal entries: its relative accuracy is 1e-16 divided by its relative
+      // size.
       expect(
         Math.abs(estimateLowRankCovariance(openWasmEngine(), panel.slice(), assets, shrinkage).intensity - expected),
       ).toBeLessThan(Math.max(1e-12, 1e-14 / own));

@@ -62,7 +62,7 @@ describe.each([
       ).covariance,
       2,
       1e-7,
-    ); // 1e7 leaves 9 decimals
+    ); // 9 decimals remain of 1e7.
   });
 
   test('with decaying weights are those of half-life weights', () => {

@@ -2,19 +2,19 @@ import type { Certificate } from '#kernels/optimisation/program/certificate.js';
 import { metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 
-/** The certificate of a point, computed from the programme's and the point's numbers only. */
+/** Certificate of a point, computed from the numbers of the programme and the point only. */
 export interface Certified {
-  /** Objective of the point less a bound below which no feasible point lies. */
+  /** Objective of the point less a lower bound on the objective of all feasible points. */
   readonly gap: number;
   /** Largest violation of a bound, row, limit or norm. */
   readonly violation: number;
 }
 
 /**
- * A certificate by weak duality, written from the definition of the programme and sharing nothing with the solver or its check of
- * optimality: everything convex is replaced by its tangent at the point, constraints are priced by the point's multipliers, and what is
- * left is minimised name by name over the box. Any multipliers of the right sign give a true bound; only the optimal ones close the gap.
- * Bounds have to be finite and rows hard.
+ * Computes a certificate by weak duality from the definition of the programme, without code of the solver or of its
+ * optimality check: convex terms are replaced by their tangents at the point, constraints are priced by the point's
+ * multipliers, and the rest is minimised security by security over the box. Multipliers of the right sign always give a
+ * valid bound; only optimal ones close the gap. Bounds must be finite and rows hard.
  */
 export function certify(program: Program, point: Point): Certified {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
@@ -52,7 +52,7 @@ export function certify(program: Program, point: Point): Certified {
     const square = dot(gradient, from);
     exceed(Math.sqrt(square), norm.radius);
     const multiplier = Math.max(point.normMultipliers[q]!, 0);
-    // (|x - c|^2 - radius^2) / 2 lies above its tangent.
+    // (|x - c|^2 - radius^2) / 2 is above its tangent.
     for (let i = 0; i < n; i++) slope[i]! += multiplier * gradient[i]!;
     constant += multiplier * ((square - norm.radius ** 2) / 2 - dot(gradient, x));
   });
@@ -78,8 +78,9 @@ export function certify(program: Program, point: Point): Certified {
 }
 
 /**
- * Least value over the box of a certificate's weighted left sides less its bounds, from the definition: above zero, no point satisfies
- * rows, limits and norms. A norm is replaced by its tangent at the certificate's point, scaled by its length there.
+ * Returns the minimum over the box of the weighted left sides less the bounds, by definition: if it is positive, no
+ * point satisfies rows, limits and norms. A norm is replaced by its tangent at the point of the certificate, scaled by
+ * its length there.
  */
 export function farkasMargin(
   program: Program,

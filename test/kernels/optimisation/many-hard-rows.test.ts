@@ -11,7 +11,7 @@ import { baseAmongRows, expectCertified, largestDifference, solved } from './sol
 const NAMES = 20;
 const PLANES = 200;
 
-/** A budget and planes that touch a ball around a portfolio: some hold, most do not. */
+/** Returns a programme with a budget and planes that touch a ball around a portfolio: some bind, most do not. */
 function besidePlanes(seed: number): Program {
   const random = seeded(seed);
   const { plain, count, coefficients } = baseAmongRows(NAMES, PLANES, random);

@@ -8,7 +8,7 @@ import { base, baseAmongRows, expectCertified, largestDifference, solved } from 
 const NAMES = 12;
 const ROWS = 60;
 
-/** A budget and many prices of being above or below a bound: most rows of either side stay within theirs. */
+/** Returns a programme with a budget and many soft rows on both sides of a bound: most rows are satisfied. */
 function priced(seed: number): Program {
   const random = seeded(seed);
   const { plain, count, coefficients } = baseAmongRows(NAMES, ROWS, random);

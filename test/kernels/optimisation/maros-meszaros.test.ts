@@ -10,10 +10,10 @@ import { rationalResiduals } from './rational.js';
 if (!isThere) console.log('the Maros-Meszaros problems are not in ../shared: their test is skipped');
 else if (!IS_SOAK) console.log('a part of the Maros-Meszaros problems; SOAK=1 solves all of them, which takes minutes');
 
-/** Where the answer is within this of the published optimum, relative to it. */
+/** Maximum relative deviation from the published optimum. */
 const TOLERANCE = 1e-5;
 
-/** Largest residual, absolute and without any rounding. */
+/** Maximum residual, absolute and computed without rounding. */
 const CERTIFIED = 1e-9;
 
 /** Problems of `npm test`: of each kind of curvature and each size of numbers the quickest. */
@@ -40,7 +40,7 @@ const QUICK = [
 const optima = publishedOptima();
 
 describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
-  const engine = isThere ? openWasmEngine() : (undefined as never); // The module is there wherever tests run.
+  const engine = isThere ? openWasmEngine() : (undefined as never); // The module exists wherever tests run.
   const solver = createSolver(engine);
 
   test.each(problemNames().filter((name) => IS_SOAK || QUICK.includes(name)))(

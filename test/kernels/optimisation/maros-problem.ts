@@ -8,25 +8,27 @@ import { readMatFile } from './mat-file.js';
 export const FOLDER = fileURLToPath(new URL('../../../../../shared/data/maros-meszaros/', import.meta.url));
 export const isThere = existsSync(FOLDER);
 
-/** Larger magnitudes are no bound. */
+/** A larger magnitude means that there is no bound. */
 const INFINITE = 1e15;
 
-/** Variables, and constraints, of a dense problem at most. */
+/** Maximum number of variables, and of constraints, of a dense problem. */
 const DENSE_MAX = 1000;
 
 export interface MarosProblem {
   readonly program: Program;
   readonly constant: number;
   /**
-   * True when a benchmark of dense solvers counts it: at most 1,000 variables and 1,000 constraints, which are equalities,
-   * finite sides of inequalities, and one for the bounds of each variable.
+   * True if a benchmark of dense solvers includes it: at most 1,000 variables and 1,000 constraints, which are
+   * equalities, finite sides of inequalities, and one for the bounds of each variable.
    */
   readonly isDense: boolean;
-  /** Rows of the file, as the script that computes residuals reads them: multipliers of rows, then of bounds. */
+  /**
+   * Returns rows of the file, as the script that computes residuals reads them: multipliers of rows, then of bounds.
+   */
   toFile(rowMultipliers: Float64Array, boundMultipliers: Float64Array): Float64Array;
 }
 
-/** Names of the problems in the folder, ascending; none where it is absent. */
+/** Returns the names of the problems in the folder, ascending; none if it is absent. */
 export function problemNames(): string[] {
   if (!isThere) return [];
   return readdirSync(FOLDER)
@@ -35,14 +37,14 @@ export function problemNames(): string[] {
     .toSorted();
 }
 
-/** Published optima by name, for the problems whose optimum is in the list of the folder. */
+/** Returns published optima by name, for the problems in the list of the folder. */
 export function publishedOptima(): ReadonlyMap<string, number> {
   if (!isThere) return new Map();
   const lines = readFileSync(`${FOLDER}optima.csv`, 'utf8').trim().split('\n').slice(1);
   return new Map(lines.map((line) => [line.split(',')[0]!, Number(line.split(',')[6])]));
 }
 
-/** 1/2 x'Px + q'x + r with l <= Ax <= u; rows of a single entry are bounds. */
+/** Reads 1/2 x'Px + q'x + r with l <= Ax <= u; rows of a single entry become bounds. */
 export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const file = readMatFile(join(folder, `${name}.mat`));
   const { columns: n, entries: quadratic } = file.get('P')!;
@@ -101,7 +103,7 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   };
 }
 
-/** Bounds by rows of a single entry, and the row of each. */
+/** Returns the bounds that rows of a single entry define, and the row of each. */
 function boundsOf(byRow: readonly [number, number][][], least: Float64Array, most: Float64Array, n: number) {
   const lower = new Float64Array(n).fill(-Infinity);
   const upper = new Float64Array(n).fill(Infinity);

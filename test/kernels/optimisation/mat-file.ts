@@ -5,7 +5,7 @@ import { inflateSync } from 'node:zlib';
 export interface MatMatrix {
   readonly rows: number;
   readonly columns: number;
-  /** Entries that are not zero: row, column, value. */
+  /** Non-zero entries: row, column, value. */
   readonly entries: readonly (readonly [number, number, number])[];
 }
 
@@ -13,7 +13,7 @@ const COMPRESSED = 15;
 const MATRIX = 14;
 const SPARSE_CLASS = 5;
 
-/** The matrices of a file by name. Little endian and numeric, as scipy writes them. */
+/** Reads the matrices of a file by name. They are little endian and numeric, as scipy writes them. */
 export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
   const results = new Map<string, MatMatrix>();

@@ -20,7 +20,7 @@ import { randomProgram } from './random-programs.js';
 
 const solver = createSolver(plainAlgebra);
 
-/** The programme with the correlations of its metric in the objective and the metric itself in its norms. */
+/** Returns the programme with the correlations of its metric in the objective and the metric itself in its norms. */
 function onCorrelations(program: Program): Program {
   const { metric, n } = program;
   const matrix = metricMatrix(metric!);

@@ -9,8 +9,8 @@ export interface RandomKind {
 }
 
 /**
- * A tracking problem at random: a covariance that is singular half of the time, excluded names, caps that may be too tight, rows that
- * touch, repeat or contradict each other, turnover limits and norms.
+ * Returns a random tracking problem: a covariance that is singular in half of the cases, excluded securities, caps that
+ * may be too tight, rows that touch, repeat or contradict each other, turnover limits and norms.
  */
 export function randomProgram(
   seed: number,
@@ -90,7 +90,7 @@ function randomMetric(random: () => number, n: number) {
   return createDenseMetric(matrix, n);
 }
 
-/** Weights that sum to one; some of them zero. */
+/** Returns weights that sum to one; some of them are zero. */
 export function onSimplex(random: () => number, n: number, absent = 0): Float64Array {
   const raw = Float64Array.from({ length: n }, () => (random() < absent ? 0 : random()));
   const total = raw.reduce((sum, value) => sum + value, 0) || 1;

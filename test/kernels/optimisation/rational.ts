@@ -1,11 +1,11 @@
 import type { Program } from '#kernels/optimisation/program/program.js';
 
-/** Units of 2^-EXPONENT: every double is a whole number of them. */
+/** Exponent of the unit 2^-1074, of which every double is a multiple. */
 const EXPONENT = 1074n;
 
 const bits = new DataView(new ArrayBuffer(8));
 
-/** A finite double as a whole number of units of 2^-1074. */
+/** Returns a finite double as a multiple of 2^-1074. */
 function exactly(value: number): bigint {
   bits.setFloat64(0, value);
   const word = bits.getBigUint64(0);
@@ -15,7 +15,7 @@ function exactly(value: number): bigint {
   return word >> 63n === 1n ? -size : size;
 }
 
-/** Sum of values[i] * factorOf(i), as a whole number of units of 2^-2148. */
+/** Returns the sum of values[i] * factorOf(i) as a multiple of 2^-2148. */
 function exactProducts(values: Float64Array, factorOf: (i: number) => number): bigint {
   let total = 0n;
   for (let i = 0; i < values.length; i++) {
@@ -36,17 +36,19 @@ function rounded(units: bigint, k: bigint): number {
 
 const magnitude = (value: bigint): bigint => (value < 0n ? -value : value);
 
-/** How far a point with its multipliers is from an optimum, as the benchmarks of solvers define it. */
+/** Distance of a point with its multipliers from an optimum, as defined by benchmarks of solvers. */
 export interface RationalResiduals {
   /** Largest violation of a bound or row. */
   readonly primal: number;
-  /** Largest entry of the gradient of the Lagrangian; of the multiplier of a bound that is infinite, the whole of it. */
+  /** Largest entry of the gradient of the Lagrangian; for an infinite bound, its whole multiplier. */
   readonly dual: number;
-  /** Size of x'Px + linear'x + what the multipliers make of the bounds. */
+  /** Magnitude of x'Px + linear'x + the products of multipliers and bounds. */
   readonly gap: number;
 }
 
-/** Residuals without any rounding, of a programme with a dense metric, the centre 0 and neither kinks, norms nor ridge. */
+/**
+ * Computes residuals without rounding for a programme with a dense metric, centre 0 and neither kinks, norms nor ridge.
+ */
 export function rationalResiduals(
   { n, metric, linear, lower, upper, rows }: Program,
   x: Float64Array,

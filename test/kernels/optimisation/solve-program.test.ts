@@ -32,12 +32,16 @@ describe('the reference cases', () => {
   });
 });
 
-/** Every state of bounds and one-sided rows, solved as an equality problem by elimination: the least feasible answer is the optimum. */
+/**
+ * Solves every combination of active bounds and one-sided rows as an equality problem by elimination: the smallest
+ * feasible objective is the optimum.
+ */
 function byEnumeration(program: Program): { x: Float64Array; objective: number } | undefined {
   const { n, rows, lower, upper } = program;
   const matrix = metricMatrix(program.metric!);
   let best: { x: Float64Array; objective: number } | undefined;
-  // Nought is free, one at the lower and two at the upper bound, of names and then of rows: only where there is such a bound.
+  // 0 is inactive, 1 at the lower and 2 at the upper bound, for securities and then for rows, where such a bound
+  // exists.
   const choices = Array.from({ length: n + rows.count }, (_, k) => {
     const [low, high] = k < n ? [lower[k]!, upper[k]!] : [rows.lower[k - n]!, rows.upper[k - n]!];
     if (k >= n && low === high) return [1];
@@ -74,7 +78,7 @@ function byEnumeration(program: Program): { x: Float64Array; objective: number }
   return best;
 }
 
-/** The minimum on a set of equations by Gaussian elimination of the optimality conditions. */
+/** Returns the minimum on a set of equations by Gaussian elimination of the optimality conditions. */
 function minimum(
   { n, curvature, ridge, centre, linear }: Program,
   matrix: Float64Array,
@@ -163,9 +167,9 @@ describe('small programmes', () => {
   });
 });
 
-/** Random programmes of a run; `npm run soak` solves more. */
+/** Number of random programmes; `npm run soak` solves more. */
 const SEEDS = IS_SOAK ? 3000 : 120;
-/** Of those that are solved several times. */
+/** Number of programmes that are solved several times. */
 const REPEATED = IS_SOAK ? 80 : 25;
 
 describe('random programmes', () => {
@@ -187,7 +191,10 @@ describe('random programmes', () => {
     expect(counts.infeasible).toBeGreaterThan(SEEDS / 3);
   }, 240_000);
 
-  /** Of the first 26,000: portfolios that replicate the index where only the tie-breaking term decides, and rows that nearly leave no room. */
+  /**
+   * Found among the first 26,000: portfolios that replicate the index, where only the tie-breaking term decides, and
+   * rows that leave almost no freedom.
+   */
   test.each([9501, 13_875, 15_732, 16_135, 17_700])('the hard one of seed %d is decided', (seed) => {
     const program = randomProgram(seed);
     const answer = solver.solve(program);

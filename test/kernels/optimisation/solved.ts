@@ -14,7 +14,10 @@ export function solved(program: Program) {
   return answer;
 }
 
-/** Nothing feasible is better: proven by duality, apart from the solver's own check. Relative to the variance of a typical name. */
+/**
+ * Checks by duality, without the solver's own check, that no feasible point is better. The tolerance is relative to the
+ * variance of a typical security.
+ */
 export function expectCertified(program: Program, point: Point, label: string): void {
   const { gap, violation } = certify(program, point);
   expect(violation, label).toBeLessThan(2e-9);
@@ -31,14 +34,14 @@ const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { wit
   (program) => solver.solve(program).status === 'solved',
 );
 
-/** As the samples, with a covariance that leaves one answer. */
+/** Variants of the samples whose covariance makes the solution unique. */
 export const regular = samples.map((program) => {
   const matrix = metricMatrix(program.metric!).slice();
   for (let i = 0; i < program.n; i++) matrix[i * program.n + i]! += 0.01;
   return { ...program, metric: createDenseMetric(matrix, program.n) };
 });
 
-/** The base with its budget as the first of many rows; the coefficients of the others are drawn. */
+/** Returns the base with its budget as the first of many rows; the coefficients of the others are random. */
 export function baseAmongRows(n: number, others: number, random: () => number) {
   const plain = base(n, random);
   const count = 1 + others;
@@ -47,7 +50,7 @@ export function baseAmongRows(n: number, others: number, random: () => number) {
   return { plain, count, coefficients };
 }
 
-/** A budget, long only, a cap. */
+/** Returns a long-only programme with a budget and a cap. */
 export function base(
   n: number,
   random: () => number,

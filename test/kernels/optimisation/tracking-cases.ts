@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 
-/** One file of test/golden/tracking: see the README there. */
+/** One file of test/golden/tracking; see its README. */
 export interface TrackingCase {
   readonly id: string;
   readonly title: string;

@@ -58,7 +58,7 @@ describe('createCounterRandom', () => {
       const z = random.normal();
       for (let power = 0, term = z; power < 4; power++, term *= z) moments[power]! += term / n;
     }
-    const spread = [1, 2, 15, 96]; // variances of z, z^2, z^3, z^4
+    const spread = [1, 2, 15, 96]; // Variances of z, z^2, z^3, z^4.
     [0, 1, 0, 3].forEach((expected, power) => {
       expect(Math.abs(moments[power]! - expected)).toBeLessThan(5 * Math.sqrt(spread[power]! / n));
     });
@@ -69,7 +69,7 @@ describe('createCounterRandom', () => {
     const counts = new Float64Array(7);
     for (let k = 0; k < 70_000; k++) counts[random.integer(7)]!++;
     const chi2 = counts.reduce((total, count) => total + (count - 10_000) ** 2 / 10_000, 0);
-    expect(chi2).toBeLessThan(30); // six degrees of freedom: beyond 30 once in 25,000 seeds
+    expect(chi2).toBeLessThan(30); // Six degrees of freedom: above 30 once in 25,000 seeds.
   });
 
   test('refuses keys and bounds that are no such integers', () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { navPath } from '#kernels/simulation/nav-path.js';
 
-/** The index recursion as the contract writes it: weights drift, the value compounds. */
+/** Computes the index recursion as defined by the contract: weights drift, the value compounds. */
 function byRecursion(prices: number[][], rebalances: number[], weights: number[][]): number[] {
   let held = weights[0]!;
   let cash = 1 - held.reduce((a, b) => a + b, 0);
@@ -69,7 +69,8 @@ describe('navPath', () => {
   });
 
   test('lets weights drift by hand', () => {
-    // Half and half; the first doubles, the second stands still: 1.5. Rebalanced there, then the second doubles.
+    // Half and half; the first security doubles, the second is constant: 1.5. After a rebalance, the second one
+    // doubles.
     expect([
       ...pathOf(
         [

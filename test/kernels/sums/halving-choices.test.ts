@@ -12,7 +12,7 @@ const SHAPES = [
   [30, 10],
 ] as const;
 
-/** Sums of blocks in which the last two variants are alike, and the first never moves. */
+/** Returns sums of blocks in which the last two variants are equal, and the first one is constant. */
 function sumsOf(variants: number, blocks: number): BlockSums {
   const first = randomPanel(blocks, variants);
   const second = randomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
@@ -24,7 +24,10 @@ function sumsOf(variants: number, blocks: number): BlockSums {
   return { first, second, means, half: 40, varianceMin: 1e-30 };
 }
 
-/** Rank and ratio of the choice on the other half for each half of the blocks, with nothing shared, by size. */
+/**
+ * Returns rank and ratio of the choice on the other half, for each half of the blocks, computed separately, sorted by
+ * size.
+ */
 function oneByOne({ first, second, means, half }: BlockSums): number[][] {
   const variants = means.length;
   const blocks = first.length / variants;

@@ -5,7 +5,10 @@ export type Matrix = readonly (readonly number[])[];
 
 export const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
-/** Points whose Euclidean distances are those of the tree: columns of correlation distances, or half of unit returns. */
+/**
+ * Returns points whose Euclidean distances are those of the tree: columns of correlation distances, or half of unit
+ * returns.
+ */
 export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: HierarchyTerms['distance']): number[][] {
   const n = covariance.length;
   if (distance === 'columns' || rows === null)
@@ -27,7 +30,7 @@ const euclidean = (a: readonly number[], b: readonly number[]) => Math.hypot(...
 const meanOf = (points: Matrix): number[] =>
   points[0]!.map((_, k) => sumOf(points.map((point) => point[k]!)) / points.length);
 
-/** Distance of two clusters computed only from their members, without updates from merge to merge. */
+/** Returns the distance of two clusters, computed only from their members, without updates between merges. */
 function clusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
   if (linkage === 'ward')
     return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * euclidean(meanOf(a), meanOf(b));
@@ -41,7 +44,7 @@ interface Tree {
   readonly made: number;
 }
 
-/** Leaves from left to right, merging sets of points; the part that was made first is left. */
+/** Returns leaves from left to right by merging sets of points; the cluster that was formed first is left. */
 export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): readonly number[] {
   let trees: Tree[] = points.map((_, i) => ({ leaves: [i], made: i }));
   for (let result = points.length; trees.length > 1; result++) {
@@ -62,7 +65,7 @@ export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): 
   return trees[0]!.leaves;
 }
 
-/** Recursive bisection as published: getIVP, getClusterVar and getRecBipart. */
+/** Computes recursive bisection as published: getIVP, getClusterVar and getRecBipart. */
 export function plainWeights(covariance: Matrix, order: readonly number[]): number[] {
   const weights = covariance.map(() => 1);
   const variance = (items: readonly number[]) => {

@@ -91,7 +91,8 @@ describe('minimum variance weights', () => {
   });
 
   test('a name that only adds risk is left out', () => {
-    // Perfectly diversified by hand: the second name has a higher covariance with the first than its variance.
+    // Perfectly diversified by hand: the covariance of the second security with the first one exceeds the variance of
+    // the first.
     const w = new Float64Array(2);
     solveMinimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
     expect(Array.from(w)).toEqual([1, 0]);
@@ -150,7 +151,7 @@ describe('minimum variance weights', () => {
   });
 });
 
-/** Slow and plain: gradient steps projected on the capped simplex by bisection. */
+/** Slow reference: gradient steps projected on the capped simplex by bisection. */
 function projectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
   let w = Array.from({ length: n }, () => 1 / n);
   const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));

@@ -27,7 +27,7 @@ const number = (text: string | undefined) => (text === undefined || text === '' 
 const finite = (text: string | undefined) => (Number.isFinite(number(text)) ? text! : '');
 const positive = (text: string | undefined) => (number(text) > 0 && Number.isFinite(number(text)) ? text! : '');
 
-/** The dates of the dividends that the audit flags. */
+/** Returns the dates of the dividends that the audit flags. */
 async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   const folder = await folderFor();
   const market = rows.map((row) =>
@@ -54,7 +54,9 @@ async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   return new Set(doubts.filter(({ kind }) => kind.startsWith('dividend')).map(({ date }) => date));
 }
 
-/** The dates whose dividends the repaired twin changes: another amount, or another step of the adjusted price. */
+/**
+ * Returns the dates of dividends that the repaired file changes: another amount, or another step of the adjusted price.
+ */
 function wrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
   const twins = new Map(repaired.map((row) => [row.date, row]));
   const factor = (row: Row) => number(row['Adj Close']) / number(row['Close']);

@@ -13,10 +13,10 @@ interface Payer {
   readonly noise: number;
   /** Stated amount by payment. */
   readonly stated: readonly number[];
-  /** Price fall by payment, where it is another amount. */
+  /** Price fall by payment, if it differs from the amount. */
   readonly paid?: readonly number[];
   readonly every?: number;
-  /** Price multiplied from half of the history on, with the action of a split. */
+  /** Multiplier of the price from half of the history on, with a split action. */
   readonly consolidation?: number;
 }
 

@@ -10,22 +10,22 @@ import { emptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 200;
 const FIRST = 19_000;
-/** The bar on which something happens. */
+/** Bar of the event. */
 const BAR = 100;
 const DATE = formatDay(FIRST + BAR);
 
 interface Story {
   readonly names?: number;
-  /** Growth of name A on a bar, in place of its ordinary one. */
+  /** Growth of security A on a bar instead of its ordinary growth. */
   readonly growth?: (bar: number, ordinary: number) => number;
-  /** Shares of A traded on a bar, in place of about 1000. */
+  /** Traded shares of A on a bar instead of about 1000. */
   readonly volume?: (bar: number, ordinary: number) => number;
-  /** Growth of all names on BAR. */
+  /** Growth of all securities on BAR. */
   readonly market?: number;
   readonly actions?: readonly CorporateAction[];
 }
 
-/** Names that move by up to 1.5 % a day and trade about as many shares; A has the story. */
+/** Returns securities that move by up to 1.5 % a day with about equal volumes; A has the event. */
 function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story): MarketContent {
   const random = createCounterRandom({ seed: 3, stream: 0 });
   const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));

@@ -6,13 +6,16 @@ import type { Doubt } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { RealSet } from './real-panels.js';
 
-/** Splits and consolidations as companies make them: mostly two for one. */
+/** Ratios of splits and consolidations as companies choose them: mostly two for one. */
 const RATIOS = [2, 2, 2, 2, 3 / 2, 3 / 2, 3, 3, 4, 5, 7, 10, 1 / 2, 1 / 5, 1 / 8, 1 / 10, 1 / 10];
-/** Bars between a planted split and the ends of a history, and between it and real moves that could hide it. */
+/**
+ * Minimum number of bars between a planted split and the ends of a history, and between it and real moves that could
+ * hide it.
+ */
 const CLEAR_BARS = 30;
 /** Approximate number of splits in a set: some hundred give a rate, and an audit lists at most a thousand warnings. */
 const PLANTED_MAX = 500;
-/** Falls of 30 % and more, and rises as far in logs: those that a split could be taken for. */
+/** Falls of 30 % and more, and rises of the same size in logs, which could be mistaken for a split. */
 const LARGE_MOVE = 1 / 0.7;
 
 export interface Score {
@@ -20,9 +23,9 @@ export interface Score {
   readonly declared: Adjustment;
   readonly planted: number;
   readonly found: number;
-  /** Real moves that a split could be taken for. */
+  /** Number of real moves that could be mistaken for a split. */
   readonly large: number;
-  /** Claims on days that nothing was planted on and that are no known fault of the set. */
+  /** Claims on days without a planted split or a known error of the set. */
   readonly claimed: readonly string[];
   readonly missed: readonly string[];
 }
@@ -40,18 +43,18 @@ const KNOWN_FAULTS: ReadonlySet<string> = new Set([
   'BF.B 2012-08-13', // 3, 2 and 3/2 for 1
   'fbp 2010-08-23',
   'fbp 2011-01-07',
-  'sanm 2009-09-14', // consolidations that reach one stretch of the history only
+  'sanm 2009-09-14', // Consolidations that apply to a part of the history only.
   'aapl 2000-06-21',
   'aapl 2005-02-28',
   'aapl 2014-06-09',
   'aapl 2020-08-31',
   'ibm 1999-05-27',
-  'qqq 2000-03-20', // prices as traded
+  'qqq 2000-03-20', // Unadjusted prices.
 ]);
 
 /**
- * Audits a set as it is, and with a split planted in the history of every name, with its volume on the old basis or not,
- * as each of what its prices may be declared to be.
+ * Audits a set unchanged, and with a split planted in the history of every security, with and without its volume on the
+ * old basis, for each declared adjustment.
  */
 export function scoresOf(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
   const large = largeMoves(set.content);
@@ -65,7 +68,7 @@ interface Planting {
   readonly declared: Adjustment;
   readonly large: number;
   readonly truth: readonly Planted[];
-  /** The set with what was planted. */
+  /** The set with planted splits. */
   readonly content: MarketContent;
 }
 
@@ -113,7 +116,7 @@ function withSplits(content: MarketContent, seed: number, truth: Planted[]): Mar
   const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];
   const width = content.identifiers.length;
-  // Small sets get several splits per security, far apart; large ones few enough that an audit lists all of them.
+  // Small sets get several distant splits per security; large ones few enough that an audit lists all of them.
   const each = Math.ceil(Math.min(PLANTED_MAX / width, content.dates.length / 250));
   const step = Math.ceil(width / PLANTED_MAX);
   content.identifiers.forEach((identifier, n) => {

@@ -7,7 +7,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { emptyPanel } from '#market/panels/panels.js';
 import { COUNTED_NAMES_MAX, REAL_SETS, wideTable } from '../real-sets.js';
 
-/** Prices of one real set, as its publisher has them. */
+/** Prices of one real set, as published. */
 export interface RealSet {
   readonly name: string;
   /** The adjustment of its prices. */
@@ -22,7 +22,7 @@ interface Bar {
   readonly volume: number;
 }
 
-/** Every price set in ../shared, one at a time. */
+/** Yields every price set in ../shared, one at a time. */
 export function* realSets(): Generator<RealSet> {
   yield wide('us-large-20', 'total', 'us-large-20/sp500_dataset.csv.gz');
   yield wide('us-large-20, index', 'total', 'us-large-20/sp500_index.csv.gz');
@@ -98,7 +98,7 @@ function contentOf(bars: readonly Bar[]): MarketContent {
   };
 }
 
-/** Zip with one member: yyyymmdd hh:mm, open, high, low, close in ten-thousandths, volume. */
+/** Reads a zip with one member: yyyymmdd hh:mm, open, high, low, close in ten-thousandths, volume. */
 function leanBars(name: string): Bar[] {
   const zip = readFileSync(join(REAL_SETS, `lean/daily/${name}.zip`));
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
@@ -136,7 +136,10 @@ function vendorBars(file: string): Bar[] {
   });
 }
 
-/** Numbers in a row: names besides the index, weeks, then the weeks of the index and of each name. */
+/**
+ * Reads a sequence of numbers: the count of securities besides the index, the count of weeks, then the weeks of the
+ * index and of each security.
+ */
 function weeklyBars(file: string): Bar[] {
   const [names, weeks, ...prices] = readFileSync(join(REAL_SETS, `orlib/${file}.txt`), 'utf8')
     .trim()

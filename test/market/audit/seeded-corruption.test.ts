@@ -37,7 +37,7 @@ interface Corruption {
   readonly date: string;
 }
 
-/** Copies a market and spoils it in ways whose places are known. */
+/** Copies a market and corrupts it at known positions. */
 function spoilt(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
   const random = createCounterRandom({ seed, stream: 0 });
   const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
@@ -46,7 +46,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
   let actions = [...CLEAN.actions];
   const truth: Corruption[] = [];
   const used = new Set<string>();
-  // Bankruptcies fall by more than a half in a day by design: their neighbourhood is not changed.
+  // Bankruptcies fall by more than half in a day by design: days around them are not changed.
   const place = (): { readonly t: number; readonly n: number } => {
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
@@ -107,7 +107,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
     }
   }
 
-  /** Splits that are forgotten, of the ratios that show: 1.5 and more. */
+  /** Omits splits with ratios that are visible: 1.5 and more. */
   function forgetSplits(): void {
     const splits = actions.filter(
       ({ type, value, identifier, exDay }) =>
@@ -170,12 +170,12 @@ describe('seeded corruptions of a synthetic market', () => {
       `${truth.length} seeded, recall ${recall.toFixed(3)}, missed: ${missed.map(({ kind, identifier, date }) => `${kind} ${identifier} ${date}`).join(', ')}`,
     );
     expect(recall).toBeGreaterThanOrEqual(0.95);
-    // And of no kind fewer than four in five.
+    // At least four in five of each kind.
     for (const kind of new Set(truth.map((each) => each.kind))) {
       const [seeded, lost] = [truth, missed].map((list) => list.filter((each) => each.kind === kind).length) as [
         number,
         number,
-      ]; // two lists
+      ]; // Two lists.
       expect(1 - lost / seeded, kind).toBeGreaterThanOrEqual(0.8);
     }
     expect(extra.length / doubts.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
@@ -200,6 +200,7 @@ describe('seeded corruptions of a synthetic market', () => {
     const repairs = doubts.flatMap(({ repair }) => repair ?? []);
     expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
     expect(await contentHash(applyRepairs(content, repairs))).toBe(await contentHash(CLEAN));
-    expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN.fields.get('CLOSE')![t * names + n]!); // the old version is kept
+    // The old version is kept.
+    expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN.fields.get('CLOSE')![t * names + n]!);
   });
 });

@@ -12,7 +12,7 @@ import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgr
 import { places, readFolder, writeFiles } from '../store-folder.js';
 import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
 
-/** Tables with something wrong of every kind, in rows that are otherwise sound. */
+/** Tables with every kind of problem, in rows that are otherwise valid. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
   market: [
     'identifier,date,CLOSE,VOLUME',
@@ -60,7 +60,7 @@ const csv = Object.fromEntries(Object.entries(TABLES).map(([name, rows]) => [`${
 const cellsOf = (row: string) => row.split(',').map((cell) => (cell === '' ? null : cell));
 const number = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
 
-/** The tables as statements; numbers are numbers. @param types of a text, a number */
+/** Returns the tables as statements; numbers stay numbers. @param types of texts and numbers */
 function statements([text, double]: readonly [string, string]): string[] {
   return Object.entries(TABLES).flatMap(([table, [header = '', ...rows]]) => {
     const names = header.split(',');

@@ -7,7 +7,7 @@ import { emptyPanel } from '#market/panels/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 
-/** A content of this number of days with a distinct close in every cell, and as many actions. */
+/** Returns a content of a number of days with a distinct close in every cell, and equally many actions. */
 function contentOf(days: number): MarketContent {
   const close = emptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;

@@ -15,12 +15,12 @@ const SECTORS = { SECTOR: 'X' };
 interface Made {
   readonly count: number;
   readonly names: readonly string[];
-  /** Days before the first bar of a name that begins later. */
+  /** Number of days before the first bar of a security that begins later. */
   readonly begins?: number;
   readonly change?: (close: Record<string, (number | null)[]>) => void;
 }
 
-/** A market with constant values per security; N and Z begin later. */
+/** Returns a market with constant values per security; N and Z begin later. */
 function made({ count, names, begins = DAYS, change = () => {} }: Made): MarketData {
   const close = Object.fromEntries(
     names.map((name): [string, (number | null)[]] => {

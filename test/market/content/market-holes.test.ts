@@ -3,7 +3,7 @@ import { parseDay } from '#domain/time/days.js';
 import { warnOfHoles } from '#market/content/market-holes.js';
 import { createProblems } from '#market/tables/problems.js';
 
-/** Weekdays of the year 2015 but for those left out. */
+/** Returns the weekdays of 2015 except omitted ones. */
 const weekdays = (isLeft: (day: string) => boolean): string[] =>
   Array.from({ length: 365 }, (_, i) => new Date(Date.UTC(2015, 0, 1 + i)))
     .filter((date) => date.getUTCDay() % 6 !== 0)
@@ -40,7 +40,8 @@ test.each([
 });
 
 test('a hole of a market with a weekend at its ends counts weekdays alone', () => {
-  // From Saturday 3 January to Sunday 18 January lie the weekdays of two weeks; to Monday 26 January those of three.
+  // Saturday 3 January to Sunday 18 January contains the weekdays of two weeks; up to Monday 26 January, those of
+  // three.
   const rest = weekdays((day) => day < '2015-01-26');
   expect(holesOf(['2015-01-03', '2015-01-18', ...rest]).map(([, place]) => place)).toEqual([]);
   expect(holesOf(['2015-01-03', ...rest]).map(([, , message]) => message)).toEqual([

@@ -45,7 +45,10 @@ const SETS = [
   ],
 ] as const;
 
-/** Places at which a price is more than half as large again, or less than half, of the one before: read off the published table. */
+/**
+ * Returns the positions at which a price is more than 1.5 times, or less than half of, the previous one, read from the
+ * published table.
+ */
 function jumpsOf(file: string): string[] {
   const { names, rows } = wideTable(file);
   const last = names.map(() => Number.NaN);
@@ -60,7 +63,7 @@ function jumpsOf(file: string): string[] {
   return jumps.toSorted();
 }
 
-/** With volumes, for every test that asks for them. */
+/** Loaded with volumes, for every test that needs it. */
 let sp500: ReturnType<typeof load> | undefined;
 const loadSp500 = () => (sp500 ??= load({ 'market.csv': longCsv(SP500, { VOLUME: 'sp500-2010-2013/volume.csv.gz' }) }));
 
@@ -77,7 +80,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
       const expected = jumpsOf(file);
       if (jumps !== undefined) expect(expected).toHaveLength(jumps);
       const reported = findings.filter(({ code }) => code === 'PRICE_JUMP');
-      // More than twenty are one finding with their count and the first of them.
+      // More than twenty are reported as one finding with their count and the first ones.
       if (expected.length <= 20)
         expect(reported.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
       else {
@@ -116,7 +119,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
 
   test('the suspect prices of the S&P 500 set are reported as jumps', async () => {
     const { content, warnings } = await loadSp500();
-    // C and DUK print once the price of another share basis, PLD that of the company it had merged with; CSX split 3 for 1.
+    // C and DUK once have a price on another share basis, PLD one of the company that it had merged with; CSX split 3
+    // for 1.
     const jumps = warnings.filter((warning) => warning.startsWith('PRICE_JUMP'));
     for (const place of [
       'C 2011-05-06',
@@ -136,7 +140,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
   test.each(['aapl', 'ibm', 'spy', 'qqq'])(
     'as-traded bars of %s with their factors give the same adjusted returns as the published factors',
     async (name) => {
-      // Factor files give, per date, the price factor (dividends) and split factor that hold until it, and the close on it.
+      // Factor files contain, per date, the price factor (dividends) and the split factor that apply until it, and its
+      // close.
       const rows = readFileSync(`${REAL_SETS}/lean/factor_files/${name}.csv`, 'utf8')
         .trim()
         .split(/\r?\n/)
@@ -153,7 +158,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
           const next = spells[i + 1]!;
           const ex = bars.find(({ date }) => date > spell.date)?.date;
           if (ex === undefined || spell.date < bars[0]!.date) return [];
-          // The factor is (reference - dividend) / reference; shares are counted after a split of the same day.
+          // The factor is (reference - dividend) / reference; share counts are those after a split of the same day.
           const ratio = next.split / spell.split;
           return [
             [ex, { ratio: Math.abs(ratio - 1) > 1e-6 ? ratio : 1, fraction: 1 - spell.price / next.price }] as const,
@@ -191,7 +196,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
         const { date } = bars[t]!;
         const ours = columns[0]!.values[t]! / columns[0]!.values[t - 1]!;
         const theirs = published[t]! / published[t - 1]!;
-        // Their dividend is taken off the price before it, ours is added to the price after it: one is the other by the fraction paid.
+        // Their dividend is subtracted from the previous price; here it is added to the following price. The fraction
+        // paid converts one into the other.
         const fraction = events.get(date)?.fraction ?? 0;
         expect(Math.abs(ours - ((1 - fraction) * theirs + fraction)), `${name} ${date}`).toBeLessThan(
           events.has(date) ? 1e-6 : 1e-12,
@@ -201,7 +207,10 @@ describe.skipIf(!hasRealSets)('real prices', () => {
   );
 });
 
-/** Bars after the last hole of more than a month: what QQQ was from 2004 to 2011, under another ticker, is not in its file. */
+/**
+ * Returns the bars after the last gap of more than a month: the prices of QQQ from 2004 to 2011 are under another
+ * ticker and not in its file.
+ */
 function sinceLastHole<T extends { readonly date: string }>(bars: readonly T[]): readonly T[] {
   const hole = bars.findLastIndex(({ date }, t) => t > 0 && dayFrom(date) - dayFrom(bars[t - 1]!.date) > 31);
   return bars.slice(Math.max(hole, 0));
@@ -218,7 +227,7 @@ function leanBars(name: string): { readonly date: string; readonly close: number
     });
 }
 
-/** Text of the only member of a zip file. */
+/** Returns the text of the only member of a zip file. */
 function inflateFirst(zip: Buffer): string {
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
   const size = zip.readUInt32LE(directory + 20);

@@ -111,7 +111,7 @@ describe('history that a refresh without full leaves out', () => {
       { until: null, full: false, isWhole: true, adjustment: 'splits' },
     );
     expect(await contentHash(after)).toBe(await contentHash(held));
-    // VOLUME of A on the 2nd; B of the 2nd is gone; C of the 2nd has come.
+    // VOLUME of A on the 2nd changed; B on the 2nd was removed; C on the 2nd was added.
     expect(report.left_out).toEqual({
       changed: 1,
       removed: 1,

@@ -31,7 +31,7 @@ async function content(bars: Readonly<Record<string, readonly Bar[]>>, actions: 
 
 const DAYS = ['2020-08-24', '2020-08-25', '2020-08-26', '2020-08-27', '2020-08-28', '2020-08-31'];
 
-/** A security that splits on the last day, as a vendor delivers it before and after. */
+/** Returns a security that splits on the last day, as a vendor delivers it before and after. */
 function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 } = {}) {
   const chance = seeded(seed);
   const prices = DAYS.map(() => price * (0.95 + 0.1 * chance()));

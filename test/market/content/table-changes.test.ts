@@ -47,7 +47,7 @@ test('a dividend of another amount is one changed row, also when another of its 
     actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2.5), dividend('B', '2024-02-11', 3)],
   };
   const { corporate_actions: changes } = compareTables(before, after, HELD);
-  // The dividend of B moved behind the last day held: one row of the past is gone, one of the future has come.
+  // The dividend of B moved after the last stored day: a past row was removed, and a future row was added.
   expect(changes).toMatchObject({ added: 1, changed: 1, removed: 1, history: { added: 0, changed: 1, removed: 1 } });
   expect(changes.restatements).toEqual([
     {
@@ -85,7 +85,7 @@ test('an announced dividend is continued when it is paid; with another amount it
     changed: 1,
     total: 2,
   });
-  // Of two versions of the data it is another value.
+  // In a comparison of two versions of the data, the value differs.
   const literal = compareTables(state(1, 'announced'), state(1, 'paid'), { ...HELD, isLiteral: true });
   expect(literal.corporate_actions).toMatchObject({ added: 0, changed: 1, total: 1 });
 });

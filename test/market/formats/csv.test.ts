@@ -7,7 +7,7 @@ import { createMarketRecords } from '#market/sources/csv.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-/** Cuts bytes into pieces of the given sizes, over and over. */
+/** Cuts bytes into pieces of the given sizes, repeatedly. */
 function* inPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
   for (let from = 0, i = 0; from < bytes.length; i++) {
     const size = sizes[i % sizes.length]!;
@@ -26,7 +26,7 @@ async function rowsOf(text: string, sizes = [1 << 20]) {
   return { header, rows };
 }
 
-/** Numbers of the market that a text of one CLOSE column gives. */
+/** Returns the numbers that the market reads from texts of one CLOSE column. */
 async function closeOf(texts: readonly string[]) {
   const problems = createProblems();
   const rows = createMarketRows(problems);

@@ -106,14 +106,14 @@ test('two columns that differ in case are refused with both names', async () => 
   ]);
 });
 
-/** Gives a column another name of the same length wherever the file says it. */
+/** Renames a column to a name of the same length wherever the file contains it. */
 async function renameColumn(path: string, from: string, to: string): Promise<void> {
   const text = (await readFile(path)).toString('latin1');
   expect(text).toContain(from);
   await writeFile(path, Buffer.from(text.replaceAll(from, to), 'latin1'));
 }
 
-/** One bar of 29.4 as pyarrow 25 writes it, of as many digits and four decimals. */
+/** One bar of 29.4 as written by pyarrow 25, with the stated number of digits and four decimals. */
 const DECIMALS = {
   38: [
     'UEFSMRUAFRYVFiwVAhUAFQYVBhwAAAACAAAAAgEBAAAAQRUAFRQVFCwVAhUAFQYVBhwAAAACAAAAAgE1QAAAFQAVLBUsLBUCFQAVBhUGHAAA',

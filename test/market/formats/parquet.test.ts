@@ -14,7 +14,7 @@ import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-fold
 
 const folderFor = temporaryFolders();
 
-/** Writes the rows of a query as Parquet with another writer than ours. */
+/** Writes the rows of a query as Parquet with a separate writer. */
 async function copy(query: string, target: string, options = ''): Promise<void> {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   await connection.run(`COPY (${query}) TO '${target}' (FORMAT parquet${options})`);
@@ -171,7 +171,7 @@ const contents: fc.Arbitrary<MarketContent> = fc
     const dates = Int32Array.from(days).sort();
     const close = emptyPanel(dates.length * identifiers.length);
     close.forEach((_, i) => (close[i] = cells[i % cells.length]!));
-    // Every day and every name has a value, or it would not be on its axis.
+    // Every day and every security has a value; otherwise it would not be on its axis.
     for (let t = 0; t < dates.length; t++)
       for (let n = 0; n < identifiers.length; n++)
         if (t === 0 || n === 0) close[t * identifiers.length + n] = 1 + t + n;
@@ -246,7 +246,8 @@ describe('Parquet of our own', () => {
     const close = emptyPanel(15_000);
     const shares = emptyPanel(15_000);
     close.forEach((_, i) => (close[i] = i % 7 === 0 ? Number.NaN : 1 + i / 3));
-    shares.forEach((_, i) => (shares[i] = 1000 * (1 + Math.floor(i / 3000)))); // few values in long runs: written as a dictionary
+    // Few values in long runs: written as a dictionary.
+    shares.forEach((_, i) => (shares[i] = 1000 * (1 + Math.floor(i / 3000))));
     await writeMarket(
       folder,
       {

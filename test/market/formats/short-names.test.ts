@@ -2,12 +2,15 @@ import { expect, test } from 'vitest';
 import { chunksOf, openDuckDb, sqlText, textsOf } from '#market/formats/duckdb.js';
 import { shortNames } from '#market/formats/short-names.js';
 
-/** One byte, twelve, two of two bytes each, and with spaces around: a spelling of a name that is there without. */
+/**
+ * Identifiers of one byte, twelve bytes, two characters of two bytes each, and with surrounding spaces, which are
+ * removed.
+ */
 const SPELLINGS = ['A', 'ABCDEFGHIJKL', 'ÄÖ', 'B', ' B ', 'BRK.B', 'US0378331005'];
 const COLUMNS = [0, 1, 5, 2, 2, 3, 4];
 const POSITIONS = new Map(SPELLINGS.map((text, s) => [text, COLUMNS[s]!]));
 
-/** Texts in an order without a rule, then name by name, then as they follow each other on each of some days. */
+/** Texts in random order, then by identifier, then in the order of each day. */
 const ROWS = [
   ...Array.from({ length: 200 }, (_, i) => SPELLINGS[(i * i * 7 + 3 * i) % SPELLINGS.length]!),
   ...SPELLINGS.flatMap((text) => Array.from({ length: 30 }, () => text)),

@@ -29,7 +29,7 @@ const WIDE = { 'volume.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n' };
 const LONG = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
 const TWICE = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-02,A,12\n';
 
-/** Data that leaves a question about a field, the answer to it, and the closes of A that it says. */
+/** Data that leaves a question about a field open, the answer to it, and the resulting closes of A. */
 const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answers, readonly number[]])[] = [
   ['field', WIDE, { field: 'CLOSE' }, [10, 11]],
   [

@@ -15,7 +15,7 @@ const inspected = (files: Readonly<Record<string, string>>) =>
     ).toString('base64'),
   });
 
-/** Many securities on 3 April 2024, so that a sample contains no other day, then one security on another day. */
+/** Many securities on 3 April 2024, so that a sample contains only that day, then one security on another day. */
 const prices = (first: string, second: string) =>
   ['Day;Ticker;Px Last', ...Array.from({ length: SAMPLE_ROWS }, (_, n) => `${first};N${n};10`), `${second};N0;11`].join(
     '\n',

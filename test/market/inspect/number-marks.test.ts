@@ -17,11 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** The closes that cells of a file are read as, and the fields that are asked with need. */
+/** Returns the closes read from cells of a file, and the fields that require an answer. */
 const closesOf = (delimiter: ',' | ';', cells: readonly string[], answers: Answers = {}) =>
   readAs(delimiter, { Close: cells }, answers);
 
-/** The numbers that cells of columns are read as, row by row, and the fields that are asked with need. */
+/** Returns the numbers read from cells of columns, row by row, and the fields that require an answer. */
 async function readAs(delimiter: ',' | ';', columns: Record<string, readonly string[]>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
   const written = (cell: string) => (delimiter === ',' && cell.includes(',') ? `"${cell}"` : cell);

@@ -39,7 +39,7 @@ test('companies and an index by day are ignored next to the table of all securit
   const result = await inspected(set);
   expect(result).toMatchObject({ recognised_as: 'Kaggle, S&P 500 stocks', rows_read: 4, files: 1 });
   expect(result.mapping).toMatchObject({ layout: 'long', ignore: ['sp500_companies.csv', 'sp500_index.csv'] });
-  // Left out by name, they say nothing of how the other is read.
+  // Files that are excluded by name do not affect how the others are read.
   const { mapping, rows_read } = await inspected(set, {
     answers: { ignore: ['sp500_companies.csv', 'sp500_index.csv'] },
   });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** Inspects a folder as the service does: unreadable files are reported with the rest. */
+/** Inspects a folder as the service does: unreadable files are reported with the others. */
 async function inspected(given: Record<string, string>, said: Said = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);

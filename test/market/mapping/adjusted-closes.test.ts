@@ -42,8 +42,8 @@ async function derivedFrom(
 }
 
 /**
- * Adjusted closes as vendors make them: a dividend multiplies what is before its ex-date by 1 - dividend / previous
- * close, a split divides it.
+ * Computes adjusted closes as vendors do: a dividend multiplies the prices before its ex-date by 1 - dividend /
+ * previous close, a split divides them.
  */
 function adjustedGrowth(
   closes: readonly number[],
@@ -62,7 +62,7 @@ function adjustedGrowth(
 
 describe('a dividend', () => {
   test('is the amount paid: previous close x (1 - multiple before / multiple after)', async () => {
-    // 2 a share after a close of 100: earlier closes are multiplied by 1 - 2 / 100.
+    // 2 per share after a close of 100: earlier closes are multiplied by 1 - 2 / 100.
     const factor = 98 / 100;
     const {
       actions,
@@ -171,11 +171,11 @@ describe('a split', () => {
   });
 });
 
-/** The known ratios of splits, and others that are common. */
+/** Common ratios of splits. */
 const SPLITS = [2, 3, 4, 1.5, 5, 10, 20, 0.1, 0.05, 1.25, 7, 0.5, 0.2, 50, 15];
 
 describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) => {
-  /** A name of two years with dividends each quarter, one of them up to three sessions before its split. */
+  /** Returns a security with two years of dividends each quarter, one of them up to three sessions before its split. */
   function splitName(k: number) {
     const chance = seeded(decimals * 100 + k);
     const ratio = SPLITS[k % SPLITS.length]!;
@@ -219,7 +219,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
 });
 
 test('a dividend of more than half the price is flagged', async () => {
-  // No ratio of small numbers is 1 / (1 - 0.7284), alone or with a twentieth of the price in cash.
+  // No ratio of small numbers equals 1 / (1 - 0.7284), with or without a twentieth of the price in cash.
   const { actions, places: found } = await derivedFrom(
     [
       ['2024-01-02', 100, 20],
@@ -249,10 +249,10 @@ test('adjusted closes of ten years, rounded to six decimals, imply each split an
   expect(actions).toEqual(planted);
 });
 
-/** Real files whose dividends were repaired, with the adjusted closes and the dividends of their vendor. */
+/** Real files with repaired dividends, and with the vendor's adjusted closes and dividends. */
 const REPAIRED = ['1398-HK', '4063-T', 'ABDP-L', 'ADIG-L', 'PSH-L', 'RGL-L', 'SERE-L', 'TENT-L', 'SAND', 'KEN-TA'];
 
-/** A dividend of which the vendor's own column holds half: its adjusted closes hold all. */
+/** A dividend of which the vendor's column contains half, while its adjusted closes include all of it. */
 const isHalved = (name: string, date: string) => name === 'SAND' && date === '2024-01-16';
 
 describe.skipIf(!hasRealSets)('real adjusted closes', () => {

@@ -19,7 +19,8 @@ test('versions that nobody holds any longer do not pile up in memory', async ({ 
   await once(child, 'close');
   const whole = version.panels * version.bytes;
   expect(peak).toBeGreaterThan(whole);
-  expect(peak).toBeLessThan(4 * whole + 80 * MIB); // the new one, the one before it, and what is being collected; ten would be 960 MiB
+  // The new version, the previous one, and versions being collected; ten would be 960 MiB.
+  expect(peak).toBeLessThan(4 * whole + 80 * MIB);
 });
 
 test('the recorded weight uses no memory, and is not recorded twice', () => {

@@ -3,7 +3,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
 /**
- * A process that holds versions of panels one after the other, at most two at a time, and reports its peak resident
+ * A process that creates versions of panels one after the other, at most two at a time, and reports its peak resident
  * memory in bytes.
  */
 const [versions, panels, bytes] = process.argv.slice(2).map(Number) as [number, number, number];
@@ -11,7 +11,7 @@ let held: SharedArrayBuffer[] = [];
 for (let version = 0; version < versions; version++) {
   const next = Array.from({ length: panels }, () => new SharedArrayBuffer(bytes));
   reportPanelMemory(next);
-  await setTimeout(20); // a version takes longer than that to be read
+  await setTimeout(20); // Reading a version takes longer.
   for (const panel of next) {
     new Uint8Array(panel).fill(1);
     await setImmediate();
@@ -20,4 +20,4 @@ for (let version = 0; version < versions; version++) {
 }
 if (held.length !== panels) throw new Error('the last version is held');
 const peak = 1024 * Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]);
-process.send!(peak, () => process.disconnect()); // forked by the test
+process.send!(peak, () => process.disconnect()); // The test forked this process.

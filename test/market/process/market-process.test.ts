@@ -29,7 +29,7 @@ async function read(folder: string) {
   return runMarketTask('readFiles', { files }, { load: { datasetId: 's', adjustment: 'none' } });
 }
 
-/** Files that tasks of this process have left in the hand-over folders. */
+/** Returns files that tasks of this process have left in the hand-over folders. */
 const leftBehind = () =>
   ['/dev/shm', tmpdir()].flatMap((place) =>
     readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)),
@@ -82,7 +82,7 @@ test('Parquet files are read again and again, and changes of one of them are not
   const hashes = [await read(first), await read(second), await read(first)];
   cpSync(second, first, { recursive: true });
   hashes.push(await read(first));
-  // One process serves them as long as its memory stays small, else another one.
+  // One process serves them while its memory is small, otherwise another one.
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
   expect([again, changed, a === b]).toEqual([a, b, false]);
@@ -190,7 +190,7 @@ test('a market is handed over through the available space of the first folder, a
     return skip('mounting a small volume needs more rights than this user has');
   }
   try {
-    const [days, assets] = [20_000, 150]; // 23 MiB
+    const [days, assets] = [20_000, 150]; // 23 MiB.
     const identifiers = Array.from({ length: assets }, (_, n) => `ID${String(n).padStart(3, '0')}`);
     const content = {
       identifiers,
@@ -245,7 +245,7 @@ test('panels in a file that this process cannot map are read from it, with their
   const base = await folderFor();
   const [days, assets] = [300, 7];
   const panel = new Uint8Array(Float64Array.from({ length: days * assets }, (_, cell) => cell + 0.5).buffer);
-  // Before the first whole page lie as many bytes as in no process.
+  // As many bytes precede the first whole page as in no process.
   const file = { path: join(base, 'panel'), before: 24, bytes: 8192 };
   const end = file.before + file.bytes;
   writeFileSync(file.path, panel.subarray(file.before, end));

@@ -8,7 +8,7 @@ import { readersOf } from './reading-processes.js';
 
 const LIMIT = 700 * 2 ** 20;
 
-/** A folder with the files that a delegated control group has: what is written into them stays. */
+/** Creates a folder with the files of a delegated control group; writes to them have no effect. */
 async function groupFolder(controllers = 'memory pids'): Promise<string> {
   const folder = join(await temporaryFolder(), 'unit');
   await mkdir(folder);

@@ -22,9 +22,9 @@ const TERMS = growthTerms(
 );
 
 /**
- * Largest disagreement of the adjusted closes of every security with the growth of a holding, which other code computes
- * from other tables: from one bar to the next, and from the first to the last.
- * @returns the largest relative difference, and how many steps were compared
+ * Compares the adjusted closes of every security with the growth of a holding, which other code computes from other
+ * tables: from one bar to the next, and from the first to the last.
+ * @returns the largest relative difference, and the number of compared steps
  */
 function disagreement(
   market: MarketData,
@@ -32,7 +32,7 @@ function disagreement(
   calendar: Calendar,
   calendars: Calendars,
 ): { readonly worst: number; readonly steps: number } {
-  // The effect of splits only on a holding equals that of all actions in a market without cash and rights.
+  // The effect of splits alone on a holding equals that of all actions in a market without cash and rights.
   const actions =
     adjust === 'total'
       ? market.actions
@@ -158,7 +158,8 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
           const rights = new Set<string>();
           const actions = happenings
             .flatMap(([n, { type, value, at, cancelled, subscription }]): CorporateAction[] => {
-              // Keeps one rights issue a security and day, as one determines the value of a share without the right.
+              // Keeps one rights issue per security and day, because a single one determines the value of a share
+              // without the right.
               if (type === 'RIGHTS_ISSUE' && rights.has(`${n} ${at}`)) return [];
               rights.add(`${n} ${at}`);
               return [

@@ -22,7 +22,7 @@ const action = (
   ...rest,
 });
 
-/** Bars of one name that is alone in its store. */
+/** Returns the bars of one security that is the only one in its store. */
 function barsOf(
   rows: readonly (readonly [string, Record<string, number>])[],
   actions: readonly CorporateAction[] = [],
@@ -125,7 +125,7 @@ describe('prices of one name', () => {
       [action('SPLIT', 2, '2024-01-03'), action('DIVIDEND', 1, '2024-01-03')],
     );
     const adjusted = closes(bars, 'total');
-    expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // 3.2: s (p + cash) / p before
+    expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // 3.2: s (p + cash) / previous p.
     expect(adjusted.slice(1)).toEqual([49, 50]);
   });
 

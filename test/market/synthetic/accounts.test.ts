@@ -51,7 +51,10 @@ interface Account {
   readonly returnOnEquity: ReferenceValue;
 }
 
-/** The reports of a market, by name in the order of their publication; the row of a delisting repeats the last one and is left out. */
+/**
+ * Returns the reports of a market by security, in the order of their publication; the row of a delisting repeats the
+ * last report and is omitted.
+ */
 function accountsOf({ reference }: MarketContent): Map<string, Account[]> {
   const at = (values: readonly ReferenceValue[], column: string) => values[reference.columns.indexOf(column)] ?? null;
   return new Map(
@@ -92,7 +95,7 @@ describe('the accounts of a synthetic market', () => {
       expect(validFrom).toBe(published);
       const lag = published - periodEnd;
       expect(lag).toBeGreaterThanOrEqual(40);
-      // A prospectus may be of a year that ended fourteen months before, and the next report comes after it.
+      // A prospectus may describe a year that ended fourteen months before; the next report follows it.
       if (published > listedOf.get(identifier)! + 100) expect(lag).toBeLessThanOrEqual(93);
       expect(civilOf(periodEnd + 1).day).toBe(1);
     }
@@ -155,7 +158,7 @@ describe('the accounts of a synthetic market', () => {
         .reduce((sum, { value, exDay }) => sum + value * sharesAtOpen(n, exDay), 0);
       expect(Math.abs(dividends - paid), `${identifier} ${formatDay(periodEnd)}`).toBeLessThanOrEqual(
         500 + 1e-9 * paid,
-      ); // whole thousands
+      ); // Whole thousands.
       checked += paid > 0 ? 1 : 0;
     }
     expect(checked).toBeGreaterThan(500);
@@ -174,11 +177,11 @@ describe('the accounts of a synthetic market', () => {
         if (before.periodEnd < listedOf.get(identifier)!) return;
         const [from, to] = [firstAtLeast(SESSIONS, before.periodEnd + 1), lastAtMost(SESSIONS, periodEnd)];
         let issued = 0;
-        let rounding = 2000; // four amounts in whole thousands
+        let rounding = 2000; // Four amounts in whole thousands.
         for (let t = from; t <= to; t++) {
           const more = shares[t * NAMES + n]! - sharesAtOpen(n, SESSIONS[t]!);
           issued += more * close[t * NAMES + n]!;
-          rounding += Math.abs(more) * 0.005; // closes are whole cents, the prices that the accounts were made with are not
+          rounding += Math.abs(more) * 0.005; // Closes are whole cents; the prices used for the accounts are not.
         }
         expect(
           Math.abs(book - before.book - (earnings - dividends + issued)),
@@ -192,8 +195,8 @@ describe('the accounts of a synthetic market', () => {
 
   test('are of the size that the value of the shares, the sectors and a few bad years make them', () => {
     const middle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-    // The centres of the sectors are between 12 and 24 times earnings and 1.2 and 4 times the book, each company within
-    // a third of its sector.
+    // The centres of the sectors are between 12 and 24 times earnings and 1.2 and 4 times book value; each company is
+    // within a third of its sector.
     const yields = all.map(({ earningsYield }) => earningsYield);
     expect(1 / middle(yields)).toBeGreaterThan(12);
     expect(1 / middle(yields)).toBeLessThan(24);
@@ -206,7 +209,7 @@ describe('the accounts of a synthetic market', () => {
     const losses = yields.filter((value) => value < 0).length / yields.length;
     expect(losses).toBeGreaterThan(0.005);
     expect(losses).toBeLessThan(0.15);
-    // Seven of ten names pay, at a yield of 2 % over all.
+    // Seven of ten securities pay, with an overall yield of 2 %.
     const payout =
       all.reduce((sum, { dividends }) => sum + dividends, 0) / all.reduce((sum, { earnings }) => sum + earnings, 0);
     expect(payout).toBeGreaterThan(0.2);
@@ -242,7 +245,7 @@ describe('the accounts of a synthetic market', () => {
     });
     const alive = (session: number) =>
       Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
-    // Around the time when most reports come, session by session.
+    // The season in which most reports are published, session by session.
     const from = sm.sessionAt(dayFrom('2013-02-01'));
     let changes = 0;
     let previous = '';
@@ -272,7 +275,10 @@ describe('the accounts of a synthetic market', () => {
   });
 });
 
-/** Shares on a session before any were issued or bought back on it: those of the session before, times its splits. */
+/**
+ * Returns shares on a session before issues and buybacks of that session: those of the previous session, multiplied by
+ * its splits.
+ */
 function sharesAtOpen(n: number, day: number): number {
   const t = lastAtMost(SESSIONS, day);
   const held = shares[(t - 1) * NAMES + n]!;

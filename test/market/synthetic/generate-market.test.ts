@@ -36,7 +36,7 @@ const market = make();
 
 const panel = ({ fields }: MarketContent, name: string) => fields.get(name)!;
 
-/** Bars with their place, in the order of the panel. */
+/** Yields bars with their positions, in the order of the panel. */
 function* bars(content: MarketContent) {
   const close = panel(content, 'CLOSE');
   const names = content.identifiers.length;

@@ -5,11 +5,14 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Batches and the cells of each; a panel of them has separate pages. */
+/** Number of batches, and of the cells of each; a panel of them has separate pages. */
 const BATCHES = 9;
 const CELLS = 500_000;
 
-/** Batches in which cells come: in turn, again after others, and after they were closed by the panels themselves. */
+/**
+ * Order of the batches in which cells arrive: one after the other, again after others, and after the panels themselves
+ * closed them.
+ */
 const ORDERS = [
   ['batch by batch', [0, 1, 2, 3, 4, 5, 6, 7, 8]],
   ['three scans side by side', [0, 3, 6, 0, 3, 6, 1, 4, 7, 1, 4, 7, 2, 5, 8, 2, 5, 8]],
@@ -20,7 +23,8 @@ const ORDERS = [
 test('values written batch by batch are in the panels, in any order', async ({ skip }) => {
   const usual = memoryLimit();
   try {
-    limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true }); // half of it has room for three batches
+    // Half of it has room for three batches.
+    limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const panels = [0, 1].map(() => new Float64Array(panelMemory(BATCHES * CELLS * 8, 2 ** 30)));
     for (const [o, [title, order]] of ORDERS.entries()) {

@@ -18,7 +18,7 @@ const folderFor = temporaryFolders();
 const NAMES = 1200;
 const DAYS = 100;
 
-/** Threads call DuckDB with the optional package koffi, on Linux. */
+/** Threads call DuckDB through the optional package koffi, on Linux. */
 const scatterers = startScattering('');
 const areThere = await scatterers.areReady();
 await scatterers.end();
@@ -29,7 +29,7 @@ const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identi
   CLOSE + 1 AS HIGH, CLOSE - 0.5 AS OPEN
   FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0`;
 
-/** Files of rows, in parts by a remainder of the day, or otherwise by it. */
+/** Writes files of rows, divided by a remainder of the day or in another way. */
 async function write(
   rows: string,
   count = 1,
@@ -54,7 +54,7 @@ interface Outcome {
   readonly codes: readonly string[];
   /** Reported days. */
   readonly days: readonly number[];
-  /** Digests of blocks of days that the threads made. */
+  /** Digests of blocks of days that the threads computed. */
   readonly digests: ReadonlyMap<number, string>;
 }
 
@@ -135,7 +135,7 @@ test.runIf(areThere).each([
   },
 );
 
-/** Panels of more than 33 MiB each, few of whose cells have a row. */
+/** Panels of more than 33 MiB each, most of whose cells are empty. */
 const LONG = { days: 1500, names: 3200 };
 const FEW_BARS = `SELECT DATE '2010-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
   1 + hash(t, n) % 1000 AS CLOSE, hash(t, n) % 999 AS VOLUME, 2.5 AS HIGH, 1.5 AS OPEN

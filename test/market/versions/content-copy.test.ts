@@ -42,7 +42,7 @@ test.each([
 });
 
 test('a copy of several pieces has the content that it was made of', () => {
-  const content = contentOf(NAMES, 4000); // 37 MiB
+  const content = contentOf(NAMES, 4000); // 37 MiB.
   const copied = decodeContent(copyOf(content, 2));
   expect(copied.dates).toEqual(content.dates);
   expect(Buffer.from(copied.fields.get('CLOSE')!.buffer).equals(Buffer.from(content.fields.get('CLOSE')!.buffer))).toBe(

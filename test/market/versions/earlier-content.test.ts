@@ -11,7 +11,7 @@ import { earlierContent } from '#market/versions/earlier-content.js';
 import { seeded } from '../../seeded.js';
 import { copyOf } from './copy-of.js';
 
-/** A market as plain values: bars by field, day and name. */
+/** A market as plain values: bars by field, day and security. */
 interface Plain {
   readonly days: readonly number[];
   readonly names: readonly string[];
@@ -59,7 +59,7 @@ const dividend = (identifier: string, exDay: number, value: number): CorporateAc
   subscriptionPrice: null,
 });
 
-/** The market after another day, correction, arrival, departure, dividend or column. */
+/** Returns the market after another day, correction, listing, delisting, dividend or column. */
 function later(market: Plain, random: () => number): Plain {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
   const draw = random();
@@ -174,7 +174,7 @@ test('late values are reported: a bar that was missing, a dividend of a past day
     ]),
   );
   expect(late.changes.every(({ date }) => date === isLate.date)).toBe(true);
-  // The other way round the same values go, and those of the day that is still to come.
+  // In the opposite direction the same values are removed, and those of the added day.
   const gone = differenceOf(after, before, { limit: 99, isAppendedListed: false }).changes;
   const turned = late.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
   expect(gone.filter(({ date }) => date === isLate.date)).toEqual(turned);
@@ -194,7 +194,7 @@ test('rows are counted as added, changed and removed, and cells are reported wit
     fields: new Map([['CLOSE', closes]]),
     actions: [dividend('A', 101, 0.6)],
   });
-  const counts = { added: 2, changed: 2, removed: 1 }; // two bars; a bar and the dividend; a bar
+  const counts = { added: 2, changed: 2, removed: 1 }; // Two bars; a bar and the dividend; a bar.
   const bars = { added: 2, changed: 1, removed: 1 };
   expect(changeCounts(before, after)).toEqual({ ...counts, bars });
   const { cells, rows, changes, appended, isCut } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
@@ -227,7 +227,7 @@ test('a column that came changes the bars that have a value in it, in the list o
   const volume = new Map([
     [key(100, 'A'), 5],
     [key(102, 'C'), 6],
-    [key(103, 'B'), 7], // a bar of a day that came, which has no close
+    [key(103, 'B'), 7], // A bar of an added day, which has no close.
   ]);
   const days = [...FIRST.days, 103];
   const after = contentOf({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });

@@ -16,7 +16,7 @@ import {
 import { runService, type Answer, type RunningService } from '../running-service.js';
 import { waitFor } from '../../waiting.js';
 
-/** One story of a family whose publication needs a second person: tests follow each other. */
+/** A sequence for a family whose publication requires a second person; each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const keys: Record<string, Record<string, string>> = {};
@@ -28,7 +28,7 @@ function newKey(name: string, scopes: readonly Scope[]): string {
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
 }
 
-/** The service as a person asks it. */
+/** Returns the service for requests of a person. */
 const as = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
@@ -80,7 +80,7 @@ test('a schedule holds back closes until a second person approves them, and then
   });
   expect(Date.parse(approval!.expires_at) - Date.parse(approval!.requested_at)).toBe(48 * 3_600_000);
   await performed(as('ada'), day1);
-  expect(await listed()).toHaveLength(1); // Equal closes wait under one request.
+  expect(await listed()).toHaveLength(1); // Equal closes share one pending request.
 
   expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
   const done = await waitFor(async () => {
@@ -118,7 +118,7 @@ test('who requested a change does not decide it, under another key of the same n
   expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 
-/** Reads changed history again. */
+/** Reads the changed history again. */
 async function refreshed(): Promise<void> {
   const { body } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
   expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
@@ -164,7 +164,7 @@ test('a restatement follows the rule of restatements, and counts each person onc
   expect(codeOf(await ask())).toBe('409 APPROVAL_REQUIRED');
   expect((await decide('dora', number, 'approve')).body.state).toBe('approved');
   expect((await ask()).body).toMatchObject({ restated: 1 });
-  expect((await ask()).body).toMatchObject({ restated: 0 }); // It is done: nothing is left to approve.
+  expect((await ask()).body).toMatchObject({ restated: 0 }); // The restatement is complete: nothing is left to approve.
 });
 
 test('a definition with published closes changes only with approval, any other at once', async () => {
@@ -176,11 +176,11 @@ test('a definition with published closes changes only with approval, any other a
   expect((await as('ben').ask<Approval>('GET', `/approvals/${number}`)).body.detail).toMatchObject({
     changes: [{ path: '/name', op: 'replace', before: 'CORE', after: 'Core, amended' }],
   });
-  expect(codeOf(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // without the scope write
+  expect(codeOf(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // Without the scope `write`.
   await decide('ben', number, 'approve');
   expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
   expect((await put(change)).status).toBe(200);
-  expect((await put(change)).status).toBe(200); // nothing changes
+  expect((await put(change)).status).toBe(200); // Nothing changes.
   expect((await as('cleo').ask('PUT', '/indices/EVEN', definition('EVEN', 'EqualWeight'))).status).toBe(200);
   expect(codeOf(await as('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
   expect((await as('cleo').ask('GET', '/indices/CORE')).status).toBe(200);

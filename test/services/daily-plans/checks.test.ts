@@ -4,7 +4,7 @@ import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import { runService, type RunningService } from '../running-service.js';
 import { familyOn, fileOf, performed, publishedDates, putSchedule, schedule, SESSIONS, settledDay } from './family.js';
 
-/** One story of a family whose data is checked before its closes are published: tests follow each other. */
+/** A sequence for a family whose data is checked before publication; each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
@@ -17,7 +17,9 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Findings of the step: index, check, security, state. Indices are checked at once, so their order is open. */
+/**
+ * Findings of the step: index, check, security, state. Indices are checked concurrently, so their order is not fixed.
+ */
 const findingsOf = (day: ScheduleDay) =>
   day.steps
     .find(({ type }) => type === 'checks')!

@@ -13,7 +13,7 @@ import {
   SESSIONS,
 } from './family.js';
 
-/** One story of a family whose days the service performs: tests follow each other. */
+/** A sequence of days of a family that the service performs; each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
@@ -99,7 +99,7 @@ test('an index whose closes are refused holds back what is made from it and noth
   expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([
     ['CORE', 'PARTIAL_CLOSES'],
     ['CORE-FEE', 'PARTIAL_CLOSES'],
-    ['EVEN', 'RESTATEMENT'], // Its definition has changed below published closes.
+    ['EVEN', 'RESTATEMENT'], // Its definition changed after closes were published.
   ]);
   expect(day.held[1]!.reason).toMatch(/^Its parent CORE is held back/);
   expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);

@@ -11,9 +11,10 @@ beforeEach(async () => void (world = await runnerWorld('2026-11-23T23:29:00Z')))
 afterEach(() => world.close());
 
 const MONDAY = '2026-11-23';
+const ADA = { author: 'ada', keyId: null, note: null, requestId: 'request' };
 const minutes = (count: number) => (world.now += count * 60_000);
 
-/** Adds a waiver to a day as it is stored, as a person does. */
+/** Adds a waiver to a stored day, as a person does. */
 function waive(date: string): Promise<void> {
   const given = { check: 'moves' as const, index_id: 'CORE', identifier: null, reason: 'Confirmed by the exchange.' };
   return world.documents.transaction(async (tx) => {
@@ -59,6 +60,43 @@ test('a day whose request is approved during the round that made it is due at th
   expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', next_attempt_at: formatTimestamp(world.now) });
   await runner.tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'done', rounds: 2, next_attempt_at: null });
+});
+
+test('steps that are requested again during a round are performed after it, under the schedule of the request', async () => {
+  await world.put();
+  minutes(1);
+  let requests = 0;
+  const again = (step: 'run' | 'publish') =>
+    world.people.run('close', MONDAY, { again: [step], reason: 'Late figures' }, ADA);
+  const runner = world.runner(async (step, id) => {
+    if (step !== 'publish' || id !== 'CORE' || requests++ > 0) return;
+    await world.put({ retry_minutes: 7 });
+    expect(await again('run')).toMatchObject({ state: 'running', next_attempt_at: formatTimestamp(world.now) });
+    await again('publish');
+  });
+  await runner.tick();
+  expect(await world.day(MONDAY)).toMatchObject({ state: 'waiting', rounds: 1, finished_at: null });
+  await runner.tick();
+  const day = (await world.day(MONDAY))!;
+  expect(day).toMatchObject({ state: 'done', rounds: 2, plan: { retry_minutes: 7 } });
+  expect(day).not.toHaveProperty('renewal');
+  const count = (work: string) => world.done.filter((one) => one === `${work} CORE ${MONDAY}`).length;
+  expect([count('refresh'), count('run'), count('publish')]).toEqual([1, 2, 2]);
+  expect(await world.people.judgements('close', { limit: 5 })).toHaveLength(2);
+});
+
+test('a day that is skipped during a round forgets a request to perform it again', async () => {
+  await world.put();
+  minutes(1);
+  const runner = world.runner(async (step, id) => {
+    if (step !== 'run' || id !== 'CORE') return;
+    await world.people.run('close', MONDAY, { again: ['run'], reason: null }, ADA);
+    await world.people.skip('close', MONDAY, 'No prices', ADA);
+  });
+  await runner.tick();
+  await runner.tick();
+  expect(await world.day(MONDAY)).toMatchObject({ state: 'skipped', reason: 'No prices', rounds: 1 });
+  expect(await world.day(MONDAY)).not.toHaveProperty('renewal');
 });
 
 test('a decision that follows the end of a round is not overwritten by the round', async () => {

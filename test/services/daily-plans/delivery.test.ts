@@ -8,7 +8,7 @@ import { runService, type RunningService } from '../running-service.js';
 import { startSmtpServer } from '../delivery/smtp-server.js';
 import { FAMILY, familyOn, performed, putSchedule, SESSIONS } from './family.js';
 
-/** One story of clients of a family: tests follow each other. */
+/** A sequence for clients of a family; each test depends on the previous one. */
 let service: RunningService;
 let out: string;
 let mail: Awaited<ReturnType<typeof startSmtpServer>>;
@@ -132,7 +132,7 @@ test('a second round sends nothing again; deliver again sends what is not there'
   expect(mail.taken.length).toBe(1);
   rmSync(join(out, 'acme', name));
   await performed(service, day);
-  expect(existsSync(join(out, 'acme', name))).toBe(false); // the client has taken it
+  expect(existsSync(join(out, 'acme', name))).toBe(false); // The client has moved it.
   await performed(service, day, { again: ['deliver'] });
   expect(existsSync(join(out, 'acme', name))).toBe(true);
   expect(mail.taken.length).toBe(2);

@@ -11,7 +11,7 @@ import { waitFor } from '../../waiting.js';
 /** Securities of the family's market. */
 export const SECURITIES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF'];
 
-/** Sessions of New York from the first of June 2023 on. */
+/** Sessions of New York from 1 June 2023 on. */
 export const SESSIONS = sessionsFrom('2023-06-01', 60);
 
 function sessionsFrom(start: string, count: number): readonly string[] {
@@ -28,7 +28,10 @@ const CLOSES: readonly (readonly number[])[] = (() => {
 
 export type Edit = (price: number, security: string) => number | null;
 
-/** The file of a session as a vendor delivers it. @param edit a price as it is delivered; null where it is missing */
+/**
+ * Returns the file of a session as a vendor delivers it.
+ * @param edit changes a delivered price; null if it is missing
+ */
 export function fileOf(date: string, edit: Edit = (price) => price): Readonly<Record<string, string>> {
   const k = SESSIONS.indexOf(date);
   const rows = SECURITIES.flatMap((security, i) => {
@@ -76,7 +79,7 @@ export async function familyOn(service: RunningService, count: number) {
   return folder;
 }
 
-/** A schedule whose first session is the last of the market's first. */
+/** Returns a schedule that begins with the last of the market's initial sessions. */
 export const schedule = (change: object): object => ({
   name: 'Close',
   indices: FAMILY,
@@ -91,7 +94,7 @@ export const schedule = (change: object): object => ({
 export const dayOf = async (service: RunningService, date: string, id = 'close') =>
   (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
 
-/** Waits for a day to end a round. */
+/** Waits until a day has ended a round. */
 export async function settledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
   return waitFor(async () => {
     const day = await dayOf(service, date, id);
@@ -102,7 +105,7 @@ export async function settledDay(service: RunningService, date: string, id = 'cl
   });
 }
 
-/** Performs a day and waits for the end of its round. */
+/** Starts a day and waits for the end of its round. */
 export async function performed(service: RunningService, date: string, request: object = {}, id = 'close') {
   const before = (await dayOf(service, date, id)).rounds ?? 0;
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
@@ -117,7 +120,7 @@ export async function performed(service: RunningService, date: string, request: 
 export const putSchedule = (service: RunningService, change: object = {}, id = 'close') =>
   service.ask<Schedule>('PUT', `/schedules/${id}`, schedule(change));
 
-/** Dates of the published log of an index, in its order. */
+/** Returns the dates of the published log of an index, in its order. */
 export async function publishedDates(service: RunningService, indexId: string): Promise<string[]> {
   const { body } = await service.ask<{ readonly entries?: readonly PublicationEntry[] }>(
     'GET',

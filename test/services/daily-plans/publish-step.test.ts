@@ -6,7 +6,7 @@ import { publishPerformer } from '#services/daily-plans/steps/publish.js';
 const DATE = '2026-11-24';
 const before = { state: 'done', message: '1 closes published.', at: '2026-11-24T23:31:00', detail: { run_id: 'old' } };
 
-/** Result of the step on a day that published its close before. @param entries log of the session */
+/** Returns the result of the step on a day that has already published its close. @param entries log of the session */
 async function again(entries: readonly Partial<PublicationEntry>[]): Promise<ItemResult | undefined> {
   let result: ItemResult | undefined;
   const publications = {

@@ -8,6 +8,7 @@ import { followClosures } from '#services/stored/recorded-closures.js';
 import type { Performer, StepContext } from '#services/daily-plans/performer.js';
 import type { Performers } from '#services/daily-plans/performers.js';
 import { createDayRunner, type DayRunner } from '#services/daily-plans/runner.js';
+import { createDays, type Days, type DaysDependencies } from '#services/daily-plans/days.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays, type StoredDays } from '#services/daily-plans/stored-days.js';
 import { openHome } from '#store/home/home.js';
@@ -18,17 +19,19 @@ import { temporaryFolder } from '../../store/temporary-folder.js';
 /** Work of steps, in order: `run CORE 2026-11-23`. */
 export type Done = string[];
 
-/** A failure of a step for an index. */
+/** Returns the failure of a step for an index, if any. */
 export type Fault = (step: StepType, indexId: string, date: string) => Promise<void> | void;
 
-/** Runners over one store, with steps that only remember what they did. */
+/** Runners over one store, with steps that only record their calls. */
 export interface RunnerWorld {
   readonly documents: DocumentStore;
   readonly days: StoredDays;
+  /** Decisions of people. */
+  readonly people: Days;
   readonly done: Done;
   /** Milliseconds since 1970. */
   now: number;
-  /** Why no day may be performed in the name of its author. */
+  /** Returns the reason why the author of the schedule may not perform a day. */
   authorFault: () => string | undefined;
   put(change?: object, id?: string): Promise<void>;
   runner(fault?: Fault): DayRunner;
@@ -38,6 +41,14 @@ export interface RunnerWorld {
   close(): Promise<void>;
 }
 
+const unused = () => Promise.reject(new Error('not part of this test'));
+/** No second persons, waiting clients or files. */
+const NOBODY = {
+  changes: { watch: () => ({ next: unused }) },
+  artifacts: { stream: unused },
+  approvals: { ruleOf: () => undefined, guarded: (_by, work) => work({ admit: async () => {}, foresee: unused }) },
+  wake: () => {},
+} satisfies Pick<DaysDependencies, 'changes' | 'artifacts' | 'approvals' | 'wake'>;
 const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 
 export async function runnerWorld(start: string): Promise<RunnerWorld> {
@@ -55,6 +66,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const now = (): number => world.now;
   const schedules = createSchedules({ documents, calendars, now });
   const days = createStoredDays({ documents, now, isShared: true });
+  const people = createDays({ documents, schedules, days, calendars, now, ...NOBODY });
   const rebalance = { frequency: 'monthly' };
   const rule = (id: string) => ({
     id,
@@ -77,7 +89,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     for (const document of [rule('CORE'), rule('EVEN'), overlay]) await tx.put('index', document.id, document);
   });
 
-  /** Performs a step as the real ones do: finished work is not repeated. */
+  /** Performs a step like the real ones: completed work is not repeated. */
   const performer =
     (type: StepType, fault: Fault): Performer<never> =>
     async ({ waves, isOpen, item, put, day }: StepContext<unknown>) => {
@@ -99,6 +111,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   return {
     documents,
     days,
+    people,
     done,
     get now() {
       return world.now;
@@ -137,7 +150,8 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
 
   function begin(fault: Fault): DayRunner {
     const types: StepType[] = ['refresh', 'run', 'publish', 'export', 'render'];
-    const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers; // one for each type
+    // One for each type.
+    const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers;
     const clock = { now, monotonicMs: now, after: () => () => {} };
     return createDayRunner({
       documents,

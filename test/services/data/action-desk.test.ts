@@ -4,7 +4,7 @@ import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
 import { familyOn, fileOf, performed, publishedDates, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A split in an index that requires confirmed actions; each test continues the one before. */
+/** A split in an index that requires confirmed actions; each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];

@@ -79,7 +79,7 @@ test('an exchange rate of 0 or less is reported at import, flagged by the audit 
   );
 });
 
-/** Securities at 100, 200, ... on all days but E, which ends on the twentieth; and a level with a rate. */
+/** Securities at 100, 200, ... on all days except E, which ends on the twentieth; and a level with an exchange rate. */
 const tablesWith = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
   market: frame(
     [...BARS, 'VOLUME'],
@@ -306,7 +306,7 @@ test('a pack of a closed day says whose closes price it, one of names that have 
       '/indices/PLAIN/rebalance-pack',
       request,
     );
-  const { body } = await pack({ as_of: '2024-02-10', aum: 1e6 }); // a Saturday
+  const { body } = await pack({ as_of: '2024-02-10', aum: 1e6 }); // A Saturday.
   expect([body.requested_as_of, body.as_of]).toEqual(['2024-02-10', '2024-02-09']);
   expect(body.findings).toEqual([
     expect.objectContaining({ code: 'WINDOW_CUT', path: 'as_of', value: '2024-02-10', severity: 'warning' }),

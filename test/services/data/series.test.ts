@@ -17,7 +17,7 @@ const EXTERNAL = ['DAX', 'EURUSD', 'SPX'];
 /** Session on which the overlay begins. */
 const FEE_FROM = 30;
 
-/** A price of any security on a session, of a separate path. */
+/** Returns a price of any security on a session; each security has another path. */
 const priceOf = (name: string, t: number): number => {
   const seed = name.charCodeAt(0) + name.length;
   return (

@@ -24,7 +24,7 @@ async function generated(id: string, seed: number, market: object): Promise<Data
   return result as DataStore;
 }
 
-/** The content that the run of an index states as its input. */
+/** Returns the content hash that the run of an index states as its input. */
 async function contentOf(id: string): Promise<string> {
   const { status, result } = await service.finished(`backtest:${id}`);
   expect(status).toBe('succeeded');
@@ -51,7 +51,7 @@ async function outlivesItsStore(): Promise<boolean> {
 }
 
 test('a run reads to its end the store that was served when it began, though another is served and its own is deleted meanwhile', async () => {
-  // Small: it is read in a fraction of the time that the run on the first one takes.
+  // It is small: reading it takes a fraction of the time of the run on the first store.
   const second = await generated('second', 2, { activate: false, assets: 12 });
   while (!(await outlivesItsStore()));
   await service.ask('PUT', '/indices/ALONE', { ...INDEX, id: 'ALONE' });

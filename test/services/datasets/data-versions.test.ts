@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DataVersions } from '#contract/stores/data-versions.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of a store that grows and is corrected: tests follow each other. */
+/** A sequence for a store that grows and is corrected; each test depends on the previous one. */
 let service: RunningService;
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -17,7 +17,7 @@ const days = (count: number): string[] =>
     .slice(0, count)
     .map((day) => day.toISOString().slice(0, 10));
 
-/** A market table of a number of days; corrections by day and name. */
+/** Returns a market table of a number of days, with corrections by day and security. */
 function tables(count: number, corrections: Readonly<Record<string, number>> = {}): object {
   const data = days(count).flatMap((day, t) =>
     NAMES.map((name, n) => [name, day, corrections[`${day} ${name}`] ?? 100 + 10 * n + ((t * (n + 3)) % 7)]),
@@ -44,7 +44,7 @@ async function jobOf(path: string, body: object): Promise<{ readonly status: str
   return service.finished(started.job_id) as Promise<{ readonly status: string; readonly result: unknown }>;
 }
 
-/** The levels of a backtest, with the hash of everything that they depend on. */
+/** Returns the levels of a backtest, with the hash of all of its inputs. */
 async function levels(asKnownOn?: number | string): Promise<unknown> {
   const job = await jobOf('/analytics/KNOWN/backtest', asKnownOn === undefined ? {} : { as_known_on: asKnownOn });
   expect(job).toMatchObject({ status: 'succeeded' });
@@ -85,7 +85,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** An answer without the moment at which it was given. */
+/** Returns an answer without times. */
 const timeless = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer), (member, value: unknown) =>
     ['stale', 'run_at', 'took_ms'].includes(member) ? null : value,
@@ -265,7 +265,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
   const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
   const responses = [await asked()];
-  // A day, another one, a correction that a start does not take, and one of a folder that is served no more.
+  // Two more days, a correction that a start does not accept, and one of a folder that is no longer served.
   for (const closes of [
     [1, 2, 7],
     [1, 2, 7, 9],
@@ -323,7 +323,7 @@ test('an import that is not activated keeps what was served of its store before'
 test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {
   const before = await readable();
   const prices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
-  await imported(tables(45, CORRECTED), 'append'); // the folder is served until then
+  await imported(tables(45, CORRECTED), 'append'); // The folder is served until then.
   expect(await readable()).toEqual([[6, true], ...before]);
   expect((await prices('?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
   expect((await versions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });

@@ -7,7 +7,7 @@ import { contentOf, withDesk } from './refresh-desk.js';
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 const CLOSE = 10;
 
-/** A vendor's file of one security: a dividend multiplies what is before it by 1 - dividend / previous close. */
+/** Returns a vendor's file of one security: a dividend multiplies earlier prices by 1 - dividend / previous close. */
 function vendorFile(days: number, dividends: Readonly<Record<string, number>>) {
   let factor = 1;
   const rows = DAYS.slice(0, days)

@@ -38,7 +38,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
         { rows_added: 2, identifiers_added: 0 },
       ],
       [bars('2024-01-08', ['A,2024-01-08,14', 'A,2024-01-09,15']), { rows_added: 1, dates_added: 1 }],
-      // Written again as it was, and with other rows.
+      // Rewritten unchanged, and with other rows.
       [
         { ...bars('2024-01-10', ['B,2024-01-10,16']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' },
         { rows_added: 1 },
@@ -136,7 +136,7 @@ test('only files that have come or changed are read again, and tables of which n
       ['corporate_actions', 'universes', 'series'],
     ]);
 
-    // A file that was written the moment before it was read may have been written again in the same tick of the clock.
+    // A file written just before it was read may have been written again in the same tick of the clock.
     const { changedAt } = files.market[0]!;
     expect(unreadFiles(files, knownFiles(files, digests, changedAt + 1000))).toMatchObject({
       files,
@@ -209,7 +209,7 @@ test('a reading process that is killed fails its job, and the next one reads', (
       () => childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0),
     ]) {
       const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
-      // A reading that was done before it was killed is one more.
+      // A read that ended before it was killed is repeated.
       let failure: unknown;
       while (failure === undefined)
         failure = await refresh({ full: true, onReading: kill }).then(

@@ -65,7 +65,7 @@ test('no number of a deleted store is given again, however often its id is used'
     await forgetAll(documents, 'm', await documents.transaction((tx) => forgetDataVersions(tx, 'm')));
     expect(await left(documents)).toBe(0);
   }
-  await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // of a store that was never served
+  await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // A store that was never served.
   await served(documents, 1);
   given.push(...(await documents.ids('data-version')));
   expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => numberedId('m', version)));

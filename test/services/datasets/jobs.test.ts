@@ -39,7 +39,7 @@ function handleOf(datasetId: string, price: number): MarketHandle {
   });
 }
 
-/** The stores besides the served one, each with the content 1. */
+/** Stores other than the served one, each with the content 1. */
 const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
   createStoreMarkets({
     documents,
@@ -48,7 +48,7 @@ const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarket
     keptBytesMax: 2 ** 30,
   });
 
-/** The store jobs over a real store of documents, with a reader that finds one bar at a price. */
+/** Runs store jobs over a real document store, with a reader that finds one bar at a price. */
 async function withJobs(
   work: (parts: {
     readonly store: Store;
@@ -116,7 +116,7 @@ const attempt = (outcome?: unknown): Attempt => ({
   jobId: 'job',
   signal: new AbortController().signal,
   report: () => {},
-  compute: async () => outcome as never, // the one task that is asked for
+  compute: async () => outcome as never, // The only requested task.
   computed: () => {},
   inParts: () => Promise.reject(new Error('it has one part')),
   outputs: () => {
@@ -217,7 +217,7 @@ test('a refresh whose end cannot be written serves the version before it, and on
     ]);
     const late = await refresh();
     await end(store, await jobs.load.run({ store_id: 'new' }, attempt()));
-    await end(store, late); // It is the content of its store, which is not active any more.
+    await end(store, late); // The content of its store, which is no longer active.
     expect((await bodyOf(store, 'old')).active).toBe(false);
     expect([markets.served()?.handle.datasetId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
   }));
@@ -252,7 +252,7 @@ test('a refresh that fills the disk reports it, removes its files, and the store
     try {
       await end(store, await jobs.generate.run(GENERATE, attempt()));
       const before = await bodyOf(store, 'made');
-      // Five years of the same names are some ten times of what the volume holds.
+      // Five years of the same securities are about ten times the size of the volume.
       await expect(
         jobs.refresh.run(
           { store_id: 'made', until: '2024-12-31', full: false, dry_run: false, fail_on: [] },

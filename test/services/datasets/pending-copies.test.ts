@@ -20,7 +20,7 @@ const TASKS = {
   'earlier-market': earlierMarket,
 } as const;
 
-/** A market of one name whose closes are given, as a load makes it. */
+/** Returns a market of one security with given closes, as a load creates it. */
 async function marketOf(...closes: readonly number[]): Promise<ServedMarket> {
   const content = {
     identifiers: ['A'],
@@ -39,11 +39,11 @@ interface Desk {
   readonly versions: DataVersions;
   readonly failures: unknown[];
   serve(market: ServedMarket): Promise<void>;
-  /** Lets the copies that wait be made, and those that come. */
+  /** Allows waiting and later copies. */
   release(): void;
 }
 
-/** A process on documents and files whose threads make no copy before they are let. */
+/** Creates a process on documents and files whose threads make no copy until they are released. */
 function desk({ documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore }): Desk {
   const markets = createServedMarkets();
   let release = (): void => {};
@@ -136,14 +136,14 @@ test('a content is served before it is copied, and the replaced one remains avai
 
 test('a copy that a kill cut off is made at the next start, where the source still has the content', async () => {
   const at = await places();
-  await desk(at).serve(await marketOf(1, 2)); // Never let, as its process ends.
+  await desk(at).serve(await marketOf(1, 2)); // Never released, because its process ends.
   const next = desk(at);
   expect(await listed(next)).toEqual(['missing', [1, true]]);
   await next.serve(await marketOf(1, 2));
   next.release();
   await next.versions.close();
   expect(await listed(next)).toEqual(['made', [1, true]]);
-  // The source has another content at the third start: the copy gives back the one before.
+  // At the third start the source has other content: the copy provides the previous one.
   const third = desk(at);
   await third.serve(await marketOf(3, 2));
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
@@ -166,7 +166,7 @@ test('a copy is renewed behind the answers while that before it holds', async ()
   await first.versions.close();
   const second = desk(at);
   for (let close = 2; close <= 6; close++) await second.serve(await marketOf(close));
-  // Nothing was let since: a start that finds another content has them all of the first copy and its changes.
+  // Nothing was released since: a start that finds other content has all of the first copy and its changes.
   const third = desk(at);
   await third.serve(await marketOf(100));
   expect([...(await third.versions.at(6)).served.market.fields.get('CLOSE')!]).toEqual([6]);

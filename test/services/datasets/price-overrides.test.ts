@@ -9,7 +9,7 @@ import { familyOn, fileOf, performed, putSchedule, SESSIONS } from '../daily-pla
 import { changesOf } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of a wrong price that a check blocks on: tests follow each other. */
+/** A sequence for a wrong price that fails a check; each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const keys: Record<string, Record<string, string>> = {};
@@ -32,7 +32,7 @@ const closeNow = async () => {
   return (await as('ada').ask<{ prices: { data: number[][] } }>('GET', path)).body.prices.data[0]![0];
 };
 
-/** Makes a change, has a second person approve it, and waits until it is applied. */
+/** Submits a change, has a second person approve it, and waits until it is applied. */
 async function changed(request: object, end = 'succeeded'): Promise<ChangedOverrides> {
   const refused = await as('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
     'POST',

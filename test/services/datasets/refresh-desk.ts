@@ -22,7 +22,7 @@ import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/market/refresh-market.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
-/** Later than anything a test writes: every file has been left alone for long. */
+/** Later than all writes of a test, so that every file counts as unchanged for a long time. */
 export const AT = '2100-01-04T00:00:00.000Z';
 
 const documentOf = (datasetId: string, location: string, mapping: Mapping | null): DatasetDocument => ({
@@ -70,17 +70,17 @@ interface Desk {
   /** @param onReading called when the reading has begun */
   load(onReading?: () => void): Promise<void>;
   refresh(wish?: Wish): Promise<RefreshReport>;
-  /** Content hash of the version that is served. */
+  /** Returns the content hash of the served version. */
   served(): string | undefined;
-  /** The store as described by its document. */
+  /** Returns the store as described by its document. */
   store(): Promise<DatasetDocument>;
-  /** The document of a store of a copy of the folder, read as a whole. */
+  /** Returns the document of a store on a copy of the folder, read as a whole. */
   readWhole(): Promise<DatasetDocument>;
 }
 
 const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => AT };
 
-/** The stores besides the served one, read from their sources. */
+/** Stores other than the served one, read from their sources. */
 function storesOf({
   documents,
   markets,
@@ -98,7 +98,7 @@ function storesOf({
   });
 }
 
-/** A served folder with the jobs of stores over it, everything but the queue. */
+/** Runs a test on a served folder with the jobs of stores, without the queue. */
 export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
   const base = await temporaryFolder();
   const home = await openHome(join(base, 'home'));
@@ -130,7 +130,8 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     jobId: 'job',
     signal: new AbortController().signal,
     report: () => {},
-    compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never, // the one task that is asked for
+    // The only requested task.
+    compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never,
     computed: () => {},
     outputs: () => {
       throw new Error('nothing is kept');
@@ -176,7 +177,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
         const [id, copy] = [`copy-${++copies}`, join(base, `copy-${copies}`)];
         await cp(location, copy, { recursive: true });
         await put(id, copy);
-        const served = markets.served()!; // the store that was loaded first
+        const served = markets.served()!; // The store that was loaded first.
         await run(jobs.load, { store_id: id });
         markets.serve(served);
         await documents.transaction(async (tx) =>

@@ -14,7 +14,7 @@ afterAll(() => service.close());
 
 const served = (id: string, files: Readonly<Record<string, string>>) => servedFolder(service, id, files);
 
-/** Waits for the copy of what is served, by which a start knows what that was. */
+/** Waits for the copy of the served content, with which a start determines the earlier content. */
 const copied = (id: string) =>
   expect
     .poll(async () => (await service.ask<{ copy: string }>('GET', `/data/stores/${id}/versions`)).body.copy)
@@ -44,7 +44,7 @@ describe('a restart', () => {
     await desk.closeOf('A');
     expect(await desk.store()).toMatchObject({ content_hash: after.content_hash, taken_at_start: taken });
     expect((await desk.store()).taken_at_start?.findings).toHaveLength(1);
-    // The next refresh reports what starts took, and finds what they left.
+    // The next refresh reports changes that starts accepted, and finds those that they did not.
     const report = await desk.refresh();
     expect(changesOf(report)).toEqual(['warning HISTORY_CHANGED market.A']);
     expect(report).toMatchObject({ dates_added: 1, rows_added: 1, rejected: [{ identifier: 'A', held_back: 1 }] });
@@ -100,7 +100,7 @@ describe('a restart', () => {
     expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
     expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
     expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
-    // A bar that came late is added, a security with bars of held days is not.
+    // A late bar is added, a security with bars on stored days is not.
     await copied('joined');
     await desk.write({ 'market/3.csv': bars(['C,2024-01-04,1', 'C,2024-01-05,1', 'B,2024-01-04,2']) });
     await restart();

@@ -51,7 +51,7 @@ const CHANGES: readonly string[] = ['HISTORY_CHANGED', 'DATES_ADDED', 'SPLIT_RES
 
 type Told = Pick<Finding, 'severity' | 'code' | 'path'>;
 
-/** Findings about other contents than were served before. */
+/** Findings about content that differs from the previously served content. */
 export const changesOf = ({ findings }: { readonly findings?: readonly Told[] | undefined }) =>
   (findings ?? [])
     .filter(({ code }) => CHANGES.includes(code))

@@ -7,7 +7,7 @@ import { runService, type RunningService } from '../running-service.js';
 const NAMES = ['A', 'B', 'C', 'D'];
 const SEEDS: Readonly<Record<string, number>> = { desk: 1, east: 2, west: 3 };
 
-/** A service with stores of the same names and different prices; `desk` is active. */
+/** Starts a service with stores of the same securities at different prices; `desk` is active. */
 async function serviceOf(stores: readonly string[], flags: readonly string[] = []): Promise<RunningService> {
   const service = await runService(flags);
   for (const store of stores) {
@@ -53,12 +53,12 @@ const INDICES: readonly (readonly [string, string | null])[] = [
 ];
 
 let service: RunningService;
-/** Figures of services with one store only, by store. */
+/** Figures of services with a single store, by store. */
 const alone = new Map<string, unknown>();
 const ask = <T>(method: string, path: string, body?: unknown) => answered<T>(service, method, path, body);
 const levelsOf = async (id: string, from = service) =>
   (await answered<{ levels: { data: number[] } }>(from, 'GET', `/analytics/${id}/levels`)).levels.data;
-/** Levels, weights and risk of a run, equal bit for bit where their JSON is. */
+/** Returns levels, weights and risk of a run, as JSON for an exact comparison. */
 async function figuresOf(id: string, from = service) {
   const weights = await answered<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
   const { stale: _, index_version: _version, ...values } = weights;

@@ -15,7 +15,7 @@ const NAMES = ['A', 'B'];
 /** Bytes of the panels of one store. */
 const STORE_BYTES = 8 * DAYS * NAMES.length;
 
-/** A market of constant closes; the first one is the version. */
+/** Returns a market of constant closes; the first close is the version. */
 function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
   const market = {
     datasetId,
@@ -44,7 +44,7 @@ async function world(keptBytesMax: number) {
       const body = { ...datasetDocument(id, { active: id === 'desk' }), content_hash: `${id} ${version}` };
       return { id, body, etag: '', updatedAt: '' };
     },
-  } as unknown as DocumentStore; // Nothing else is asked for.
+  } as unknown as DocumentStore; // The only members that are read.
   const reads: { gate?: Promise<void> } = {};
   const stores = createStoreMarkets({
     documents,

@@ -18,7 +18,8 @@ const refusalOf = async (document: DatasetDocument) => {
     assertIdle: async () => {},
     isServed: () => true,
   };
-  const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies); // it is refused before anything else is asked
+  // It is refused before other members are used.
+  const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies);
   return refresh('old', { until: null, full: false, dry_run: false, fail_on: [] }, null).catch(
     (refusal: unknown) => refusal,
   );

@@ -81,7 +81,7 @@ export async function deliveryWorld(options: WorldOptions = {}) {
     root,
     places,
     records,
-    /** Files whose content was read to be sent. */
+    /** Files whose content was read for sending. */
     read,
     file,
     clientOf,

@@ -9,7 +9,7 @@ export function openWorlds() {
     for (const close of closing.splice(0).toReversed()) await close();
   });
   return {
-    /** Actions after the test, the last one first. */
+    /** Actions after the test, in reverse order. */
     closing,
     async open(options: WorldOptions = {}): Promise<DeliveryWorld> {
       const world = await deliveryWorld(options);
@@ -19,7 +19,7 @@ export function openWorlds() {
   };
 }
 
-/** The log of a world, a line each. */
+/** Returns the lines of the log of a world. */
 export const linesIn = async (world: DeliveryWorld) =>
   (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
-/** OpenSSH on loopback, with one user: the one of this process. */
+/** OpenSSH on loopback with one user, the user of this process. */
 export interface SftpServer {
   readonly port: number;
   readonly user: string;
@@ -16,14 +16,14 @@ export interface SftpServer {
   /** A folder on the server. */
   readonly folder: string;
   stop(): Promise<void>;
-  /** Listens again at the same port. */
+  /** Listens again on the same port. */
   start(): Promise<void>;
 }
 
 const SSHD = '/usr/sbin/sshd';
 const SFTP = ['/usr/lib/openssh/sftp-server', '/usr/libexec/openssh/sftp-server', '/usr/lib/ssh/sftp-server'];
 
-/** Why no server can be started; undefined if one can. */
+/** Returns the reason why no server can be started; undefined if one can. */
 export function missingSftpServer(): string | undefined {
   if (!existsSync(SSHD)) return `${SSHD} is not installed`;
   return SFTP.some((path) => existsSync(path)) ? undefined : 'openssh-sftp-server is not installed';

@@ -1,14 +1,14 @@
 import { createServer, type AddressInfo } from 'node:net';
 
-/** A mail that a server took. */
+/** A mail that the server accepted. */
 export interface TakenMail {
   readonly from: string;
   readonly to: readonly string[];
-  /** Headers and parts, as they were sent. */
+  /** Headers and parts, as sent. */
   readonly text: string;
 }
 
-/** The least of a mail server: takes every mail, or refuses with what `answer` says. @source RFC 5321 */
+/** A minimal mail server that accepts every mail, or refuses with the text of `answer`. @source RFC 5321 */
 export async function startSmtpServer() {
   const taken: TakenMail[] = [];
   const state = { answer: '250 taken', isDeaf: false };
@@ -59,7 +59,7 @@ export async function startSmtpServer() {
   };
 }
 
-/** An attachment of a mail, decoded. */
+/** Returns an attachment of a mail, decoded. */
 export function attachmentOf({ text }: TakenMail, name: string): Buffer | undefined {
   const part = text
     .split('\r\n--')

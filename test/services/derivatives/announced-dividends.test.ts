@@ -27,7 +27,7 @@ const TERMS = { name: 'dividend-points', needs: [] };
 
 test('announced dividends up to the expiry, discounted to today, lower the forward', async () => {
   const { fair_value, dividend_points, basis } = await price({ dividend_source: 'announced' });
-  // 73 and 146 days are a fifth and two fifths of a year; the dividend of day 200 is behind the expiry on day 146.
+  // 73 and 146 days are one and two fifths of a year; the dividend of day 200 is after the expiry on day 146.
   const expected = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
   expect(fair_value).toBeCloseTo(expected, 10);
   expect(basis).toBeCloseTo(expected - 1000, 10);

@@ -13,7 +13,7 @@ import {
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of an exchange that is closed without notice: tests follow each other. */
+/** A sequence for an exchange that is closed without notice; each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const day = (k: number): string => SESSIONS[k]!;
@@ -115,7 +115,7 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
   expect((await put([closed(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
   const stale = (await staleOf('CORE'))!;
   expect(stale.reasons).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}.`]);
-  expect(await levelsOf('CORE')).toEqual(before); // of the stored run, on its own calendar
+  expect(await levelsOf('CORE')).toEqual(before); // Levels of the stored run, on its own calendar.
   await rerun('CORE');
   expect((await levelsOf('CORE')).index).toEqual(before.index.filter((date) => date !== MONTH_END));
   expect(await staleOf('CORE')).toBeNull();
@@ -132,7 +132,7 @@ test('a published close on the closed day stands, and the error policy restates 
   const before = await publishedDates(service, 'CORE');
   const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
   const later = before.filter((date) => date > MONTH_END);
-  // The rebalance moved to the next session: the close before the closed day stands.
+  // The rebalance moved to the next session: the close before the closed day is unchanged.
   const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: later.length };
   expect(body).toMatchObject({ published: 0, restated: later.length, error });
   expect(await publishedDates(service, 'CORE')).toEqual([...before, ...later]);
@@ -173,7 +173,7 @@ test('versions are listed, compared and restored, also after a restart', async (
 
 test('an open day of a closed exchange ends with the reason, and the next day publishes with the version used', async () => {
   const date = day(30);
-  expect((await performed(service, date)).state).toBe('waiting'); // no prices
+  expect((await performed(service, date)).state).toBe('waiting'); // There are no prices.
   const { body } = await put([closed(MONTH_END), closed(date, 'Day of mourning'), closed(LATER)]);
   expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
@@ -197,5 +197,5 @@ test('bars of a closed day are reported by the next refresh', async () => {
 
 test('a published run with a closure is recomputed from its bundle', async () => {
   const bundle = await service.download('/analytics/EVEN/published/bundle');
-  expect(bundle.status).toBe(200); // after its closes were recomputed from it
+  expect(bundle.status).toBe(200); // Its closes were recomputed from it.
 });

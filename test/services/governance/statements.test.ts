@@ -3,7 +3,7 @@ import type { BenchmarkStatement, MethodologyChange, Procedure } from '#contract
 import { definition, familyOn, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of a published index with procedures and decisions: tests follow each other. */
+/** A sequence for a published index with procedures and decisions; each test depends on the previous one. */
 let service: RunningService;
 const day = (k: number): string => SESSIONS[k]!;
 const statementOf = async (id: string) =>
@@ -50,11 +50,12 @@ test('a statement counts the published closes, and lists the decisions of people
   const before = await statementOf('CORE');
   expect(before.publication).toEqual({ first: day(0), through: day(9), closes: 10, restatements: 0 });
   expect((await statementOf('EVEN')).publication).toBeNull();
-  expect(before.discretion).toMatchObject({ judgements: [], overrides: [] }); // A run without a reason is no judgement.
+  // A run without a reason is not a judgement.
+  expect(before.discretion).toMatchObject({ judgements: [], overrides: [] });
   const again = { again: ['publish'], reason: 'Asked by a client' };
   await performed(service, day(9), again);
   expect((await statementOf('CORE')).discretion.judgements).toMatchObject([{ reason: 'Asked by a client' }]);
-  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // of no schedule
+  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // It has no schedule.
 });
 
 test('a statement lists prices that people gave in place of those of the source', async () => {
@@ -68,7 +69,7 @@ test('a statement lists prices that people gave in place of those of the source'
     definition('LATER', 'EqualWeight', { base_date: day(9) }),
   );
   expect(body, JSON.stringify(body)).toHaveProperty('index');
-  expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // before its base date
+  expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // Before its base date.
 });
 
 test('the change log has the sentences that each version removed and added', async () => {

@@ -5,7 +5,7 @@ import type { IndexDeletion } from '#contract/indices/definition.js';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Work about an index or strategy does not outlive it: it is cancelled, forgotten, and its files go. */
+/** Jobs about a deleted index or strategy are cancelled and deleted, with their files. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -29,7 +29,7 @@ const definition = (id: string) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
 
-/** Files of results in the home; those that nothing names are removed a minute later, or when the service stops. */
+/** Returns files of results in the home; unreferenced ones are removed a minute later, or when the service stops. */
 async function files(): Promise<string[]> {
   await service.restart(undefined, 'handed on');
   await service.resumed();
@@ -43,7 +43,7 @@ async function job(path: string, body: unknown = {}): Promise<JobStatus> {
   return service.finished(status.job_id);
 }
 
-/** An index with a run and a result of every kind of work about it. */
+/** Creates an index with a run and a result of every kind of job about it. */
 async function worked(id: string): Promise<readonly string[]> {
   expect((await service.ask('PUT', `/indices/${id}`, definition(id))).status).toBe(200);
   const jobs = [
@@ -60,7 +60,7 @@ async function worked(id: string): Promise<readonly string[]> {
   return jobs.map(({ job_id: jobId }) => jobId);
 }
 
-/** Waits for a state without ending. */
+/** Waits for a state in which the job has not ended. */
 async function reached(jobId: string, state: string): Promise<void> {
   while ((await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body.status !== state)
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -118,7 +118,8 @@ test.each([
   expect((await job('/analytics/BUSY/backtest')).error).toBeNull();
   const { body: running } = await service.ask<JobStatus>('POST', path, request);
   await reached(running.job_id, 'running');
-  const waiting = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 })).body; // behind it, on the only worker
+  // It waits for that job on the only worker.
+  const waiting = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 })).body;
   expect(waiting.status).toBe('pending');
   expect((await service.ask('DELETE', '/indices/BUSY')).status).toBe(200);
   for (const { job_id: jobId } of [running, waiting])

@@ -33,7 +33,7 @@ const definition = {
   },
 };
 
-/** An expression for each of the three, where there is one. */
+/** An expression for each of the three, if there is one. */
 const byExpressions = {
   ...definition,
   id: 'WRITTEN',

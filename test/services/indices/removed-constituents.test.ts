@@ -9,8 +9,8 @@ const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-
 const flat = (price: number): number[] => DATES.map(() => price);
 
 /**
- * A, B and E are in the index. A merges into C for two shares each; B spins off a share of S, and is to merge into D after
- * the last date.
+ * A, B and E are in the index. A merges into C for two shares each; B spins off one share of S per share, and merges
+ * into D after the last date.
  */
 const market = buildMarket({
   dates: DATES,
@@ -70,7 +70,7 @@ test('a merger into a security outside the universe is listed as the removal tha
   const merger = await only('remove', 'A MERGER effective');
   expect(merger).toMatchObject({ weight_after: 0, shares_after: 0, proceeds: 100, received: null });
   expect(merger.divisor_after! / merger.divisor_before!).toBeCloseTo(2 / 3, 12);
-  // Converted: two shares of C at 40 for one at 100.
+  // Converted: two shares of C at 40 for one share at 100.
   expect(await only('convert', 'A MERGER effective')).toMatchObject({ received: { identifier: 'C', ratio: 2 } });
 });
 
@@ -86,6 +86,6 @@ test('a spun-off security that left at its first close is listed with the shares
   expect(exit).toMatchObject({ ex_date: DATES[3], related: 'B', value: 20, proceeds: 20, shares_after: 0 });
   expect(exit.shares_before).toBeCloseTo(spinOff.shares_before * spinOff.received!.ratio, 12);
   expect(spinOff.received!.weight).toBe(0);
-  // S is worth 20 of the 200 that the index is worth.
+  // S is worth 20 of 200, the value of the index.
   expect(exit.divisor_after! / exit.divisor_before!).toBeCloseTo(0.9, 12);
 });

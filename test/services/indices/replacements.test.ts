@@ -34,7 +34,7 @@ const market = generateMarket(
 const PRICES = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 const N = market.identifiers.length;
 const dateOf = (row: number): string => formatDay(market.dates[row]!);
-/** Identifiers by market value on a row, the largest first. */
+/** Returns identifiers by market value on a row, the largest first. */
 function ranked(row: number): string[] {
   const [close, shares] = [market.fields.get('CLOSE')!, market.fields.get('SHARES_OUTSTANDING')!];
   return market.identifiers
@@ -96,7 +96,7 @@ const pack = (id: string, row: number) =>
     body: { as_of: dateOf(row), accounts: [{ name: 'F', cash: 1e9 }] },
   });
 
-/** Target weights of a pack's orders and the weights that the index held on a date. */
+/** Compares the target weights of a pack's orders with the weights that the index held on a date. */
 async function expectTraded(id: string, packed: Awaited<ReturnType<typeof pack>>, row: number): Promise<void> {
   const { weights: held } = await client.call('getWeights', {
     params: { index_id: id },

@@ -31,7 +31,7 @@ const market = generateMarket(
   () => {},
 );
 
-/** Quarterly on third Fridays over three closes, and weighted again in the months between. */
+/** Quarterly on third Fridays over three closes, with a review of weights in the other months. */
 const document = {
   id: 'R',
   name: 'Reviewed',

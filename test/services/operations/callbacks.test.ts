@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
 import { waitUntil } from '../../waiting.js';
 
-/** The key of the secret that the service is given. */
+/** Key that signs callbacks of the service. */
 const KEY = Buffer.from('a key of at least 24 bytes, for tests');
 
 interface Received {
@@ -14,7 +14,7 @@ interface Received {
   readonly body: string;
 }
 
-/** A receiver that answers as the test says. */
+/** A receiver that answers as the test determines. */
 async function receiver() {
   const received: Received[] = [];
   const state = { status: 204, redirect: '', isSilent: false };
@@ -63,7 +63,7 @@ const generate = async (id: string, path: string) => {
   expect([status, body.callbacks]).toMatchObject([202, [{ url: url(path), state: 'waiting', attempts: 0 }]]);
   return body;
 };
-/** The callback of a job once it is in a state. */
+/** Returns the callback of a job once it is in a state. */
 const reached = (jobId: string, state: string) =>
   waitUntil(async () => {
     const { callbacks } = (await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body;
@@ -112,7 +112,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   await service.restart(async () => {
     Object.assign(hooks.state, { isSilent: false, status: 204 });
   }, 'handed on');
-  // The attempt that was broken off does not count.
+  // The interrupted attempt does not count.
   expect(await reached(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });
 

@@ -13,7 +13,7 @@ const newFolder = temporaryFolders();
 const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
-/** Deliveries on separate documents. @param answers of the receiver, one after the other; the last for all others */
+/** Creates deliveries on separate documents. @param answers of the receiver in order; the last one repeats */
 async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
   const home = await openHome(await newFolder());
   const { documents, close } = await openStore({ home, onFailure: () => {} });
@@ -32,7 +32,7 @@ async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.
       await tx.put('delivery', id, { ...delivery, body: '{}' } satisfies Delivery);
       tx.publish({ type: 'delivery-due', delivery_id: id });
     });
-  /** Lets time pass until something holds. */
+  /** Advances time until a condition holds. */
   const until = async (holds: () => boolean | Promise<boolean>) => {
     while (!(await holds())) await time.pass(1000);
   };

@@ -21,11 +21,11 @@ export interface BatchWorld {
   readonly common: CommonJson;
   /** Submits a batch and returns its job. */
   start(batchId: string, accounts: readonly unknown[], terms?: object): Promise<string>;
-  /** Runs a batch that succeeds. */
+  /** Runs a batch that must succeed. */
   batch(batchId: string, accounts: readonly unknown[], terms?: object): Promise<BatchView>;
-  /** All accounts of a batch, in order. */
+  /** Returns all accounts of a batch, in order. */
   resultsOf(batchId: string): Promise<AccountResult[]>;
-  /** Accounts of about a million with lots of up to three years. */
+  /** Returns accounts of about a million with lots of up to three years. */
   accountsOf(count: number, more?: (at: number) => object): readonly TestAccount[];
 }
 

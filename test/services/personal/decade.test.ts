@@ -27,7 +27,10 @@ async function decadeOf(method: string): Promise<AccountBacktestView> {
   return job.result as AccountBacktestView;
 }
 
-/** Largest difference between the cash of a session and that of the session before with its entries, of the account's value. */
+/**
+ * Returns the largest difference between the cash of a session and the previous cash with the entries of the session,
+ * as a part of the account's value.
+ */
 function largestDifference({ sessions, entries }: AccountBacktestView): number {
   const movements = new Map<string, number>();
   for (const { date, amount } of entries) movements.set(date, (movements.get(date) ?? 0) + amount);

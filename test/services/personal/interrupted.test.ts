@@ -4,11 +4,11 @@ import type { JobStatus } from '#jobs/status.js';
 import { IS_SOAK } from '../../soak.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 
-/** Time in which a cancelled batch gives its thread back on a free machine. */
+/** Maximum time until a cancelled batch releases its thread on an idle machine. */
 const BACK_MS = 2500;
-/** Accounts of a batch that lasts until it is interrupted. */
+/** Number of accounts of a batch that lasts until it is interrupted. */
 const MANY = 160;
-/** Accounts of a batch that would take twenty times as long as its first part. */
+/** Number of accounts of a batch that would take twenty times as long as its first part. */
 const LONG = 640;
 
 let world: BatchWorld;

@@ -6,7 +6,7 @@ import { verifyLog } from '#store/publication/verify-log.js';
 import { familyOn, fileOf, performed, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of an index whose vendor corrects prices: tests follow each other. */
+/** A sequence for an index whose vendor corrects prices; each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const day = (k: number): string => SESSIONS[k]!;
@@ -24,7 +24,7 @@ async function rerun(): Promise<void> {
   expect((await service.finished('backtest:CORE')).status).toBe('succeeded');
 }
 
-/** The vendor delivers a session again, or for the first time. */
+/** Delivers a session for the first time, or again. */
 async function delivered(k: number, edit?: Edit): Promise<void> {
   await folder.write(fileOf(day(k), edit));
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
@@ -45,11 +45,11 @@ const scaled =
 const policy = { materiality_bps: 5, correction_window: 3 };
 
 test('a difference below the threshold is left, and the next close has the notice once', async () => {
-  await delivered(9, scaled('FF', 1.0005)); // one of six equal weights: about a basis point
+  await delivered(9, scaled('FF', 1.0005)); // One of six equal weights: about a basis point.
   await delivered(10);
   await rerun();
   const refused = await service.refusal('POST', '/analytics/CORE/publish', {});
-  expect(refused.code).toBe('RESTATEMENT'); // without a policy
+  expect(refused.code).toBe('RESTATEMENT'); // Without a policy.
   const before = await entries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'left', dates: 1, first: day(9) } });
@@ -58,7 +58,7 @@ test('a difference below the threshold is left, and the next close has the notic
   expect(log[10]).toMatchObject({ kind: 'close', date: day(10), reason: answer.error!.notice });
   const [error, ...others] = await register();
   expect(others).toEqual([]);
-  // By hand: the published level against that of the run.
+  // By hand: the published level compared with that of the run.
   const { published, run, change_bps } = error!.largest!;
   expect(change_bps).toBeCloseTo(10_000 * (run / published - 1), 9);
   expect(Math.abs(change_bps)).toBeLessThan(5);
@@ -66,7 +66,7 @@ test('a difference below the threshold is left, and the next close has the notic
   await delivered(11);
   await rerun();
   expect(await publish({ error_policy: policy })).toMatchObject({ published: 1, error: { decision: 'left' } });
-  expect(await register()).toHaveLength(1); // It is registered already.
+  expect(await register()).toHaveLength(1); // It is already registered.
   expect((await entries()).at(-1)!.reason).toBeNull();
 });
 
@@ -84,7 +84,7 @@ test('a material error within the window is restated from its first material dat
   const [error] = await register();
   expect(error).toMatchObject({ seq: 2, decision: 'restated', restated: 1, material_from: day(11), policy });
   expect(log.find(({ kind }) => kind === 'restatement')!.reason).toBe(error!.reason);
-  expect(error!.first).toBe(day(9)); // the immaterial difference is part of it, and stays as published
+  expect(error!.first).toBe(day(9)); // The immaterial difference is part of it, and stays as published.
 });
 
 test('a material error before the window is announced, and published closes stand', async () => {

@@ -18,7 +18,7 @@ import { finishedHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 import { inPython } from './in-python.js';
 
-/** One story of an index whose closes are published: tests follow each other. */
+/** A sequence for an index whose closes are published; each test depends on the previous one. */
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
@@ -77,7 +77,7 @@ const publish = (request: object, who = 'desk') => ask<Publication>('POST', '/an
 const entriesOf = async (query = '') =>
   (await ask<{ readonly entries: PublicationEntry[] }>('GET', `/analytics/PUB/published${query}`)).body.entries;
 
-/** Columns of an export as rows. */
+/** Returns the columns of an export as rows. */
 async function rowsOf(table: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const { body } = await ask<{ readonly columns: string[]; readonly data: unknown[][] }>(
     'GET',
@@ -98,7 +98,7 @@ test('closes are published once: existing ones are not repeated, later ones are 
     .body;
   expect(first).toMatchObject({ restated: 0, through: '2023-03-31', run_id: runs[0]!.run_id, stale: null });
   expect((await publish({ through: '2023-03-31' })).body).toEqual({ ...first, published: 0 });
-  const rest = (await publish({ through: '2023-07-02' })).body; // Sunday after the last session
+  const rest = (await publish({ through: '2023-07-02' })).body; // The Sunday after the last session.
   const levels = await rowsOf('levels');
   expect(first.published + rest.published).toBe(levels.length);
   const entries = await entriesOf();
@@ -169,8 +169,8 @@ test('a new key signs afterwards, and the log shows which key signed what', asyn
   const [old] = await keysOf();
   expect((await ask('POST', '/publication/keys', undefined, 'desk')).status).toBe(403);
   const before = (await entriesOf()).length;
-  await ask('GET', '/audit'); // The log of writes is signed by the old key, too.
-  // The clock steps back before all that the old key signed last; what it signed stays valid.
+  await ask('GET', '/audit'); // The old key also signs the audit log.
+  // The clock steps back before the last signature of the old key, whose signatures remain valid.
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.parse((await entriesOf()).at(-1)!.at) - 10_000);
   expect((await ask('POST', '/publication/keys')).status).toBe(200);
   await ask('PUT', '/indices/PUB', definition({ type: 'EqualWeight' }));
@@ -208,7 +208,7 @@ test('the log verifies without the service, by the command and by a page of Pyth
   await expect(verifyPublished([at('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
   expect(await inPython([at('log'), at('keys.json'), 'zz'])).toMatchObject({ status: 64 });
 
-  // Signatures of the page of Python take their time: a few entries around the change of the key are enough of them.
+  // Signatures in pure Python are slow: a few entries around the change of the key suffice.
   const some = text.split('\n').slice(0, 6).join('\n') + '\n';
   await writeFile(at('some'), some);
   expect(await inPython([at('log')])).toMatchObject({
@@ -261,11 +261,11 @@ test('the audit log shows the publisher and the author of the definition, only t
   expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
-  // The log as a client has it, held to its chain and to the keys that signed publications.
+  // Checks the log of a client against its chain and the keys that signed publications.
   const signing = new Map(body.keys.map((key) => [key.key_id, key]));
   const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signing });
   expect(verdict).toMatchObject({ ...body.head, sealed: body.head.seq });
-  expect(body.keys.length).toBeGreaterThan(1); // one was replaced
+  expect(body.keys.length).toBeGreaterThan(1); // One was replaced.
   const lines = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
   const seals = lines
     .trimEnd()
@@ -277,13 +277,13 @@ test('the audit log shows the publisher and the author of the definition, only t
   expect(body.entries.find(({ kind }) => kind === 'index')).toMatchObject({ author: 'root', id: 'PUB', version: 1 });
   const run = body.entries.find(({ kind }) => kind === 'run')!;
   expect(run.request_id).not.toBe('');
-  expect(run.author).toBe('root'); // the key that asked for the backtest
+  expect(run.author).toBe('root'); // The key that requested the backtest.
   const { runs } = (await ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/PUB/runs'))
     .body;
   const told = body.entries.flatMap(({ run_id: id }) => id ?? []);
   expect(told).toEqual(expect.arrayContaining(runs.map(({ run_id: id }) => id)));
   expect(body.entries.find(({ kind }) => kind === 'signing-key')).toMatchObject({ author: 'desk', action: 'created' });
-  // A time is a moment, whatever zone it is written in and whether or not it has a fraction.
+  // A time is compared as a moment, whatever its zone and its fraction are.
   const times = body.entries.map(({ at }) => at);
   const middle = times[Math.floor(times.length / 2)]!;
   const elsewhere = new Date(Date.parse(middle) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
@@ -334,7 +334,7 @@ test('closes that rest on bars of only some names are refused with their counts,
     ['close', 'Halted (Published with 1 of 4 names without a bar of that date.)'],
   ]);
 
-  // One name of four is a halt to the store, two are a delivery in part.
+  // One missing security of four counts as a halt, two as a partial delivery.
   const health = await ask<{ readonly store: object }>('GET', '/health');
   expect(health.body.store).toMatchObject({ active: 'partial', partial_dates: { total: 1, latest: ['2024-01-04'] } });
   const audit = await ask('GET', '/data/stores/partial/audit');

@@ -31,10 +31,10 @@ const run = (version: number) => ({
 });
 
 interface World {
-  /** The stored run at each look-up, null once it is gone; the last one stays. */
+  /** The stored run at each look-up, null after its deletion; the last one repeats. */
   readonly runs: readonly (object | null)[];
   readonly hasIndex?: boolean;
-  /** The outcome of each attempt to draw; the last one repeats. */
+  /** Outcome of each attempt to draw; the last one repeats. */
   readonly draws: readonly ('unreadable' | 'drawn')[];
 }
 

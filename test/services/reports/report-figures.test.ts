@@ -15,7 +15,7 @@ import { liveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { linesRightOf, turnoverOn } from './printed-figures.js';
 
-/** Tools of others that read the documents too, where the machine has them. */
+/** Checks for external tools that also read the documents. */
 const has = (command: string) => spawnSync(command, ['-v']).error === undefined;
 const TOOLS = { pdftotext: has('pdftotext'), pdffonts: has('pdffonts'), qpdf: has('qpdf') };
 for (const [tool, isHere] of Object.entries(TOOLS))
@@ -83,7 +83,7 @@ afterAll(async () => {
 
 const factsheets = new Map<string, ReturnType<typeof drawFactsheet>>();
 
-/** The factsheet of the run of an index, drawn once. */
+/** Returns the factsheet of the run of an index, drawn once. */
 function factsheet(id: string): ReturnType<typeof drawFactsheet> {
   const drawn = factsheets.get(id) ?? drawFactsheet(id);
   factsheets.set(id, drawn);
@@ -98,7 +98,7 @@ async function drawFactsheet(index_id: string) {
   return { bytes, path };
 }
 
-/** Every figure a factsheet may print, as the routes of the service return it, formatted. */
+/** Returns every figure that a factsheet may print, read from the routes of the service and formatted. */
 async function figuresOf(index_id: string): Promise<Set<string>> {
   const params = { index_id };
   const overview = await client.call('getOverview', { params });
@@ -137,13 +137,13 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
 const monthlyReturns = (overview: OverviewView) => returnsBy('2020-01'.length, overview);
 const yearlyReturns = (overview: OverviewView) => returnsBy('2020'.length, overview);
 
-/** Last level of each month or year, identified by the beginning of its dates, over the last one before it. */
+/** Returns the last level of each month or year (a beginning of dates) divided by the previous one. */
 function returnsBy(length: number, { level: { index, data } }: OverviewView): number[] {
   const ends = index.flatMap((date, i) => (index[i + 1]?.slice(0, length) === date.slice(0, length) ? [] : [data[i]!]));
   return ends.map((level, i) => level / (i === 0 ? data[0]! : ends[i - 1]!) - 1);
 }
 
-/** Largest weight, cap and what the cap moved, of the latest rebalances. */
+/** Largest weight, cap and weight redistributed by the cap, at the latest rebalances. */
 function rebalanceFigures({ rebalances }: BookPayload): string[] {
   return rebalances
     .slice(-4)
@@ -152,10 +152,10 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
     );
 }
 
-/** Figures that are printed with two decimals: all but counts, dates and the ticks of axes, which the levels here need none for. */
+/** Figures with two decimals: all except counts, dates and the ticks of axes, which need none here. */
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
-/** The lines of the latest rebalances, each with the first of its percentages: the turnover. */
+/** The lines of the latest rebalances, each with its first percentage, the turnover. */
 const turnoversIn = (text: string): Map<string, string> =>
   new Map(
     [...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [
@@ -251,7 +251,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 });
 
 describe('a derived index', () => {
-  /** Annualised deviation of the differences of daily returns, from the levels that the record lists. */
+  /** Annualised deviation of the differences of daily returns, from the levels in the record. */
   const realised = (own: SeriesPayload, parent: SeriesPayload): number => {
     const levels = new Map(parent.index.map((date, i) => [date, parent.data[i]!]));
     const shared = own.index.flatMap((date, i) => {

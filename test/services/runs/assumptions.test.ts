@@ -9,7 +9,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** An assumption on a store is reported wherever a definition depends on it. */
+/** An assumption about a store is reported wherever a definition depends on it. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -60,7 +60,7 @@ const ASSUMPTIONS: ReadonlySet<string> = new Set([
   'UNKNOWN_IDENTIFIER',
 ]);
 
-/** Assumptions by the place that reported them. */
+/** Returns assumptions by the place that reported them. */
 async function findingsOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
   const codes = (findings: readonly Finding[]) =>
     findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);

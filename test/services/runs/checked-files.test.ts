@@ -16,10 +16,10 @@ import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { REMEMBERED_BYTES_MIN } from '#workers/run-files/checked-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of a store that grows: tests follow each other. */
+/** A sequence for a store that grows; each test depends on the previous one. */
 let service: RunningService;
 
-/** Sessions that come to the store. */
+/** Sessions that are added to the store. */
 const DAYS = ['2022-12-21', '2022-12-22', '2022-12-23', '2022-12-27', '2022-12-28', '2022-12-29', '2022-12-30'];
 
 async function finished(path: string, body: unknown) {
@@ -32,7 +32,7 @@ async function finished(path: string, body: unknown) {
 const folder = (): string => join(service.root, 'home', 'artifacts');
 const pathOf = (name: string): string => join(folder(), name);
 
-/** The files of a run made whole that its extension compares with their hashes. */
+/** Files of a whole run, which its extension compares with their hashes. */
 async function wholeRun(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
   await service.ask('DELETE', `/analytics/${id}/record`);
   const before = new Set(await readdir(folder()));
@@ -42,17 +42,18 @@ async function wholeRun(id: string): Promise<{ readonly columns: string; readonl
   return { columns: pathOf(columns), prices: pathOf(pricesFileOf(columns)) };
 }
 
-/** A day comes to the store. */
+/** Adds a day to the store. */
 const grow = () => finished('/data/stores/m/refresh', { until: DAYS.shift()! });
 
-/** Bytes that this process, in which the service runs, has read so far from files and connections; of Linux. */
+/** Bytes that this process, which contains the service, has read so far from files and connections; Linux only. */
 const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]);
 
 /** Returns the origin of a new run and the bytes that the service read for it. */
 async function extended(id: string) {
   const before = readSoFar();
   const { body } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/backtest`, {});
-  const events = await service.download(`/jobs/${body.job_id}/events`); // They have no result, which is read to be written.
+  // They contain no result, which would be read to write them.
+  const events = await service.download(`/jobs/${body.job_id}/events`);
   await events.text();
   const read = readSoFar() - before;
   const { result } = await service.finished(body.job_id);
@@ -60,7 +61,7 @@ async function extended(id: string) {
   return { from, reason, read };
 }
 
-/** Another last bit of the middle of a file. */
+/** Changes the last bit in the middle of a file. */
 function flip(path: string): void {
   const file = openSync(path, 'r+');
   const byte = new Uint8Array(1);
@@ -90,12 +91,12 @@ test.runIf(process.platform === 'linux')(
   'an extension reads no file that the service wrote and nobody touched; after a restart it reads them',
   async () => {
     const first = await wholeRun('FIRST');
-    const second = await wholeRun('SECOND'); // Its prices are those of the first, where one thread made both.
+    const second = await wholeRun('SECOND'); // Its prices are those of the first run if one thread computed both.
     await grow();
     for (const [id, { columns, prices }] of Object.entries({ FIRST: first, SECOND: second })) {
       const { from, read } = await extended(id);
       expect(from).not.toBeNull();
-      // It copies half of the columns; with the prices, or with all of the columns, it would read more than they are.
+      // It copies half of the columns; with the prices, or all columns, it would read more than their size.
       expect(statSync(prices).size).toBeGreaterThan(statSync(columns).size / 2);
       expect(read).toBeLessThan(statSync(columns).size);
     }
@@ -138,7 +139,8 @@ test.each(['columns', 'prices'] as const)(
 test('a silent change on disk is found in columns that an extension copies', async () => {
   const { columns } = await wholeRun('FIRST');
   const before = new Set(await readdir(folder()));
-  await finished('/data/stores/m/refresh', { until: '2023-02-03' }); // Its columns are remembered from some 256 KiB on.
+  // Its columns are cached if they are larger than about 256 KiB.
+  await finished('/data/stores/m/refresh', { until: '2023-02-03' });
   expect((await extended('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));
   const results = (await readdir(folder()))

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Stored results that something on the disk damages, and the same requests again. One story on one market. */
+/** A sequence of damages to stored results on disk, with repeated requests, on one market. */
 let service: RunningService;
 
 const folder = (): string => join(service.root, 'home', 'artifacts');
@@ -21,7 +21,10 @@ const DAMAGES: Readonly<Record<string, (path: string) => Promise<void>>> = {
   'is cut short': async (path) => truncate(path, readFileSync(path).length >> 1),
 };
 
-/** Runs share some files under several names: a change in place is made once, and a deleted file loses all of them. */
+/**
+ * Damages all files. Runs share some files under several names: a change in place is made once, and a deletion removes
+ * all names.
+ */
 async function damageAll(damage: (path: string) => Promise<void>): Promise<void> {
   const paths = (await readdir(folder())).map((name) => join(folder(), name));
   expect(paths.length).toBeGreaterThan(0);
@@ -36,7 +39,7 @@ async function finished(path: string, body: unknown) {
   return job;
 }
 
-/** A body without what says when and how it was made, and of which run. */
+/** Returns a body without the time and origin of its computation and the id of its run. */
 async function content(path: string): Promise<unknown> {
   const answer = await service.download(path);
   const text = await answer.text();

@@ -5,7 +5,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { assertFirstKnown } from '#services/runs/known-decisions.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
-/** OLD has bars from the first date on, NEW from the fourth; the pair is no name of an index. */
+/** OLD has bars from the first date on, NEW from the fourth; the currency pair is not a security of an index. */
 const CLOSES: Readonly<Record<string, readonly number[]>> = {
   OLD: [1, 1, 1, 1, 1],
   NEW: [NaN, NaN, NaN, 2, 2],
@@ -40,7 +40,7 @@ const index = (universe: unknown, base = DATES[0]!) =>
     pipeline: { weighting: { type: 'EqualWeight' } },
   })!;
 
-/** The decision that is refused where the first version was known on the third date; null where none is. */
+/** The refused decision if the first version was known on the third date; null if there is none. */
 function refused(names: readonly string[], universe: unknown, base?: string): unknown {
   const document = index(universe, base);
   const span = { market: market(names), end: null, documents: { I: document }, calendars: openCalendars() };

@@ -31,19 +31,19 @@ const RUN: RunDocument = {
   },
 };
 
-/** Files of the folder that this process has open. */
+/** Returns the files of the folder that this process has open. */
 const openFiles = (): string[] =>
   readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
       const path = readlinkSync(`/proc/self/fd/${fd}`);
       return path.startsWith(folder) ? [path.slice(folder.length + 1)] : [];
     } catch {
-      return []; // The listing's own.
+      return []; // A handle of the listing.
     }
   });
 
 interface Scene {
-  /** Parts that there are, and the one that fails. */
+  /** Number of parts, and the one that fails. */
   readonly parts: number;
   readonly fails?: number;
 }
@@ -71,14 +71,14 @@ function exportsOf({ parts, fails = -1 }: Scene) {
   return { asked: requests, exports: createExports(dependencies) };
 }
 
-/** The stream of an export of several parts. */
+/** Opens the stream of an export of several parts. */
 async function streamOf({ open }: RunExport): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const body = await open(signal);
   expect(body.bytes).toBeUndefined();
   return (body as { stream: ReadableStream<Uint8Array<ArrayBuffer>> }).stream;
 }
 
-/** The bytes of one, however they come. */
+/** Returns the text of an export, whatever the sizes of its pieces are. */
 async function textOf({ open }: RunExport): Promise<string> {
   const { bytes, ...body } = await open(signal);
   const stream = 'stream' in body ? (body.stream as ReadableStream<Uint8Array<ArrayBuffer>>) : undefined;

@@ -28,7 +28,10 @@ import { IS_SOAK } from '../../soak.js';
 beforeAll(openExports);
 afterAll(closeExports);
 
-/** A format writes the cells of a table, whatever made them: those of an index and of a strategy, in the soak also of short names. */
+/**
+ * A format writes the cells of a table independently of their origin: one index and one strategy are tested; in the
+ * soak also short identifiers.
+ */
 const WRITTEN = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);
 
 describe.each(WRITTEN)('every table of %s', (id) => {

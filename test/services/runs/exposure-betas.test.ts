@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Total returns of a security by session. */
+/** Returns the total returns of a security by session. */
 async function returnsOf(identifier: string): Promise<ReadonlyMap<string, number>> {
   const query = { end: DATE, adjust: 'total' } as const;
   const { prices } = await client.call('getPrices', { params: { identifier }, query });
@@ -64,6 +64,6 @@ test('BETA is the datapoint of the rules: against the equally weighted universe,
   const field = view.fields[0]!;
   const at = view.dates.indexOf(DATE);
   expect(field.mean[at]).toBeCloseTo(expected, 10);
-  // All of the universe, equally weighted three months before, is about the market that it is measured against.
+  // The whole universe, equally weighted three months before, is about the market against which it is measured.
   expect(field.benchmark!.mean[at]).toBeCloseTo(1, 1);
 });

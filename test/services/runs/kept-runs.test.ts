@@ -9,7 +9,7 @@ import type { CompareView } from '#contract/analytics/compare.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of an index that is run again and again: tests follow each other. */
+/** A sequence for an index that is run repeatedly; each test depends on the previous one. */
 let service: RunningService;
 
 const definition = (weighting: object) => ({
@@ -29,20 +29,20 @@ async function ran(path: string, body: unknown): Promise<void> {
 const listed = async (query = ''): Promise<StoredRuns> =>
   (await service.ask<StoredRuns>('GET', `/analytics/KEPT/runs${query}`)).body;
 
-/** An answer without the state of its run, which is that of the moment. */
+/** Returns an answer without the state of its run, which depends on the time. */
 async function viewOf(path: string): Promise<unknown> {
   const { status, body } = await service.ask('GET', path.replace('{identifier}', identifier));
   expect(status, `${path} ${JSON.stringify(body).slice(0, 300)}`).toBe(200);
   return { ...body, stale: null };
 }
 
-/** Path of a view, of the newest run or of one. */
+/** Returns the path of a view of the newest run, or of a given one. */
 const ofRun = (view: string, runId?: string): string =>
   `${view.startsWith('/') ? view : `/analytics/KEPT/${view}`}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
 
 /** The values of the path parameters, and further inputs of an operation. */
 const WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
-/** A name that is held, known once there is a run. */
+/** A held security, known once there is a run. */
 let identifier = '';
 const NEEDS: Readonly<Record<string, string>> = {
   getFactorRisk: 'benchmark=identifier:{identifier}',
@@ -150,7 +150,7 @@ test('a run that comes out as the one before takes no room for its columns', asy
   const folder = join(service.root, 'home', 'artifacts');
   const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
   const shared = files.filter(({ nlink }) => nlink > 1);
-  // Columns and plan of both. Bytes of equal checkpoints may differ: whole numbers are written in two ways.
+  // Columns and plan of both. Bytes of equal checkpoints may differ, because whole numbers have two encodings.
   expect(shared.length).toBeGreaterThanOrEqual(4);
   expect(new Set(shared.map(({ ino }) => ino)).size).toBeLessThanOrEqual(shared.length / 2);
 });

@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
-/** Sessions of New York from the first of 2023 on. */
+/** Sessions of New York from the beginning of 2023 on. */
 export const SESSIONS: readonly string[] = Array.from(openCalendars().get('XNYS')!.sessions, (day) => formatDay(day))
   .filter((day) => day >= '2023-01-03')
   .slice(0, 90);
 
 export interface Walk {
   readonly names: readonly string[];
-  /** Sessions with data; default: all 90. */
+  /** Number of sessions with data; default: all 90. */
   readonly sessions?: number;
-  /** Moves every price: another value, another content. */
+  /** Changes every price: another seed is other content. */
   readonly seed?: number;
 }
 
-/** Closes of names on the sessions, by a congruential generator: the same for a name and a seed wherever they stand. */
+/** Closes of securities on the sessions, by a congruential generator that depends only on identifier and seed. */
 export function closesOf(name: string, { sessions = SESSIONS.length, seed = 1 }: Omit<Walk, 'names'>): number[] {
   let state = [...name].reduce((sum, letter) => 31 * sum + letter.codePointAt(0)!, seed) % 2_147_483_647;
   let close = 100;
@@ -27,7 +27,7 @@ export function closesOf(name: string, { sessions = SESSIONS.length, seed = 1 }:
   });
 }
 
-/** Writes a folder that a store can read: random walks, and a sector for each name. */
+/** Writes a folder that a store can read: random walks, and a sector for each security. */
 export function writeWalks(folder: string, walk: Walk): string {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -40,7 +40,7 @@ export function writeWalks(folder: string, walk: Walk): string {
   return folder;
 }
 
-/** An index over every name, or over those listed. */
+/** An index of all securities, or of the listed ones. */
 export function equalIndex(id: string, identifiers: readonly string[] | null = null, rest: object = {}): object {
   const universe = identifiers === null ? {} : { universe: { kind: 'list', identifiers } };
   return {

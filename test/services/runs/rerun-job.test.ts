@@ -73,7 +73,7 @@ async function world(refusalOf: (id: string) => Refusal | undefined = () => unde
   return { documents, kind, attempt, dropped, files, summed };
 }
 
-/** Computes parts on two nodes, of which both compute the first; the node of the job takes over both outputs. */
+/** Computes parts on two nodes, both of which compute the first part; the node of the job receives both outputs. */
 const onTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) => {
   const theirs = { ...(await others()), parts: [0, 2] };
   const own = (await Promise.all([0, 1].map((part) => parts.here(part, 0)))) as PartOutput[];

@@ -6,7 +6,7 @@ import { onCommonGrid } from '#domain/backtest/common-grid.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of an index whose runs differ by one cause after the other: tests follow each other. */
+/** A sequence for an index whose runs differ by one cause after the other; each test depends on the previous one. */
 let service: RunningService;
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -122,7 +122,7 @@ test('a run and the same run again differ in nothing', async () => {
 });
 
 describe('runs of two data stores', () => {
-  /** Three names that the other store does not have. */
+  /** Returns three securities that the other store does not contain. */
   const other = (): object => {
     const random = seeded(5);
     const data = DAYS.flatMap((day) => ['X', 'Y', 'Z'].map((name, n) => [name, day, 30 + 40 * n + 10 * random()]));

@@ -15,7 +15,7 @@ const INDEX = {
   base_date: '2020-01-02',
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
-/** The document with its defaults, as versions stored it that knew of no default universe. */
+/** The document with its defaults, as versions without a default universe stored it. */
 const STORED = {
   ...INDEX,
   description: null,
@@ -78,11 +78,11 @@ interface World {
     readonly currency?: string;
   } | null;
   readonly engine?: string;
-  /** Stores that can be read besides the served one. */
+  /** Stores that can be read in addition to the served one. */
   readonly others?: readonly string[];
 }
 
-/** A stored run of the index, as a version of before stored it: without its store. */
+/** A stored run of the index as an earlier version stored it: without its store. */
 function world({
   run: rest = {},
   plan = PLAN,
@@ -192,7 +192,7 @@ describe('a stored run', () => {
     changeAnother();
     await states.staleOf(run);
     const again = reads() - once;
-    expect(again).toBe(once); // Each document was looked at for its etag.
+    expect(again).toBe(once); // Each document was read for its ETag.
     await states.staleOf(run);
     expect(reads() - once).toBe(again);
   });

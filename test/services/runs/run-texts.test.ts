@@ -36,7 +36,7 @@ const INPUT = {
   },
 };
 
-/** Records as files of a map, of one text per writing, and what was asked of the workers. */
+/** Records as files in a map, and the requests to the workers. */
 function records({ fails = 0, isFull = false } = {}) {
   const requests: (TaskInput<'write-run-text'> | TaskInput<'run-text'>)[] = [];
   const files = new Map<string, string>([['record', 'stored']]);

@@ -124,7 +124,7 @@ test('rebalances are those of the record, name by name, with the trades of their
       continue;
     }
     expect(row.turnover).toBeCloseTo(moved, 12);
-    // Ten basis points of what was bought and sold.
+    // Ten basis points of purchases and sales.
     const at = nav.index.indexOf(row.traded_on!);
     const bought = traded.reduce((sum, line) => sum + Number(line[column('notional')]), 0);
     expect(row.cost_fraction).toBeCloseTo((0.001 * bought) / Number(nav.data[at - 1]), 10);

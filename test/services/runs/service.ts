@@ -7,12 +7,12 @@ import { runService } from '../running-service.js';
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // Bodies are whatever the route under test answers.
+  // Bodies are the answers of the route under test.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
 }
 
-/** A running service on a home that is separate. */
+/** A running service on a separate home. */
 export interface TestService {
   readonly home: string;
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
@@ -23,7 +23,7 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** In the process of the test, because its answers are tested and not its process. */
+/** Runs in the process of the test, because its answers are tested and not its process. */
 export async function startService(): Promise<TestService> {
   const run = await runService();
   const call = async (

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { APART_BYTES_MIN, pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of runs on one market, whose prices have separate files: tests follow each other. */
+/** A sequence of runs on one market, whose prices have separate files; each test depends on the previous one. */
 let service: RunningService;
 
 async function ran(path: string, body: unknown): Promise<void> {
@@ -24,7 +24,7 @@ const index = (id: string, weighting: object) => ({
 
 const folder = (): string => join(service.root, 'home', 'artifacts');
 
-/** The files with prices of runs, by the inode that they share, each for the columns of a run. */
+/** Returns the files with prices of runs by their shared inode, each with the columns of a run. */
 async function priceFiles() {
   const names = await readdir(folder());
   const isColumns = (name: string): boolean => readFileSync(join(folder(), name), 'latin1').startsWith('DVSRUN');
@@ -84,7 +84,7 @@ test('the prices of a run are one file, which runs of other weights and costs sh
 test('a run keeps its prices when the one goes that wrote them', async () => {
   const before = await views('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
-  await service.restart(undefined, 'handed on'); // Files that nothing names go with a start.
+  await service.restart(undefined, 'handed on'); // Unreferenced files are removed at a start.
   await service.resumed();
   expect(await priceFiles()).toHaveLength(1);
   expect(await views('SECOND')).toEqual(before);

@@ -13,7 +13,7 @@ const stateIs = (stale: StaleState | null): RunState => ({ index_version: 3, sta
 const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(OBJECT));
 
-/** Bytes in pieces of a size, as a file gives them. */
+/** Returns bytes in pieces of a size, as a file does. */
 function byteStream(bytes: Uint8Array, piece: number, onCancel: () => void = () => {}): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -29,7 +29,7 @@ function byteStream(bytes: Uint8Array, piece: number, onCancel: () => void = () 
   });
 }
 
-/** Everything read into room of one size that is handed back and forth. */
+/** Reads a stream into a buffer of one size that is passed back and forth. */
 async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<string> {
   const reader = stream.getReader({ mode: 'byob' });
   const parts: Uint8Array[] = [];

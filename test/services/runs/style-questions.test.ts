@@ -6,7 +6,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import { styleQuestions } from '#services/runs/style-questions.js';
 import { index, marketOf, run, warmUp } from './warming.js';
 
-/** Questions about a datapoint of a run, by the file of its columns. */
+/** Returns the requests about a datapoint of a run, by the file of its columns. */
 const askedOf = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
   inputs
     .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createViewCache } from '#services/runs/view-cache.js';
 
-/** Views of a number of bytes, numbered in the order of their creation. */
+/** Creates a cache and views of a number of bytes, numbered in the order of their creation. */
 function views(limitBytes: number) {
   const cache = createViewCache(limitBytes);
   let count = 0;

@@ -16,9 +16,9 @@ afterEach(async () => {
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
 const RUN = 'heavy warm-up run';
 const PRACTICE = 12;
-/** Runs that a thread makes once. */
+/** Runs that a thread computes once. */
 const RUNS = Array.from({ length: PRACTICE }, () => RUN);
-/** The questions that a thread is asked once: the code, the market and those runs. */
+/** Requests that a thread receives once: the code, the market and those runs. */
 const WHOLE = [...CODE_AND_MARKET, ...RUNS];
 
 test('without a served market nothing is asked, with one each thread loads its code and a light one opens it, once', async () => {
@@ -54,7 +54,7 @@ test('the wait after a stored run begins again while the next run is computed', 
   const { serve, tick, wake, load, timers } = warmUp();
   serve(marketOf('a'));
   wake('FIRST');
-  load.heavy = 1; // one of two threads: without a stored run light questions would be asked now
+  load.heavy = 1; // One of two threads: without a stored run, light requests would be sent now.
   expect(await tick()).toEqual([]);
   expect(timers.size).toBe(1);
   expect(await tick()).toEqual([]);
@@ -281,7 +281,7 @@ test('closed, it asks nothing and waits for nothing', async () => {
 });
 
 const EXPOSURES = '/analytics/EQ/exposures?fields=AGE,BETA,MOMENTUM,RETURN,VALUE_TRADED,VOLATILITY,VOLUME';
-/** Ranges of its dates, in another order than theirs. */
+/** Ranges of its dates, in another order. */
 const RANGES = [
   'start=2020-09-01',
   'start=2019-11-15&end=2020-02-03',

@@ -12,7 +12,8 @@ import type { WarmUpDependencies } from '#services/runs/warm-up.js';
 export const WORKERS = 2;
 
 export function marketOf(contentHash: string, { dates = 10, firstDay = 0, sectors = true } = {}): ServedMarket {
-  const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle; // Only workers read the other fields.
+  // Only workers read the other fields.
+  const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle;
   const market = {
     dates: firstDay === 0 ? new Int32Array(dates) : Int32Array.from({ length: dates }, (_, t) => firstDay + t),
     identifiers: ['A', 'B'],
@@ -49,7 +50,7 @@ export function run(id: string, { run_at = '2024-01-01', benchmark = null as str
   };
 }
 
-/** A warm-up on a pool that records its questions, with a manual clock. */
+/** A warm-up on a pool that records its requests, with a manual clock. */
 export function warmUp({
   stored = {},
   fails = () => undefined,

@@ -3,7 +3,7 @@ import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
 import type { DocumentTransaction } from '#store/port.js';
 
-/** The subject of each kind of job, whose deletion deletes the job. */
+/** Subject of each kind of job, whose deletion deletes the job. */
 const SUBJECTS = {
   backtest: 'index',
   optimise: null,
@@ -24,7 +24,7 @@ const SUBJECTS = {
   replay: 'index',
 } as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
 
-/** A job of each kind about X, and one about Y, all of them live. */
+/** Creates a job of each kind about X, and one about Y, none of which has ended. */
 function world() {
   const requests = new Map<string, { readonly index_id: string; readonly store_id: string }>();
   for (const kind of JOB_KINDS)

@@ -8,7 +8,7 @@ import { createSimulationJob } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** Work whose index goes away while it runs, each kind with a pool that answers at once. */
+/** Jobs whose index is deleted while they run, each kind with a pool that answers at once. */
 const REF = { name: `${'0'.repeat(32)}.art`, bytes: 2, sha256: '' };
 const RUN = {
   run_id: 'I',
@@ -57,7 +57,7 @@ function worldWith(isThere: () => boolean) {
     isThere() && (kind === 'index' || kind === 'run')
       ? { id: 'I', body: kind === 'run' ? RUN : { id: 'I' }, etag: '', updatedAt: '' }
       : undefined;
-  const documents = { get } as unknown as DocumentStore; // only asked for documents
+  const documents = { get } as unknown as DocumentStore; // Only documents are read.
   const artifacts = {
     path: () => '',
     read: async () => Buffer.from('{"documents":{},"request":{}}'),

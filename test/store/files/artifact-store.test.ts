@@ -11,7 +11,7 @@ import { waitFor } from '../../waiting.js';
 
 const newFolder = temporaryFolders();
 
-/** Longer than one chunk of a stream, and no two pages alike. */
+/** Longer than one chunk of a stream; no two pages are equal. */
 const CONTENT = Uint8Array.from({ length: 700_001 }, (_, i) => (i * 31 + (i >> 8)) & 255);
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
@@ -39,7 +39,7 @@ test('a file of any size is stored byte by byte, and one changed byte of it is d
   const [artifacts, path] = [await openArtifacts(await newFolder()), join(await newFolder(), 'prices.parquet')];
   const bytes = 65 * 2 ** 20;
   await writeFile(path, '');
-  await truncate(path, bytes); // Zeros, which take no room.
+  await truncate(path, bytes); // Zeros, which take no space.
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes, sha256: createHash('sha256').update(Buffer.alloc(bytes)).digest('hex') });
   expect(await artifacts.isIntact(ref)).toBe(true);
@@ -106,7 +106,7 @@ test('a missing, short or changed file is refused instead of served', async () =
   await expect(artifacts.read(changed!)).rejects.toMatchObject(unreadable);
   await expect(artifacts.stream(missing!)).rejects.toThrow('missing or damaged');
   await expect(artifacts.stream(short!)).rejects.toThrow('missing or damaged');
-  await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // No byte is sent before.
+  await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // No byte is sent before the check.
 });
 
 test('a file that is written to while it is streamed ends no stream as whole', async () => {

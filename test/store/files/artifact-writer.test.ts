@@ -21,7 +21,7 @@ beforeAll(() => {
 afterAll(() => restore());
 
 const PART = 2 ** 20;
-/** Around the part that is written at a time, and around blocks and sectors of large files. */
+/** Sizes around the part that is written at a time, and around blocks and sectors of large files. */
 const SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 5, 4 * PART, 4 * PART + 4097, 6 * PART - 1];
 const bytesOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -32,7 +32,7 @@ const small = (names: readonly string[]): ArtifactContent[] =>
 test('a file written outside the store is read by it, with the hash of its definition', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const contents = SIZES.map((size) => ({ name: artifacts.newName(), bytes: bytesOf(size) }));
-  // The content of an order for another process.
+  // An order for another process contains the destination as JSON.
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
   const refs = await openArtifactWriter(destination).write(contents);
   expect(refs).toEqual(contents.map(({ name, bytes }) => ({ name, bytes: bytes.length, sha256: sha256(bytes) })));
@@ -40,7 +40,7 @@ test('a file written outside the store is read by it, with the hash of its defin
     expect(Buffer.compare(await artifacts.read(ref), contents[i]!.bytes), `${SIZES[i]} bytes`).toBe(0);
 });
 
-/** Parts of one value each in the same memory. */
+/** Creates parts of a memory, each filled with one value. */
 const madeOf = (sizes: readonly number[]): MadeBytes => ({
   length: sizes.reduce((sum, size) => sum + size, 0),
   *parts() {
@@ -67,7 +67,7 @@ test('a large file is flushed while it is written and again at the end, and none
   const large = madeOf(Array.from({ length: 130 }, () => PART));
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');
-  const files = Object.getPrototypeOf(handle) as FileHandle; // Of every open file.
+  const files = Object.getPrototypeOf(handle) as FileHandle; // The prototype of every open file.
   await handle.close();
   await unlink(join(folder, 'other'));
   const { datasync } = files;
@@ -90,14 +90,14 @@ test('a large file is flushed while it is written and again at the end, and none
   }
 });
 
-/** Lets what a file does with a write be replaced while something runs. */
+/** Replaces writes of files while a function runs. */
 async function withWrites(
   write: (this: FileHandle, rest: readonly unknown[], whole: FileHandle['write']) => unknown,
   run: () => Promise<void>,
 ): Promise<void> {
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');
-  const files = Object.getPrototypeOf(handle) as FileHandle; // Of every open file.
+  const files = Object.getPrototypeOf(handle) as FileHandle; // The prototype of every open file.
   await handle.close();
   const { write: whole } = files;
   files.write = function (this: FileHandle, ...rest: unknown[]) {
@@ -110,7 +110,7 @@ async function withWrites(
   }
 }
 
-/** Tests that a file is written past the cache of the system; on Linux. */
+/** Returns true if a file is written without the cache of the system; Linux only. */
 function isDirect({ fd }: FileHandle): boolean {
   const flags = /flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
   return (Number.parseInt(flags, 8) & constants.O_DIRECT) !== 0;
@@ -144,7 +144,7 @@ test.runIf(process.platform === 'linux')(
 
 test('what begins on a page of memory, or anywhere else, is written with its bytes', async () => {
   const artifacts = await openArtifacts(await newFolder());
-  const memory = pageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // What writes takes shared memory too.
+  const memory = pageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // Writes accept shared memory as well.
   for (const offset of [0, 4096, 8])
     for (const size of [4 * PART, 4 * PART + 4097, 7 * PART - 1]) {
       const bytes = new Uint8Array(memory, offset, size);

@@ -30,7 +30,7 @@ test('texts of any characters, repeated or not, come back', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(characters, repeated), { maxLength: 4 }), async (parts) => {
       const text = JSON.stringify(parts).slice(0, 2047);
-      const whole = Buffer.from(text).toString(); // A cut through a character is no text.
+      const whole = Buffer.from(text).toString(); // A cut within a character yields invalid text.
       expect(unpackContent(await packContent(whole))).toBe(whole);
     }),
     { numRuns: 40 },

@@ -1,6 +1,6 @@
 import { openHome } from '#store/home/home.js';
 
-/** A process that opens a home, reports it, and holds it until it is killed. */
+/** Opens a home, reports it, and holds it until the process is killed. */
 const home = await openHome(process.argv[2]!);
 process.stdout.write(`${process.pid}\n`);
 process.on('SIGTERM', () => void home.close().then(() => process.exit(0)));

@@ -60,7 +60,7 @@ async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   };
   const parts = await verifyHome({ stores: '' } as HomeFolders, {
     openDocuments: async () => reader,
-    digestArtifact: async () => ({ bytes: 0, sha256: '' }), // No document names any.
+    digestArtifact: async () => ({ bytes: 0, sha256: '' }), // No document references any.
   });
   return parts.flatMap(({ part, damaged }) => damaged.map(({ name, reason }) => `${part} ${name}: ${reason}`));
 }

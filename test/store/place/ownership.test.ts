@@ -39,7 +39,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE)
   return { ownership, lost };
 }
 
-/** A database with a place, as its first process leaves it. */
+/** Creates a database with a place, in the state that its first process leaves. */
 async function livingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
@@ -47,7 +47,7 @@ async function livingCluster() {
   return { folder, documents, ...(await begin(documents, folder)) };
 }
 
-/** A copy of the documents as they are now. */
+/** Copies the current documents. */
 async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
   const copy = createMemoryEngine().open();
   const stored = await documents.get('artifact-store', 'shared');
@@ -63,7 +63,7 @@ test('the first process of a database owns its place at once, the next one once 
   expect([second.ownership.isConfirmed(), second.ownership.isHolder()]).toEqual([false, false]);
   await expect.poll(() => second.ownership.isConfirmed()).toBe(true);
   expect([second.ownership.isHolder(), second.lost]).toEqual([false, []]);
-  ownership.close(); // The holder ends without a word.
+  ownership.close(); // The holder ends without a notification.
   await expect.poll(() => second.ownership.isHolder()).toBe(true);
 });
 
@@ -102,7 +102,7 @@ test('a physical copy of the database, of the same server and name, ends and rem
   const clone = await begin(copied, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
   const result = join(folder, `${'a'.repeat(32)}.art`);
-  await writeFile(result, CONTENT); // A result that only the live database names.
+  await writeFile(result, CONTENT); // A result that only the live database references.
   const seenByClone = ownedArtifacts(artifacts, clone.ownership);
   const sweep = () => seenByClone.sweep(async () => new Set());
   expect(await sweep()).toBe(0);
@@ -135,7 +135,7 @@ test('a renewal that was cut off in the middle is completed, and a delayed earli
   await expect.poll(() => tokenOf(folder)).not.toBe('next-token');
   const marker = join(folder, 'divisor-store.json');
   const text = await readFile(marker, 'utf8');
-  await writeFile(marker, text.replace(await tokenOf(folder), token)); // By a process that was stopped while it wrote.
+  await writeFile(marker, text.replace(await tokenOf(folder), token)); // A process was stopped while it wrote it.
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
   expect([lost, second.lost]).toEqual([[], []]);
 });
@@ -162,7 +162,7 @@ test('a half-written draft is removed, and the whole file of its name stays', as
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
   const named = await artifacts.write(CONTENT, SHA256);
-  await writeFile(join(folder, `${named.name}.new`), 'half'); // Left by a process that was stopped while it wrote.
+  await writeFile(join(folder, `${named.name}.new`), 'half'); // A process was stopped while it wrote it.
   expect(await artifacts.sweep(async () => new Set([named.name]))).toBe(1);
   expect(await artifacts.isIntact(named)).toBe(true);
   expect((await readdir(folder)).filter((name) => name.startsWith(named.name))).toEqual([named.name]);
@@ -179,7 +179,7 @@ test('a database that was set back takes its place over once no service renews i
     message: /was renewed during the check/,
   });
   ownership.close();
-  // A renewal that had begun before it was closed may still end.
+  // A renewal that began before the close may still end.
   const takeOver = () => takePlaceOver(earlier, at(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);

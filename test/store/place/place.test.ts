@@ -30,7 +30,7 @@ const isThere = (path: string): Promise<boolean> =>
 let watch: PlaceWatch | undefined;
 afterEach(() => watch?.close());
 
-/** A folder that a database has taken, as a process sees it. */
+/** Creates a folder that a database owns, as a process accesses it. */
 async function taken() {
   const folder = join(await newFolder(), 'mount');
   const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
@@ -122,7 +122,7 @@ test('a missing file is damage if the place is available, and an outage if it is
   ]);
   await rename(folder, `${folder}-away`);
   expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
-  expect(health.fault()).toMatch(/^The place of results is unavailable: /); // Clients see it: it names no path.
+  expect(health.fault()).toMatch(/^The place of results is unavailable: /); // Clients see it, so it names no path.
   await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await artifacts.remove([ref.name]);

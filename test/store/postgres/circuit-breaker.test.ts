@@ -60,7 +60,7 @@ test('a long statement of a server that lives opens nothing', async () => {
   expect(await long).toBe('7');
   const { probes } = server;
   await pass(20_000);
-  expect(server.probes).toBe(probes); // Nobody waits, nobody asks.
+  expect(server.probes).toBe(probes); // There are no probes while no call is waiting.
 });
 
 test('answers to others, refusals among them, are signs of life', async () => {

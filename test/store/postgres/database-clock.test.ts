@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { assertClock, CLOCK_REPORTED_MS, clockFault, openDatabaseClock } from '#store/postgres/database-clock.js';
 
-/** A machine whose clock is ahead of the database, and answers that take a while. */
+/** Opens a machine whose clock is ahead of the database, with delayed answers. */
 async function openWorld({ aheadMs = 0, tripMs = 4 } = {}) {
   const world = { monotonicMs: 500, databaseMs: 1_700_000_000_000, aheadMs, tripMs };
   const pass = (ms: number): void => {
@@ -31,7 +31,7 @@ test('the time of records is that of the database, however wrong the clock of th
 
 test('a measurement over a long round trip replaces no good one until that may have drifted as far', async () => {
   const { world, pass, clock } = await openWorld();
-  world.databaseMs += 30; // It was set, or ours has drifted.
+  world.databaseMs += 30; // It was set, or the local clock has drifted.
   world.tripMs = 200;
   await clock.measure();
   expect(clock.now()).toBe(world.databaseMs - 30);

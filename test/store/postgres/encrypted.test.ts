@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', (
   });
 });
 
-/** Writes an object and reads it again, or says why not. */
+/** Writes an object and reads it again, or reports the error. */
 const ROUND_TRIP = `
   import { text } from 'node:stream/consumers';
   import { createS3Client } from '#store/s3/s3-client.js';
@@ -142,7 +142,7 @@ describe('an object store on TLS', () => {
     await new Promise((closed) => server.close(closed));
   });
 
-  /** The output of a process with the certificate authority, which Node reads at its start. */
+  /** Returns the output of a process with the certificate authority, which Node reads at its start. */
   async function roundTrip(authority: string): Promise<string> {
     const environment = { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: authority };
     const words = ['--input-type=module', '--eval', ROUND_TRIP, endpoint];

@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     const schema = 'upgraded';
     const client = new Client(url);
     await client.connect();
-    /** As programs of the schemas 1 to 3, and of 4, write a document. */
+    /** Writes a document as programs of the schemas 1 to 4 do. */
     const put = (commit: string, id: string) =>
       client.query(
         `SELECT * FROM ${schema}.${commit}(gen_random_uuid(), gen_random_uuid(), now(), '{}', '{}', '{}', '{}', '{}',

@@ -11,7 +11,7 @@ const key = newSigningKey('2024-01-01T00:00:00.000000+00:00');
 const other = newSigningKey('2024-01-01T00:00:00.000000+00:00');
 const keys: ReadonlyMap<string, PublicKey> = new Map([key, other].map((one) => [one.key_id, one]));
 
-/** A log of a number of closes, signed with one key. */
+/** Returns a log of a number of closes, signed with one key. */
 async function logOf(closes: number): Promise<PublicationEntry[]> {
   const log: PublicationEntry[] = [];
   for (let seq = 1; seq <= closes; seq++) {

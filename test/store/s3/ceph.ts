@@ -19,13 +19,13 @@ import { freePort } from '../../free-port.js';
 /** Of Debian's packages radosgw, ceph-common, ceph-mon and ceph-osd. */
 const PROGRAMS = ['radosgw', 'radosgw-admin', 'ceph', 'monmaptool', 'ceph-mon', 'ceph-osd'];
 
-/** The gateway and how its bucket is reached, as `TEST_S3` names one. */
+/** Access to the gateway and its bucket, as in `TEST_S3`. */
 export interface Ceph {
   readonly version: string;
   readonly url: string;
 }
 
-/** The first program of Ceph that is not on the path; undefined where it can be started. */
+/** Returns the first program of Ceph that is not on the path; undefined if Ceph can be started. */
 export function missingProgram(): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   return PROGRAMS.find((program) => !folders.some((folder) => existsSync(join(folder, program))));
@@ -33,13 +33,13 @@ export function missingProgram(): string | undefined {
 
 const BUCKET = 'results';
 const KEYS = { accessKeyId: 'CEPH-OF-THE-TEST', secretAccessKey: 'secret-of-the-test' };
-/** A start takes 15 s on a busy machine of two cores. */
+/** Maximum duration of a start, which takes 15 s on a busy machine with two cores. */
 const START_MS = 150_000;
 const LOOK_MS = 100;
 
 /**
- * The one Ceph of this run of the tests, which the first caller starts and the end of the run ends: a monitor, a
- * store of objects in memory and the gateway, all on loopback, with everything they write in the folder of the run.
+ * Returns the only Ceph of this run of the tests, which the first caller starts and which is stopped at the end: a
+ * monitor, an in-memory object store and the gateway, all on loopback, with their files in the folder of the run.
  */
 export async function sharedCeph(): Promise<Ceph> {
   const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
@@ -54,7 +54,7 @@ export async function sharedCeph(): Promise<Ceph> {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
   }
   while (!existsSync(outcome)) await sleep(LOOK_MS); // Another file is starting it.
-  const report = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // As written above.
+  const report = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // Written above.
   if ('failure' in report) throw new Error(`Ceph did not start: ${report.failure}`);
   return report;
 }
@@ -65,17 +65,17 @@ async function startCeph(folder: string): Promise<Ceph> {
   writeFileSync(configuration, settings({ folder, cluster, monitor }));
   const common = { env: { ...process.env, CEPH_CONF: configuration }, cwd: folder };
 
-  /** Runs a program to its end. @returns what it writes */
+  /** Runs a program to its end. @returns its output */
   async function run(program: string, words: string): Promise<string> {
     return (await promisify(execFile)(program, words.split(' '), { ...common, timeout: START_MS })).stdout;
   }
 
-  /** Starts a program that outlives this process; the end of the run of the tests ends it by its id. */
+  /** Starts a program that outlives this process; it is stopped by its id at the end of the run. */
   function launch(program: string, words: string): void {
     const output = openSync(join(folder, `${program}.out`), 'a');
     const child = spawn(program, words.split(' '), { ...common, detached: true, stdio: ['ignore', output, output] });
     closeSync(output);
-    child.on('error', () => {}); // Seen by what waits for it.
+    child.on('error', () => {}); // The function that waits for the program reports it.
     child.unref();
     appendFileSync(join(folder, 'pids'), `${child.pid}\n`);
   }
@@ -104,7 +104,7 @@ interface Cluster {
   readonly monitor: string;
 }
 
-/** One copy of everything, in memory; nobody has to say who he is but to the gateway. */
+/** Keeps a single copy in memory; only the gateway requires authentication. */
 const settings = ({ folder, cluster, monitor }: Cluster): string => `[global]
 fsid = ${cluster}
 mon host = [${monitor}]
@@ -133,7 +133,7 @@ osd pool default pg autoscale mode = off
 rgw enable apis = s3
 `;
 
-/** A bucket is created only by the protocol; the gateway answers once it has its pools. */
+/** A bucket can only be created through the protocol; the gateway answers once its pools exist. */
 async function makeBucket(url: string): Promise<void> {
   const client = new AwsClient({ ...KEYS, service: 's3', region: 'us-east-1', retries: 0 });
   const until = performance.now() + START_MS;

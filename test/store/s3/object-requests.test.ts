@@ -25,7 +25,7 @@ test('each request is reported with its method, its time and whether the store h
     stop();
     server.close();
   }
-  await createS3Client(service.access).remove('absent'); // Nobody listens any more.
+  await createS3Client(service.access).remove('absent'); // The server does not listen any more.
   expect(seen.map(({ method, isAnswered }) => [method, isAnswered])).toEqual([
     ['HEAD', false],
     ['HEAD', true],

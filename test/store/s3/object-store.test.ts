@@ -66,7 +66,7 @@ test('what one machine writes another reads: whole, in part, as a file', async (
   await expect((await machine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
-/** As the columns of a run lie. */
+/** Copies bytes to shared memory, as for the columns of a run. */
 function inSharedMemory(bytes: Uint8Array): Uint8Array {
   const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
   shared.set(bytes);
@@ -86,7 +86,7 @@ test('a body is sent with its hash, and one above 16 MiB in parts that have thei
   expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(3);
   const parts = [0, 1, 2].map((i) => sha256(large.subarray(i * 16 * MIB, (i + 1) * 16 * MIB)));
   expect(parts).toContain(service.headers()['x-amz-content-sha256']);
-  // The machine that wrote it reads its copy, another one the object.
+  // The machine that wrote it reads its copy; another one reads the object.
   service.seen.length = 0;
   expect((await readFile(await artifacts.file(ref!))).length).toBe(large.length);
   expect(service.seen).toEqual([]);
@@ -104,7 +104,7 @@ test('a file is sent in parts from disk, and read by another machine', async () 
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes: large.length, sha256: sha256(large) });
   expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(2);
-  expect(await readdir(folder)).toEqual([]); // Its own machine has the file.
+  expect(await readdir(folder)).toEqual([]); // The machine that wrote it has the file.
   expect(sha256(await (await machine()).artifacts.read(ref))).toBe(sha256(large));
 });
 
@@ -125,7 +125,7 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
   await expect((await machine()).artifacts.file(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
-/** Another object under a name, with a hash that is not its own: as damage in the store leaves it. */
+/** Writes another object under a name, with a wrong hash, as damage in the store does. */
 async function putUnchecked(name: string, bytes: Uint8Array, claimed: string): Promise<void> {
   const { endpoint, bucket, prefix, region, keys } = service.access;
   const { accessKeyId, secretAccessKey } = keys;
@@ -320,7 +320,8 @@ test('garbage is old and unreferenced; second names are separate objects', async
   expect(await artifacts.sweep(owned)).toBeGreaterThanOrEqual(2);
   expect(await artifacts.isIntact(second!)).toBe(true);
   const client = createS3Client(service.access);
-  for (const name of foreign) expect(await client.get(name, isThere)).toBe(true); // Of somebody else, or of another place.
+  // They belong to another application or another place.
+  for (const name of foreign) expect(await client.get(name, isThere)).toBe(true);
   await expect(artifacts.link([{ ref: gone, name: artifacts.newName() }])).rejects.toMatchObject({
     code: 'DOCUMENT_UNREADABLE',
   });

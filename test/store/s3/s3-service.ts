@@ -17,27 +17,27 @@ interface S3rver {
 
 type S3rverClass = new (options: object) => S3rver;
 
-/** An object store on loopback, behind a proxy that counts, and closes on command. */
+/** An object store on loopback behind a proxy that counts requests and can refuse them. */
 export interface S3Service {
   readonly access: S3Access & { readonly keys: GivenKeys };
-  /** True if it compares a body with its hash and a request with its signature: s3rver accepts any. */
+  /** True if it checks the hash of a body and the signature of a request; s3rver accepts any. */
   readonly isStrict: boolean;
-  /** Requests for artifacts that arrived, as method and name of the operation. */
+  /** Received requests for artifacts, as method and name of the operation. */
   readonly seen: string[];
-  /** Headers of the last request with a body. */
+  /** Returns the headers of the last request with a body. */
   readonly headers: () => IncomingMessage['headers'];
-  /** While closed, requests are answered with 503. */
+  /** While true, requests are answered with 503. */
   isClosed: boolean;
-  /** While held, those for artifacts are: the place is there, and jobs cannot end. */
+  /** While true, requests for artifacts wait: the store is reachable, but jobs cannot end. */
   isHeld: boolean;
-  /** The number of next bodies that arrive damaged. */
+  /** Number of the next bodies that arrive damaged. */
   bodiesToDamage: number;
   stop(): Promise<void>;
 }
 
 const BUCKET = 'results';
 
-/** Where objects lie, and how they are reached. */
+/** Address of objects, and access to them. */
 interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys'>, Pick<S3Service, 'isStrict'> {
   readonly host: string;
   readonly port: number;
@@ -45,8 +45,8 @@ interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys
 }
 
 /**
- * Objects in the store that `TEST_S3=http://key:secret@host:port/bucket` names; else in the soak in Ceph, where it is
- * installed; else in s3rver from npm.
+ * Opens the store that `TEST_S3=http://key:secret@host:port/bucket` names; otherwise, in the soak, Ceph if it is
+ * installed; otherwise s3rver from npm.
  */
 async function openUpstream(): Promise<Upstream> {
   const named = process.env['TEST_S3'];
@@ -61,7 +61,7 @@ async function openUpstream(): Promise<Upstream> {
   return startS3rver();
 }
 
-/** Objects under a separate prefix, which stay there. */
+/** Uses a separate prefix; objects remain there. */
 function upstreamAt(url: string, name: string): Upstream {
   const { hostname: host, port, username, password, pathname } = new URL(url);
   const [accessKeyId, secretAccessKey] = [decodeURIComponent(username), decodeURIComponent(password)];
@@ -80,7 +80,7 @@ function upstreamAt(url: string, name: string): Upstream {
 }
 
 async function startS3rver(): Promise<Upstream> {
-  // It is written for CommonJS and declares no types.
+  // It is a CommonJS module without types.
   const S3rver = createRequire(import.meta.url)('s3rver') as S3rverClass;
   const directory = mkdtempSync(join(tmpdir(), 'divisor-s3-'));
   const server = new S3rver({
@@ -128,7 +128,7 @@ export async function startS3(): Promise<S3Service> {
       answer.pipe(outgoing);
     });
     inner.on('error', () => outgoing.destroy());
-    // A client that is killed in the middle of an object leaves a request that would keep the store open.
+    // A client that is killed during an object leaves a request that would keep the store open.
     outgoing.on('close', () => inner.destroy());
     const isDamaged = method === 'PUT' && state.bodiesToDamage > 0;
     if (isDamaged) state.bodiesToDamage--;
@@ -149,7 +149,7 @@ export async function startS3(): Promise<S3Service> {
   });
 }
 
-/** Changes a bit of every piece that passes. */
+/** Changes a bit of every transferred piece. */
 const damaging = (): Transform =>
   new Transform({
     transform(piece: Buffer, _, done) {

@@ -28,8 +28,8 @@ const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
   });
 
 /**
- * The one action of a run that ends before or after its ex day; A is at 50 before and only the action moves it, B is
- * constant.
+ * Returns the only action of a run that ends before or after its ex-date; A is at 50 before, only the action moves it,
+ * and B is constant.
  */
 function shownUntil(
   rows: number,
@@ -71,7 +71,7 @@ test.each([
   expect(behind.choices).toEqual([]);
 });
 
-/** Rows of the pro forma of a coming action, and the holdings of the run after it. */
+/** Returns the rows of the pro forma of a coming action, and the holdings of the run after it. */
 function wholeIndexUntil(
   rows: number,
   close: Readonly<Record<string, readonly (number | null)[]>>,
@@ -118,7 +118,7 @@ test.each([
   for (const { constituent, weight_after, shares_after } of rows) {
     const held = behind.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
     expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(held.weight, 12)]);
-    // Shares of a security that splits with the dividend are forecast separately for the dividend.
+    // Shares of a security that splits on the day of the dividend are forecast separately for the dividend.
     const split = actions.length === 2 && constituent === 'A' ? 4 : 1;
     expect([constituent, shares_after! * split]).toEqual([constituent, expect.closeTo(held.shares, 9)]);
   }
@@ -139,7 +139,7 @@ test.each([
 ] as const)('%s that is past has the proceeds that the run took', (_, action, treatment, proceeds) => {
   const shown = shownUntil(3, action, { after: 48, treatment });
   expect([shown.state, shown.proceeds, shown.received]).toEqual(['effective', proceeds, null]);
-  // The holding of A becomes B, both levels computed from the shares: 1 share of A of the 100 at the base, and B.
+  // The holding of A becomes B, both levels computed from the shares: 1 share of A for the base of 100, and B.
   const a = (100 * 0.5) / 50;
   expect(shown.shares_before).toBeCloseTo(a, 12);
 });
@@ -152,7 +152,7 @@ test('a merger that is past has the shares that the run took, and their weight, 
     { name: 'A', ex, type: 'MERGER', value: 0.5, related: 'C' },
   ]);
   const merger = shown.find(({ type }) => type === 'MERGER')!;
-  // A third of 100 each: 2/3 shares of A, four times as many by the split, half as many of C again, at 25.
+  // A third of 100 each: 2/3 shares of A, four times as many after the split, then half as many of C, at 25.
   const value = (100 / 3 / 50) * 4 * 0.5 * 25;
   const others = 100 / 3 + ((100 / 3) * 25) / 20;
   expect(merger.proceeds).toBe(null);
@@ -168,7 +168,8 @@ test('a merger into shares and cash that is past has both as the run took them',
     { name: 'A', ex: DATES[2]!, type: 'MERGER', value: 2, cash: 5, related: 'C' },
   ]);
   const merger = shown.find(({ type }) => type === 'MERGER')!;
-  // Of 2/3 shares of A: 4/3 of C at 25, and 10/3 in cash, which the divisor spreads: no part of the market value.
+  // For 2/3 shares of A: 4/3 of C at 25, and 10/3 in cash, which is not part of the market value but changes the
+  // divisor.
   const value = (100 / 3) * (50 / 50 + 1 + 25 / 20);
   expect(merger).toMatchObject({ cash: 5, proceeds: 5, received: { identifier: 'C', ratio: 2 } });
   expect(merger.received!.weight).toBeCloseTo(((4 / 3) * 25) / value, 12);
@@ -209,7 +210,7 @@ test('a scrip dividend awaits a decision up to its election date, also after its
   expect([ahead, open, closed].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, true, false]);
   expect(closed.choices).toEqual([]);
   expect(open).toMatchObject({ state: 'effective', election_date: DATES[2], election_default: 'cash' });
-  // Taken in shares it is a stock dividend of one for twenty, at the price without the cash.
+  // In shares it is a stock dividend of one for twenty, at the price without the cash.
   const stock = shownUntil(4, { type: 'STOCK_DIVIDEND', value: 1.05 }, { after: 48 });
   for (const { choices, shares_before: held } of [ahead, open]) {
     const shares = choices.find(({ choice }) => choice === 'accept_shares')!;
@@ -235,7 +236,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     [true, 2],
     [true, 2],
   ]);
-  // Both halves of the offer have both choices: each choice of the three names is there once.
+  // Both halves of the offer have both choices: each choice of the three securities appears once.
   const rows = proFormaRows(view.actions, heldAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
   const of = (choice: string) =>
@@ -300,7 +301,7 @@ test('a spin-off has the shares of the spun-off security, before and after, and 
   const close = { A: [50, 50, 46, 46], B: [100, 100, 100, 100], S: [null, null, null, 16] };
   const actions = [{ name: 'A', ex: DATES[2]!, type: 'SPIN_OFF' as const, value: 0.25, related: 'S' }];
   const ahead = wholeIndexUntil(2, close, actions);
-  // Of a base of 100 one share of A is held: 0.25 of S for it.
+  // At a base of 100, one share of A is held, which yields 0.25 of S.
   expect(ahead.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
   const rows = proFormaRows(ahead.shown, ahead.index);
   expect(rows.map(({ constituent }) => constituent)).toEqual(['A', 'B', 'S']);
@@ -311,7 +312,7 @@ test('a spin-off has the shares of the spun-off security, before and after, and 
   const behind = wholeIndexUntil(4, close, actions);
   expect(behind.shown[0]).toMatchObject({ state: 'effective', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
   expect(behind.held.find(({ identifier }) => identifier === 'S')!.shares).toBeCloseTo(0.25, 12);
-  // One that has a price by the close of the day weighs what that says: 4 of a level of 46 + 50 + 4.
+  // A security with a price by the close of the day has the corresponding weight: 4 of a level of 46 + 50 + 4.
   const traded = wholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
   expect(traded.shown[0]!.received!.weight).toBeCloseTo(0.04, 12);
 });

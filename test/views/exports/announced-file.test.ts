@@ -14,7 +14,7 @@ import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from '../../d
 
 const DAYS = weekdays(16);
 
-/** The pro forma file of a run on a date, by a composer that knows nothing after it. */
+/** Returns the pro forma file of a run on a date; the composer knows nothing after it. */
 function announcedOn(run: Run, date: string): AnnouncedFile {
   const { document, sm } = run.index.compositions;
   const day = dayFrom(date);
@@ -39,7 +39,7 @@ const held = ({ names, shares }: IndexFile): Map<string, number> =>
 const worth = ({ shares, price, fx }: IndexFile): number =>
   shares.reduce((sum, own, i) => (own === 0 ? sum : sum + own * price[i]! * fx[i]!), 0);
 
-/** Reference dates on the first Friday, effective dates a week later. */
+/** Reference dates are first Fridays; effective dates are a week later. */
 const MONTHLY = {
   frequency: 'monthly',
   anchor: 'second_friday',
@@ -48,7 +48,8 @@ const MONTHLY = {
 };
 
 describe('two securities of equal market value on the reference date, by hand', () => {
-  // Monday 4 March; the reference date is Friday 8 March, the announcement Tuesday 12 March, the effective date 15 March.
+  // Begins on Monday 4 March; the reference date is Friday 8 March, the announcement Tuesday 12 March, the effective
+  // date 15 March.
   const run = runIndexCase({
     close: {
       A: [100, 100, 100, 100, 100, 100, 200, 200, 100, 100, 100, 100],
@@ -151,7 +152,7 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
         expectNear(worth(file) / file.divisor, price[6 + k]!, isRounded ? 1e-5 : 1e-10);
         if (isRounded && sketch.weighting !== 'PriceWeight') expect(file.shares.every(Number.isInteger)).toBe(true);
         if (k === 0) return;
-        // From one session to the next the shares of any two securities change only by their splits.
+        // Between sessions, the shares of any two securities change only by their splits.
         const before = held(files[k - 1]!);
         const changes = [...held(file)].map(([name, own]) => {
           const splits = sketch.events.filter(

@@ -22,11 +22,11 @@ const sample = sampleRun({
 });
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
-/** As if what is held were announced. */
+/** Treats the holdings as announced. */
 const held = closingFile(columns, null, null);
 const announced = { ...held, effective: held.day };
 
-/** An export in parts of `bytes` bytes. */
+/** Returns an export in parts of `bytes` bytes. */
 function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
   const results: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };

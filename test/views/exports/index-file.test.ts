@@ -37,7 +37,7 @@ function read(names: readonly string[], { shares, price, fx, divisor }: IndexFil
   };
 }
 
-/** The files of every session of a run, the opening of the first absent. */
+/** Returns the files of every session of a run; the first session has no opening file. */
 function filesOf(run: Run): { closing: Read; opening: Read | null }[] {
   const columns = columnsOf(run);
   const { names } = columns.header;
@@ -103,7 +103,7 @@ test('a change of a share count is in the opening file of its date, by hand', ()
   const [, second, third] = filesOf(run);
   expectNear(second!.closing.shares.get('A')!, 100);
   expectNear(second!.closing.divisor, 200);
-  // 150 of A before the session: market value and divisor rise by a quarter, and the level stays.
+  // 150 of A before the session: market value and divisor rise by a quarter, and the level does not change.
   expectNear(third!.opening!.shares.get('A')!, 150);
   expectNear(third!.opening!.shares.get('B')!, 100);
   expectNear(third!.opening!.money, 25_000);
@@ -143,7 +143,7 @@ describe('the export', () => {
   });
 });
 
-/** Share counts of a security: they grow by its splits and by the given changes. */
+/** Returns share counts of a security, which grow by its splits and by the given changes. */
 function countsOf(
   counts: readonly { readonly name: number; readonly at: number; readonly percent: number }[],
   events: readonly { readonly name: number; readonly at: number; readonly type: string; readonly size: number }[],

@@ -20,7 +20,7 @@ interface Asked {
   readonly start: string | null;
 }
 
-/** An export of a run that is opened for it, and the bytes of the run that were read. */
+/** Exports a run that is opened for it, and counts the bytes of the run that were read. */
 function exported({ table, format, start }: Asked, keep?: KeepFigures) {
   const pieces: Uint8Array[] = [];
   bytesRead = 0;

@@ -23,7 +23,7 @@ test('null is a mark among whole numbers and NaN among others: no number is mist
   expect(Buffer.concat(pieces).toString()).toBe('7,-2147483648\nnull,1.5\n-7,null\n');
 });
 
-/** Rows as the writer of CSV makes them, in batches of some rows. */
+/** Returns rows as the CSV writer formats them, in batches of some rows. */
 function written(columns: readonly NamedColumn[], count: number, batch = count): string {
   const pieces: Uint8Array[] = [];
   const writer = createRowWriter(
@@ -55,7 +55,7 @@ function joined(columns: readonly NamedColumn[], count: number): string {
   );
 }
 
-/** A column of each type, the numbers of both kinds often the same. */
+/** A column of each type; both kinds of numbers repeat values often. */
 function randomColumns(count: number, texts: readonly string[]): NamedColumn[] {
   const chance = seeded(count);
   const numbers = Float64Array.from({ length: count }, (_, row) =>

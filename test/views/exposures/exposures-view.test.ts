@@ -15,7 +15,7 @@ const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to)
 
 const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
 
-/** A datapoint that some names lack on some days. */
+/** A datapoint that some securities lack on some days. */
 const valueOf = (place: number, day: Day): number => ((place * 37 + day) % 11 === 0 ? NaN : (place * 13 + day) % 29);
 const asked: Omit<ExposuresInput, 'keep'> = {
   window: { start: null, end: null },
@@ -38,7 +38,7 @@ const asked: Omit<ExposuresInput, 'keep'> = {
   },
 };
 
-/** Figures as a thread keeps them, and how often one was asked for. */
+/** Returns a cache of figures like that of a thread, and the number of requests for one. */
 function keeping(): { readonly keep: KeepFigures; readonly kept: Map<string, DatedFigures> } {
   const kept = new Map<string, DatedFigures>();
   const keep: KeepFigures = (what, size) => {

@@ -14,7 +14,7 @@ import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 
 const row = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
 
-/** Rows of a client over a run up to a date. */
+/** Returns the view of a client's rows over a run up to a date. */
 function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: string | null = null) {
   const { names } = columns.header;
   const groups = names.map((name) => `G${name.codePointAt(name.length - 1)! % 3}`);
@@ -77,7 +77,7 @@ test('a count may have only a minimum, and an effective number has the requested
     ['lower', 1],
     ['upper', 2],
   ]);
-  // 1 over the square of its root is 24.999999999999996.
+  // 1 divided by the square of its root is 24.999999999999996.
   expect(bounds('EffectiveNumber', { minimum: 25 })).toEqual([['lower', 25]]);
 });
 

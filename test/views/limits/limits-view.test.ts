@@ -11,7 +11,7 @@ import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 8);
 
-/** Headroom of the sentences of a rule, each as it reads. */
+/** Headroom of each sentence of a rule, by its wording. */
 const BY_WORDS: Record<LimitRuleName, (weights: readonly number[]) => number[]> = {
   UCITS_5_10_40: (weights) => [0.1 - largest(weights), 0.4 - above(weights, 0.05)],
   UCITS_20_35: (weights) => [0.35 - largest(weights), 0.2 - (weights.toSorted((a, b) => b - a)[1] ?? 0)],
@@ -23,7 +23,7 @@ const largest = (weights: readonly number[]): number => Math.max(0, ...weights);
 const above = (weights: readonly number[], trigger: number): number =>
   sum(weights.filter((weight) => weight > trigger));
 
-/** Spells of consecutive closes beyond a bound. */
+/** Periods of consecutive closes beyond a bound. */
 function spells(isBeyond: readonly boolean[]): [number, number | null][] {
   const results: [number, number | null][] = [];
   isBeyond.forEach((is, t) => {
@@ -40,13 +40,13 @@ function byIssuer(weights: readonly number[], issuers: readonly string[]): numbe
   return [...sums.values()];
 }
 
-/** Weights after the price of one name moved. */
+/** Returns weights after the price of one security has moved. */
 function moved(weights: readonly number[], name: number, move: number): number[] {
   const after = weights.map((weight, i) => (i === name ? weight * (1 + move) : weight));
   return after.map((weight) => weight / (1 + weights[name]! * move));
 }
 
-/** Issuers by day: each name its own, or some of several names that change hands at the middle of the run. */
+/** Issuers by day: each security has its own, or some of several securities change in the middle of the run. */
 const ISSUERS = {
   IDENTIFIER: () => null,
   ISSUER: (days: Int32Array) => (day: number, i: number) => `I${i % (day < days[days.length >> 1]! ? 5 : 7)}`,
@@ -103,7 +103,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
             if (name < 0) continue;
             const isBeyond = (i: number, by: number, tolerance: number) =>
               Math.min(...headroomOf(moved(closes[t]!, i, by), t)) < -tolerance;
-            const ways = move === 0 ? [1, -1] : [Math.sign(move)]; // At a bound a rise or a fall may pass it.
+            const ways = move === 0 ? [1, -1] : [Math.sign(move)]; // At a bound, a rise or a fall may exceed it.
             expect(ways.some((way) => isBeyond(name, move * (1 + 1e-6) + way * 1e-7, 0))).toBe(true);
             distances++;
             closes[t]!.forEach((weight, i) => {

@@ -176,7 +176,7 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
         expect.arrayContaining([
           'returns',
           'weights',
-          ...(definition.rounding === undefined ? ['drift'] : []), // Weights follow whole shares and a short divisor there.
+          ...(definition.rounding === undefined ? ['drift'] : []), // Shares and divisor are rounded there.
           'contributions',
           'initial capital',
           'transaction costs',

@@ -19,7 +19,9 @@ import { parse, render } from './rendering/set-up.js';
 import { runOverviewJson } from '../../domain/backtest/run-texts.js';
 
 const CALENDARS = weekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
-/** Tuesday 2024-01-02 to Friday 2024-01-12; A doubles on the 5th and gains a fifth on the 10th, the others stay. */
+/**
+ * Tuesday 2024-01-02 to Friday 2024-01-12; A doubles on the 5th and gains a fifth on the 10th, the others are constant.
+ */
 const DATES = Array.from({ length: 9 }, (_, t) => formatDay(dayFrom('2024-01-02') + t + (t > 3 ? 2 : 0)));
 const A = [10, 10, 10, 20, 20, 20, 24, 24, 24];
 
@@ -73,8 +75,9 @@ beforeAll(() => {
 test('orders of the latest rebalance, by hand', () => {
   const orders = rebalanceOrders(columns, sm, 30_000);
   if (orders === null || 'missing' in orders) throw new Error('orders were expected');
-  // The breach of the 5th (A is half of the index) is answered on its close; on the 10th A is 1.2 / 3.2 = 0.375:
-  // 468 shares of 24, to be 10,000 / 24 = 417. B and C have 937 of 10, to be 1000; 28 of cash do not pay for the last.
+  // The breach of the 5th (A is half of the index) is corrected at its close; on the 10th A is 1.2 / 3.2 = 0.375: 468
+  // shares at 24 should be 10,000 / 24 = 417. B and C have 937 at 10 and should have 1000; the cash of 28 does not pay
+  // for the last shares.
   expect(orders.date).toBe('2024-01-10');
   const shares = new Map(
     orders.account.trades.map(({ identifier, side, shares: count }) => [identifier, [side, count]]),
@@ -132,7 +135,8 @@ test('a report prints scenarios by hand, and why one has no result', () => {
     ],
   };
   const { text } = readPdf(render({ template: parse([block]), figures }).bytes);
-  // A third of the portfolio is A, from 10 to 24; B paid before. Between the two rises nothing moves.
+  // A third of the portfolio is A, which rises from 10 to 24; B paid a dividend before. Nothing changes between the two
+  // rises.
   expect(text).toMatch(/^Doubling 2024-01-04 2024-01-10 46\.67% 0\.00% \(2024-01-08\) 100\.00%$/m);
   expect(text).toMatch(/^A falls -10\.00% 100\.00%$/m);
   const line = text.replaceAll('\n', ' ');
@@ -147,7 +151,7 @@ test('charts print how much is sold within some days, and the headroom of the ru
     { kind: 'chart', lines: ['headroom', 'sector_weights'], index_id: 'SAMPLE' },
   ];
   const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
-  // 468 A at 24, 937 B and C at 10, a tenth of 1,000 and of 500 shares a day, none of C: of 29,972.
+  // 468 A at 24, 937 B and C at 10; a tenth of the daily volume of 1,000 and of 500 shares, none of C; in total 29,972.
   const sold = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
   for (const value of sold) expect(text).toContain(percentText(value / 29_972));
   const names = columns.header.names.length;
@@ -160,7 +164,7 @@ test('the latest rebalances say what called for them', () => {
   const block = { kind: 'table', source: 'rebalances', index_id: 'SAMPLE' };
   const { text } = readPdf(render({ template: parse([block]), figures }).bytes);
   for (const date of ['2024-01-02', '2024-01-10']) expect(text).toMatch(new RegExp(`^${date} schedule 3 `, 'm'));
-  // A doubles on the 5th and is half of the index.
+  // A doubles on the 5th and becomes half of the index.
   expect(text).toMatch(/^2024-01-05 breach of UCITS 20\/35 3 0 0/m);
   const unwatched = {
     ...figures,

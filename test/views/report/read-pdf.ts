@@ -1,6 +1,6 @@
 import { inflateSync } from 'node:zlib';
 
-/** A stretch of text on a page: points from the lower left corner. */
+/** A piece of text on a page: points from the lower left corner. */
 export interface PlacedText {
   readonly text: string;
   readonly x: number;
@@ -8,7 +8,7 @@ export interface PlacedText {
   readonly y: number;
   readonly width: number;
   readonly size: number;
-  /** True when it is in a part of the structure or marked as an artifact. */
+  /** True if it is in a part of the structure or marked as an artifact. */
   readonly isMarked: boolean;
   readonly isArtifact: boolean;
 }
@@ -25,7 +25,7 @@ export interface Pdf {
   readonly pages: readonly PdfPage[];
   /** Names of the fonts, and whether the document embeds their files. */
   readonly fonts: readonly { readonly name: string; readonly isEmbedded: boolean }[];
-  /** Text of every page, pieces on one base line joined by blanks. */
+  /** Text of every page; pieces on one baseline are joined by spaces. */
   readonly text: string;
 }
 
@@ -35,8 +35,8 @@ interface PdfObject {
 }
 
 /**
- * Reads what the documents of this service hold: objects in the open, content streams of pages, two-byte fonts with a
- * table back to characters. Not a reader of PDF at large.
+ * Reads the documents of this service: uncompressed objects, content streams of pages, and two-byte fonts with a table
+ * of characters. It is not a general PDF reader.
  */
 export function readPdf(bytes: Uint8Array): Pdf {
   const source = Buffer.from(bytes).toString('latin1');
@@ -201,7 +201,7 @@ function textOf({ texts }: PdfPage): string {
     .join('\n');
 }
 
-/** Pairs of overlapping texts of one page. */
+/** Returns pairs of overlapping texts of one page. */
 export function overlaps({ texts }: PdfPage): [string, string][] {
   const boxes = texts
     .map(({ text, x, y, width, size }) => ({
@@ -223,7 +223,7 @@ export function overlaps({ texts }: PdfPage): [string, string][] {
   return results;
 }
 
-/** Texts and lines of a page that reach over its edge, or over a margin. */
+/** Returns texts and lines of a page that extend beyond its edge, or beyond a margin. */
 export function outside({ mediaBox, texts, points }: PdfPage, margin = 0): string[] {
   const right = mediaBox[2]! - margin + 0.6;
   const left = margin - 0.6;

@@ -31,10 +31,10 @@ describe.each(BUILT_IN_IDS)('%s', (id) => {
     expect(source).toMatch(/\/Marked true/);
     expect(source).toMatch(/\/Lang \(en\)/);
     expect(source).toMatch(/\/DisplayDocTitle true/);
-    expect(source).toContain('&amp;'); // the title in the metadata, as XML
+    expect(source).toContain('&amp;'); // The title in the metadata, as XML.
   });
 });
-/** Papers with the same blocks; of several one is drawn here, and all in the soak. */
+/** Papers; of those with the same blocks one is drawn, in the soak all. */
 const PAPERS = BUILT_IN_IDS.filter((id) => IS_SOAK || id.endsWith('A4'));
 
 describe.each(PAPERS)('%s', (id) => {
@@ -121,7 +121,7 @@ describe('bytes', () => {
   });
 });
 
-/** Streams of a document, inflated where they are deflated. */
+/** Returns the streams of a document, decompressed. */
 function streamsOf(bytes: Uint8Array): Buffer[] {
   const source = Buffer.from(bytes).toString('latin1');
   return [...source.matchAll(/\nstream\n(.*?)\nendstream/gs)].map(([, text]) => {
@@ -150,7 +150,7 @@ test('the fonts of a report without figures are the same whatever the digits of 
   expect(different.every((text) => text.includes('<x:xmpmeta') || text.includes(' Tf'))).toBe(true);
 });
 
-/** Returns true when a program is on this machine, else prints a note. */
+/** Returns true if a program is installed; otherwise prints a note. */
 function hasTool(name: string, question: string): boolean {
   try {
     execFileSync(name, [question], { stdio: 'ignore' });

@@ -14,7 +14,7 @@ const folderFor = temporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
-/** A market of days from one to before another: each security has bars from a random day, with occasional gaps. */
+/** Returns a market of a range of days: each security has bars from a random day on, with occasional gaps. */
 function contentOf(
   from: number,
   to: number,
@@ -31,7 +31,7 @@ function contentOf(
       if ((t + n) % 5 !== 0) volume[cell] = t * 100 + n;
     }
   }
-  // A source has no name without a bar: whoever reads one leaves it out.
+  // A source has no security without a bar: its reader omits them.
   const panels = withoutEmptyLines({
     identifiers: names,
     dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
@@ -58,10 +58,10 @@ function contentOf(
   };
 }
 
-/** The fourth name is listed on the due day, the others are there from the start. */
+/** The fourth security is listed on the due day, the others from the start. */
 const firstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 
-/** A content as a process that read it hands it over. */
+/** Returns a content as a process that read it transfers it. */
 async function loaded(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
@@ -87,7 +87,7 @@ const add = (
     { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: { codes: [] } },
     control,
   );
-/** Tests that two handles share memory: writes of one are visible to the other. */
+/** Returns true if two handles share memory: writes through one are visible through the other. */
 function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
   const before = a[0]!;

@@ -4,7 +4,7 @@ import { createRunMemory } from '#workers/output/run-memory.js';
 
 const NONE = { from: 0, to: 0 };
 
-/** Takes memory, writes all over it and gives it back. */
+/** Allocates memory, fills it and releases it. */
 function used(memory: ReturnType<typeof createRunMemory>, bytes: number): SharedArrayBuffer {
   const buffer = memory.take(bytes, NONE);
   new Uint8Array(buffer).fill(255);

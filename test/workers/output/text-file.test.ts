@@ -9,7 +9,7 @@ import { writeTextFile } from '#workers/output/text-file.js';
 const folder = mkdtempSync(join(tmpdir(), 'divisor-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Far more than one window of text, with a stretch of many parts written twice. */
+/** Writes much more than one window of text, with a repeated part. */
 function writeMuch(json: JsonWriter): void {
   json.raw('[[');
   const from = json.mark();

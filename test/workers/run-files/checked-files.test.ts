@@ -24,7 +24,7 @@ beforeEach(async () => {
   checked = newCheckedFiles(destination)!;
 });
 
-/** A file as the task of a run writes it. */
+/** Writes a file as the task of a run does. */
 async function written(bytes = BYTES, name = 'a.art'): Promise<string> {
   await openArtifactWriter(destination).write([{ name, bytes }], {
     onWritten: (file) => rememberWritten(checked, file),
@@ -32,7 +32,7 @@ async function written(bytes = BYTES, name = 'a.art'): Promise<string> {
   return join(folder, name);
 }
 
-/** Tests that a file has a content, and that it was read for that. */
+/** Checks that a file has a content, and that it was read for this check. */
 function looked(path: string, hash = SHA256, files: CheckedFiles | null = checked) {
   let parts = 0;
   const isIntact = hasContent({ path, sha256: hash }, files ?? undefined, () => parts++);
@@ -43,7 +43,7 @@ const UNREAD = { isIntact: true, isRead: false };
 const READ = { isIntact: true, isRead: true };
 const DAMAGED = { isIntact: false, isRead: true };
 
-/** Another bit at a place, whatever the size. */
+/** Changes a bit at an offset; the size does not change. */
 function flip(path: string, at = 1000): void {
   const file = openSync(path, 'r+');
   writeSync(file, new Uint8Array([BYTES[at]! ^ 1]), 0, 1, at);
@@ -141,7 +141,7 @@ describe('after a restart', () => {
   test('a file that has just been touched is read until a later touch shows', async () => {
     const path = join(folder, 'a.art');
     await writeFile(path, BYTES);
-    utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // As of a clock that was set back.
+    utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // As after a clock was set back.
     expect([looked(path), looked(path)]).toEqual([READ, READ]);
     const longAgo = new Date(0);
     utimesSync(path, longAgo, longAgo);

@@ -34,7 +34,7 @@ describe('a file of a stored run', () => {
   });
 
   test('that the system does not read is refused with the name it gives to the reason', () => {
-    // A folder can be opened and not be read, as a file on a bad sector.
+    // A folder can be opened but not read, like a file on a bad sector.
     for (const work of [() => withRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',

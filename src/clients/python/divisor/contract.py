@@ -8743,7 +8743,7 @@ class PrincipalView(t.TypedDict):
     #: Id of the key, or `sub:` and the subject of the token; null without authentication.
     key_id: t.Optional[str]
     #: Permissions; admin includes all others.
-    scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
+    scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "audit", "admin"]]
 
 
 class Procedure(t.TypedDict):

@@ -5,7 +5,7 @@ import { Id } from '../../schema/shape.js';
 import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';
-import { lessCosts } from '../steps.js';
+import { subtractCosts } from '../steps.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
 const schema = z.strictObject({
@@ -78,7 +78,7 @@ export const blend = overlayType({
       for (let k = 0; k < parts.length; k++)
         exposures[k]![t] = (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / after;
     }
-    return lessCosts({ growth, exposures, exchange: null, parts: [], resets }, context, cost_bps);
+    return subtractCosts({ growth, exposures, exchange: null, parts: [], resets }, context, cost_bps);
   },
 });
 

@@ -3,7 +3,7 @@ import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { idle, idleMembers } from '../remarks.js';
-import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
+import { accruals, BASIS_POINT, subtractCosts, positive, yearFractions } from '../steps.js';
 
 const FACTOR_MAX = 10;
 
@@ -67,7 +67,7 @@ export const leverage = overlayType({
     const growth = beneath.map((own, t) => (t === 0 ? 1 : positive(1 + factor * (own - 1) + carry[t]!, context, t)));
     const exposures = [new Float64Array(growth.length).fill(factor)];
     const parts = [{ part: 'financing' as const, contributions: carry }];
-    return lessCosts({ growth, exposures, exchange: null, parts, resets: null }, context, cost_bps);
+    return subtractCosts({ growth, exposures, exchange: null, parts, resets: null }, context, cost_bps);
   },
 });
 

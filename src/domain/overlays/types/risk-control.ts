@@ -5,7 +5,7 @@ import { shareText } from '../../catalogue/sentence-numbers.js';
 import { annualisation, basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { idle, idleMembers, type Remark } from '../remarks.js';
-import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
+import { accruals, BASIS_POINT, subtractCosts, positive, yearFractions } from '../steps.js';
 import {
   explainExposure,
   reviewedExposures,
@@ -119,7 +119,7 @@ export const riskControl = overlayType({
     const parts = [{ part: 'cash' as const, contributions: cash }];
     const explain = explainExposure(targets, reviewed);
     const path = { growth, exposures: [exposure], exchange: null, parts, resets: null, explain };
-    return lessCosts(path, context, spec.cost_bps);
+    return subtractCosts(path, context, spec.cost_bps);
   },
 });
 

@@ -76,7 +76,7 @@ describe('changes between reviews', () => {
             seen.changes += index.book.shareChanges?.session.length ?? 0;
             for (const { cause } of index.compositions.list) if (cause) seen[cause as keyof typeof seen] += 1;
           } catch {
-            // Chance made a market that refuses it.
+            // The random market was refused.
           }
         },
       ),

@@ -20,7 +20,7 @@ import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
-/** A run, or undefined where chance made a market or a benchmark that refuses it. */
+/** Returns a run; undefined if the random market or benchmark is refused. */
 function runOf(...given: Parameters<typeof tryRun>): Run | undefined {
   try {
     return tryRun(...given);
@@ -40,7 +40,7 @@ const BENCHMARK = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } },
 });
 
-/** The benchmark of a run, and how a strategy follows its index. */
+/** The benchmark of a run, and the way a strategy follows its index. */
 const randomTerms = fc.record({
   benchmark: fc.constantFrom(
     null,
@@ -156,7 +156,10 @@ interface Change {
   readonly choice: number;
 }
 
-/** A market with one thing changed at or before a day: a price, an action more, a membership more, or another name. */
+/**
+ * Returns a market with one change at or before a day: a price, an additional action or membership, or another
+ * security.
+ */
 function change(market: MarketData, kind: number, { day, row, choice }: Change): MarketData {
   const names = market.identifiers.length;
   if (kind === 0) {

@@ -24,7 +24,7 @@ import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { plainDecider } from '../test-deciders.js';
 
-/** The rows of a market up to a position, with every action it knows of. */
+/** Returns the rows of a market up to a position, with all of its actions. */
 export function cut(market: MarketData, rows: number): MarketData {
   const names = market.identifiers.length;
   return {
@@ -43,9 +43,9 @@ export interface StoredRun {
 export interface ExtendTerms {
   readonly createDecider?: DeciderFactory;
   readonly calendars?: Calendars;
-  /** Called when a decision is made on the whole market. */
+  /** Called if a decision uses the whole market. */
   readonly onWhole?: () => void;
-  /** Dates that a file may have before further ones are written to another; default: none. */
+  /** Number of dates after which a new file is begun; default: no limit. */
   readonly datesMax?: number;
 }
 
@@ -83,7 +83,7 @@ export function extend(
   }
 }
 
-/** Columns that begin in files kept here, named by their positions. */
+/** Opens columns that continue those of earlier files, which are named by their positions. */
 export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
   return openColumns(
     (start, end) => bytes.slice(start, end),
@@ -91,20 +91,20 @@ export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): Ru
   );
 }
 
-/** A whole run as two files: its prices, and its columns. */
+/** Returns the two files of a whole run: its prices and its columns. */
 export function filesOf(run: Run): Uint8Array[] {
   const { columns, prices } = runToFiles(run, { contentHash: 's', apartBytesMin: 0 });
   return [wholeOf(prices!), columns];
 }
 
-/** The files of an extended run: the earlier ones, and its own. */
+/** Returns the files of an extended run: the earlier ones that it uses, and the new one. */
 export function filesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
   return [...files.slice(0, earlierFiles), columns];
 }
 
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-/** Tests that every column of every panel, and an odd range of each block, agrees with other columns. */
+/** Checks that every column of every panel, and an odd range of each block, equals that of other columns. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
     if (LAYOUT.has(name) || name in ROW_WIDTHS || BY_DATE.has(name)) continue;
@@ -116,14 +116,14 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   }
 }
 
-/** Blocks whose rows follow each other by name then date in a run made whole, with the numbers of a row. */
+/** Blocks whose rows are sorted by security and date in a whole run, with the number of values per row. */
 const ROW_WIDTHS: Readonly<Record<string, number>> = {
   effects: EFFECT_WIDTH,
   distributions: DISTRIBUTION_WIDTH,
   transfers: TRANSFER_WIDTH,
 };
 
-/** Blocks of rows by date, which are read row by row: their names are placed from the first number read. */
+/** Blocks of rows by date, which are read row by row. */
 const BY_DATE = new Set(['transfers', 'shareChanges']);
 
 const LAYOUT = new Set(['joinedPrice', 'record', 'snapshots', 'recordF64', 'recordI32', 'recordU8']);

@@ -24,14 +24,14 @@ import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
 import { resultOf, runResultJson } from '../run-texts.js';
 
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
-/** Of runs that are optimised: each solves at every rebalance, in the whole run of every step too. */
+/** Number of random runs with optimisation: each solves at every rebalance, also in the whole run of every step. */
 export const OPTIMISED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 7);
-/** Of strategies under constraints, which solve more often. */
+/** Number of random runs of constrained strategies, which solve more often. */
 export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1);
 
 export const DAYS_ADDED = 14;
 
-/** The outcome of a run: itself, or the code of its refusal. */
+/** Returns a run, or the code of its refusal. */
 function outcomeOf(work: () => Run): Run | string {
   try {
     return work();
@@ -44,9 +44,9 @@ function outcomeOf(work: () => Run): Run | string {
 interface Tally {
   extended: number;
   rebalanced: number;
-  /** Steps after which a name was held that never was before. */
+  /** Number of steps after which a security was held for the first time. */
   joined: number;
-  /** Decisions made on the whole market. */
+  /** Number of decisions on the whole market. */
   wholes: number;
   readonly reasons: Record<string, number>;
 }
@@ -57,16 +57,16 @@ interface Growing {
   readonly market: MarketData;
   readonly document: IndexDocument;
   readonly request: RunRequest;
-  /** Sessions of the first run, and those added at a time. */
+  /** Number of sessions of the first run, and of each extension. */
   readonly rows: number;
   readonly steps: readonly number[];
   readonly tally: Tally;
   readonly calendars?: Calendars;
-  /** Dates that a file of columns may have. */
+  /** Maximum number of dates in a file of columns. */
   readonly datesMax?: number;
 }
 
-/** Extends a run again and again, as long as that is possible, and compares everything that is stored with the whole run. */
+/** Extends a run repeatedly, as long as that is possible, and compares everything that is stored with the whole run. */
 export function expectResumes({
   market,
   document,

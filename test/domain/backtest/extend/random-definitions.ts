@@ -6,10 +6,10 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { randomDates, randomReviews } from '../random-reviews.js';
 import { randomMarketOver } from '../random-market.js';
 
-/** Long enough for a covariance of 21 returns behind every day that is added. */
+/** Long enough for a covariance of 21 returns before every added day. */
 export const randomMarket = randomMarketOver(fc.integer({ min: 60, max: 80 }));
 
-/** A market whose names have a volume as well, and are in a universe until the one or the other leaves it. */
+/** Returns a market with volumes, whose securities are in a universe until the membership or the volume ends. */
 export function withVolume(market: MarketData): MarketData {
   const close = market.fields.get('CLOSE')!;
   const volume = close.map((price, cell) => (price === price ? 1000 + ((cell * 7919) % 997) : Number.NaN));
@@ -56,7 +56,7 @@ const randomField = fc
 
 const tree = (text: string) => parseExpression(text).tree;
 
-/** Expressions of returns, windows, dividends, what was held before, and another index. */
+/** Expressions of returns, windows, dividends, previous holdings and another index. */
 const randomExpression = fc
   .constantFrom(
     'zscore(VALUE_TRADED) + 2 * is_constituent()',
@@ -110,7 +110,7 @@ const randomWeighting = fc.constantFrom(
   { type: 'EqualWeight', phase_in: { field: tree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
 );
 
-/** Another index of the market, a possible universe of the first, on another calendar and schedule. */
+/** Another index of the market, a possible universe of the first one, on another calendar and schedule. */
 const randomParent = fc.constantFrom('MAIN', 'OTHER').map((calendar) =>
   IndexDocument.parse({
     id: 'P',
@@ -183,7 +183,7 @@ export const randomDefinition = fc
     }),
   }));
 
-/** An index of a few names of which others are the largest every day, and who follows it on which terms. */
+/** An index of the few largest securities, which change daily, and strategies that follow it with random terms. */
 export const randomNewcomers = fc.record({
   count: fc.integer({ min: 1, max: 4 }),
   isCapped: fc.boolean(),
@@ -198,7 +198,7 @@ export const randomNewcomers = fc.record({
   datesMax: fc.constantFrom(0, 2, 1000),
 });
 
-/** An index optimised towards another, with rows that look back or remember. */
+/** An index optimised towards another one, with constraints that read earlier returns or holdings. */
 export const randomDerivation = fc
   .record({
     frequency: fc.constantFrom('weekly', 'daily'),
@@ -235,7 +235,7 @@ export const randomDerivation = fc
       universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] },
       rebalance: { frequency: parentFrequency },
       pipeline: {
-        // With the universe as candidates the parent holds some of it.
+        // If the universe provides the candidates, the parent holds some of it.
         selection: candidates === 'parent' ? [] : [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 3 } }],
         treatment: { dividends: 'total' },
         weighting,
@@ -264,7 +264,7 @@ export const randomDerivation = fc
     }),
   }));
 
-/** How a strategy follows its index under constraints: at the rebalances of the index or at its own. */
+/** A strategy that follows its index under constraints, at the rebalances of the index or on its own schedule. */
 export const randomConstraints = fc.record({
   cadence: fc.constantFrom(null, 'weekly', 'daily'),
   tolerance: fc.constantFrom(null, 0.01),
@@ -283,5 +283,5 @@ export const randomConstraints = fc.record({
       ],
       { minLength: 1 },
     )
-    .filter((rows) => !['few', 'calm'].every((id) => rows.some((row) => row.id === id))), // Together they are searched for long.
+    .filter((rows) => !['few', 'calm'].every((id) => rows.some((row) => row.id === id))), // A search with both is long.
 });

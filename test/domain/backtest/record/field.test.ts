@@ -13,7 +13,7 @@ const FIRST = group({ name: field.fixed(({ name }) => name) });
 const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
 const SECOND = group({ name: field.fixed(({ name }) => name), values: field.later(values) });
 
-/** Arrays by their place in a list. */
+/** Stores arrays by their index in a list. */
 function memory() {
   const arrays: Numbers[] = [];
   const into: Packing = {

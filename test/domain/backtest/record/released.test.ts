@@ -10,13 +10,13 @@ import { buildMarket, weekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
-/** Versions whose records are kept as shapes. */
+/** Versions whose record shapes are stored. */
 const VERSIONS = ['0.2.0', '0.4.0'];
 
-/** Members of a shape by name, of a list those of its items; null for what has none. */
+/** Members by name; a list has the members of its items; null for a value without members. */
 type Shape = { readonly [member: string]: Shape } | null;
 
-/** `{days:numbers,snapshots:[{date:json}]}` as members. */
+/** Returns the members of a shape such as `{days:numbers,snapshots:[{date:json}]}`. */
 function shapeOf(text: string): Shape {
   return JSON.parse(
     text
@@ -26,7 +26,7 @@ function shapeOf(text: string): Shape {
   ) as Shape;
 }
 
-/** A packed record without the members that a shape lacks. */
+/** Returns a packed record without members that the shape does not contain. */
 function only(packed: unknown, shape: Shape): unknown {
   const isWhole = shape === null || packed === null || Object.hasOwn(packed as object, 'portfolioRows');
   if (isWhole) return packed;

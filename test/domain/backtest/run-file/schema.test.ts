@@ -11,7 +11,10 @@ import { runOn } from '../random-run.js';
 const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 
-/** A run with every block that a whole run can have: costs, a cap, an order that waits, a foreign name, a dividend and a benchmark. */
+/**
+ * Returns a run with every block that a whole run can have: costs, a cap, a pending order, a foreign security, a
+ * dividend and a benchmark.
+ */
 function richRun(): Uint8Array<ArrayBuffer> {
   const market = buildMarket({
     dates: DATES,
@@ -52,7 +55,7 @@ function richRun(): Uint8Array<ArrayBuffer> {
 
 const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
-/** Returns the file with the last element of a block changed, of a description with a digit. */
+/** Returns the file with the last element of a block changed; in a description, a digit. */
 function changed(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
   const copy = bytes.slice();
   const { type, offset, length } = opened(bytes).header.blocks[name]!;

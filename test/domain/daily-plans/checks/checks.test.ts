@@ -4,7 +4,7 @@ import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { dayFrom } from '#domain/time/days.js';
 
-/** Tuesday; the session before is a Monday. */
+/** A Tuesday; the previous session is a Monday. */
 const DAY = dayFrom('2026-11-24');
 const BEFORE = DAY - 1;
 
@@ -23,7 +23,7 @@ const action = (change: Partial<CorporateAction>): CorporateAction => ({
 
 type Prices = Readonly<Record<string, readonly number[]>>;
 
-/** An index of two securities at half each, with five days of prices that end on the day. */
+/** Returns an index of two securities at half each, with five days of prices that end on the day. */
 function inputOf(
   change: Partial<CheckInput> = {},
   prices: Prices = { A: [10, 11, 12, 11, 12], B: [20, 20, 21, 20, 21] },
@@ -173,7 +173,7 @@ test('limits: numbers of constituents, weights and a published rule', () => {
     ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
   );
   expect(of({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
-  // By hand: the largest issuer has 50 % against 10 %, and both together 100 % against 40 %.
+  // By hand: the largest issuer has 50 % (limit 10 %), and both together have 100 % (limit 40 %).
   expect(of({ rule: 'UCITS_5_10_40' })).toEqual([
     '-: UCITS 5/10/40: largest issuer is 50 %; the limit is 10 %.',
     '-: UCITS 5/10/40: issuers above 5 % together is 100 %; the limit is 40 %.',
@@ -199,7 +199,7 @@ test('second source: the level is compared in basis points, and a missing value 
 test('published: levels of the run that differ from published ones are counted, with the largest', () => {
   const published = new Map([
     [BEFORE, { price: 100, total: 100, net: null }],
-    [DAY - 4, { price: 1, total: 1, net: 1 }], // not in the run
+    [DAY - 4, { price: 1, total: 1, net: 1 }], // Not in the run.
   ]);
   expect(found({ check: 'published' }, inputOf({ published }))).toEqual([]);
   const other = new Map([[BEFORE, { price: 100, total: 100.05, net: null }]]);

@@ -1,7 +1,7 @@
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { fc } from '../../../fast-check.js';
 
-/** Columns that the markets of these tests have. */
+/** Columns of the markets in these tests. */
 export const NUMBERS = ['CLOSE', 'A', 'B', 'C'] as const;
 export const TEXTS = ['SECTOR', 'COUNTRY'] as const;
 
@@ -14,7 +14,7 @@ const field: Tree = fc
   .tuple(fc.constantFrom(...NUMBERS), lag)
   .map(([name, back]) => ({ node: 'field', name, ...(back === 0 ? {} : { lag: back }) }));
 
-/** Of the values of one security; what windows may read. */
+/** Expressions of the values of one security; windows may contain them. */
 function elementwise(depth: number): Tree {
   if (depth === 0) return fc.oneof({ weight: 3, arbitrary: field }, value);
   const below = elementwise(depth - 1);
@@ -55,7 +55,7 @@ function arithmetic(below: Tree): Tree {
   );
 }
 
-/** A condition over numbers and texts. */
+/** Conditions on numbers and texts. */
 export function condition(below: Tree, depth: number): Tree {
   const compared = fc.oneof(
     fc
@@ -96,7 +96,7 @@ export function condition(below: Tree, depth: number): Tree {
 const TIME = ['mean', 'median', 'std', 'sum', 'min', 'max', 'count', 'first', 'last', 'slope'] as const;
 const CROSS = ['zscore', 'percentile', 'rank', 'demean', 'share', 'coverage', 'sum', 'mean', 'median'] as const;
 
-/** Any expression of numbers that is no error. */
+/** Any valid expression of numbers. */
 export function expressions(depth = 2): Tree {
   const simple = elementwise(2);
   const overTime = fc

@@ -11,7 +11,7 @@ import { interpret, truthOf, type Tables } from './plain-interpreter.js';
 
 const SESSIONS = 14;
 const NAMES = 9;
-/** Beyond the decision there is more, which nothing may read. */
+/** The market continues after the decision; nothing may read those rows. */
 const DECISION = 10;
 
 const cell = fc.oneof(

@@ -1,26 +1,26 @@
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
-/** A market as tables: rows of numbers by session, NaN where missing, and texts that never change, null where missing. */
+/** Market as tables: rows of numbers by session, NaN where missing, and constant texts, null where missing. */
 export interface Tables {
   readonly numbers: Readonly<Record<string, readonly (readonly number[])[]>>;
   readonly texts: Readonly<Record<string, readonly (string | null)[]>>;
 }
 
-/** Securities by their places in the tables. */
+/** Securities by their positions in the tables. */
 export interface Asked {
   readonly session: number;
   readonly selection: readonly number[];
   readonly universe: readonly number[];
 }
 
-/** Sessions that a value is carried over. */
+/** Number of sessions for which a value is carried. */
 const STALE = 5;
 
 type Truth = boolean | null;
 
 /**
- * The value of an expression for one security by the definitions of the guide: one security, one session and one node at a time.
- * NaN where missing.
+ * Evaluates an expression for one security by the definitions of the guide: one security, one session and one node at a
+ * time. NaN where missing.
  */
 export function interpret(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
   const { session, security } = asked;
@@ -146,7 +146,7 @@ function meets(left: number | string, comparison: string, right: unknown): boole
   return comparison === 'gt' ? a > b : comparison === 'ge' ? a >= b : comparison === 'lt' ? a < b : a <= b;
 }
 
-/** Values of the sessions of a window as each session itself has them: nothing is carried there. */
+/** Returns the values of the sessions of a window; they are not carried. */
 function overTime(call: Call, tables: Tables, asked: Asked & { readonly security: number }): number {
   const end = asked.session - (call.lag ?? 0);
   const start = Math.max(0, end - call.window! + 1);
@@ -184,7 +184,7 @@ function overTime(call: Call, tables: Tables, asked: Asked & { readonly security
   }
 }
 
-/** An expression on one session of a window: its columns are read at that session. */
+/** Evaluates an expression on one session of a window: its columns are read at that session. */
 function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
   const bare: Tables = {
     texts: tables.texts,
@@ -193,7 +193,7 @@ function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readon
   return interpret(shifted(node), bare, { ...asked, session: asked.session * (STALE + 1) });
 }
 
-/** Rows followed by a number of empty ones, so that nothing is carried to the next. */
+/** Separates rows by empty ones, so that no value is carried to the next row. */
 const spread = (rows: readonly (readonly number[])[]): number[][] => {
   const known = SPREAD.get(rows);
   if (known !== undefined) return known;

@@ -42,7 +42,7 @@ const explained = (market: SmallMarket) => {
   return { problem, solution, sides: rowSides(problem, solution) };
 };
 
-/** The objective in its own terms. */
+/** Returns the objective in its own units. */
 const valueOf = (market: SmallMarket): number => {
   const { problem, solution } = solved(market);
   return problem.objective.entry.sense === 'maximise' ? -solution.objective : solution.objective;
@@ -62,7 +62,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
       const again = valueOf({ ...market, rows: moved(to) });
       expect(Math.abs(again - value - effect!)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
       const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect! > 0 : effect! < 0;
-      expect(isBetter, sentence).toBe(true); // A bound was loosened.
+      expect(isBetter, sentence).toBe(true); // A bound was relaxed.
       expect(sentence).toContain(objective.type.startsWith('max') ? ' raises the ' : ' lowers the ');
       expect(from).toBe(ROWS.find((row) => row.id === id)!.params[parameter]);
     }
@@ -163,7 +163,7 @@ test('rows are evaluated within the counted work, always the same ones, and the 
     });
     moved.forEach((step, k) => {
       const { effect, sentence, ...known } = step;
-      expect(steps[k]).toMatchObject(known); // The shadow price needs no solve.
+      expect(steps[k]).toMatchObject(known); // The shadow price does not require another solve.
       if (effect === null) expect(sentence).toContain('was not solved');
       else expect(step).toEqual(steps[k]);
     });
@@ -174,7 +174,8 @@ test('rows are evaluated within the counted work, always the same ones, and the 
 });
 
 describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
-  // S0 holds every fifth security. Its bound is the sum of the bounds of its two most expensive ones, of which no other is held.
+  // S0 contains every fifth security. Its bound is the sum of the bounds of its two most expensive securities, the only
+  // ones held.
   const free = explained({ ...MARKET, rows: [], objective });
   const wanted = free.problem.identifiers.filter((_, i) => i % 5 === 0).toSorted((a, b) => weightOf(b) - weightOf(a));
   const base = (upper: number, group: number): readonly Row[] => [
@@ -188,7 +189,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
   }
 
   test('cost what a small loosening of each brings: nothing where another still holds', () => {
-    // Caps low enough that both names are at theirs.
+    // Caps that are low enough to bind both securities.
     const own = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
     expect(own).toBeGreaterThan(0);
     const market = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });

@@ -12,7 +12,9 @@ const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N
 const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
 const heldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
 
-/** Periods that end on consecutive sessions, with the same weights at the beginning of each. */
+/**
+ * Returns the attribution of periods that end on consecutive sessions, with the same weights at the beginning of each.
+ */
 function attributed(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
   const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
   return factorAttribution({
@@ -32,7 +34,7 @@ describe('the return of a session', () => {
   test('is earned by styles as numpy finds their returns', () => {
     const { factors, contributions, specific, other, coveredWeight } = attributed('styles', [400, 400]);
     expect(factors.slice(0, 5)).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', 'SIZE']);
-    // Nobody pays a dividend, so that the style has no return.
+    // No security pays a dividend, so the style has no return.
     expect(factors.at(-1)).toBe('DIVIDEND');
     const expected = [...golden.attribution.contributions, 0];
     expect(contributions).toHaveLength(expected.length);

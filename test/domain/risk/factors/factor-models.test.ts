@@ -25,7 +25,7 @@ describe('a style model', () => {
   const { covariance, model, fit } = estimated(styleWindow(styleMarket()), { estimator: 'styles' });
 
   test('has the factors that the market has datapoints for, as lstsq of numpy finds them', () => {
-    const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // Nobody pays a dividend.
+    const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // No security pays a dividend.
     expect(model.factors).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', ...styles]);
     const K = model.factors.length;
     expectAll(
@@ -46,7 +46,7 @@ describe('a style model', () => {
     const least = (matrix: Float64Array) => {
       const values = new Float64Array(K);
       referenceEngine.symmetricEigenvalues(matrix, K, values);
-      return values[1]!; // The first is 0: sector returns average zero.
+      return values[1]!; // The first one is 0: sector returns average zero.
     };
     expect(least(adjusted.model.covariance)).toBeGreaterThan(least(model.covariance));
     const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
@@ -73,7 +73,7 @@ describe('a style model', () => {
     });
     const { datapoints, to } = styleWindow(market, [0, 29]);
     const scores = styleExposures(datapoints.at(to, Int32Array.from(names)), ['QUALITY'], Int32Array.from(names));
-    // z = lambda x: (x - np.nanmean(x)) / np.nanstd(x); z(np.clip(z(x), -3, 3)), the first score being 3.427
+    // z = lambda x: (x - np.nanmean(x)) / np.nanstd(x); z(np.clip(z(x), -3, 3)); the first score is 3.427.
     expectAll(scores, [3.41715321, 0.13355883, -0.70308436, ...Array.from({ length: 10 }, () => -0.28476277), 0], 7);
   });
 
@@ -93,7 +93,7 @@ describe('a style model', () => {
   });
 
   test('begins where its styles do', () => {
-    // Momentum and volatility need half a year, and exposures are known before the returns.
+    // Momentum and volatility require half a year, and exposures are known before the returns.
     const { from } = estimated(styleWindow(styleMarket(), [0, T - 1]), { estimator: 'styles' });
     expect(from).toBeGreaterThan(100);
     expect(from).toBeLessThan(T / 2);

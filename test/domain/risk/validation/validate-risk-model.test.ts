@@ -15,7 +15,7 @@ interface Golden {
 }
 
 const file = new URL('../../../../../test/golden/risk-validation/risk-validation.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // Our own file.
+const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // The format of the file is known.
 
 interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
   readonly terms?: Partial<RiskValidationRequest>;
@@ -72,7 +72,7 @@ describe('forecasts', () => {
 
   test('scale with returns, so that standardised outcomes stay', () => {
     const small = validated(returns);
-    // Returns over a horizon compound: of one session they scale exactly.
+    // Returns over a horizon compound; over one session they scale exactly.
     const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
       validated(rows, { terms: { horizon: 1 } }),
     );
@@ -105,7 +105,7 @@ describe('portfolios', () => {
 });
 
 test('a day without enough returns behind it is skipped, and a window without two is refused', () => {
-  // Nobody has a price on most of the first fifty sessions.
+  // No security has a price on most of the first fifty sessions.
   const late = randomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
   const { days, skipped } = validated(late);
   expect(skipped).toBeGreaterThan(0);

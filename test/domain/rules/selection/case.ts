@@ -3,7 +3,7 @@ import type { SlowMarket } from '../slow-market.js';
 export interface Case {
   readonly type: string;
   readonly params: Record<string, unknown>;
-  /** The securities of the universe that the rule keeps, from its definition. */
+  /** Returns the securities of the universe that the rule keeps, by its definition. */
   keeps(slow: SlowMarket, universe: readonly string[], t: number): Iterable<string>;
 }
 

@@ -191,7 +191,7 @@ export const DATAPOINTS: Case[] = [
     },
   },
   {
-    // A plug-in is read by its name, as a column is.
+    // A plug-in is read by its name, like a column.
     type: 'PluginFilter',
     params: { plugin: 'SCORE' },
     keeps: (slow, universe, t) =>

@@ -9,13 +9,13 @@ import { seeded } from '../../../seeded.js';
 import { randomProgram } from '../random-programs.js';
 import { rationalResiduals } from '../rational.js';
 
-/** Largest residual of a certified answer. */
+/** Maximum residual of a certified answer. */
 const CERTIFIED = 1e-9;
 
 /** Difference of double-double from rational residuals: far below the tolerance of an answer. */
 const ROUNDING = 1e-12;
 
-/** Random programmes in units from 1e-4 to 1e5: absolute residuals of 1e-9 are then no matter of course. */
+/** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are demanding. */
 function programmes(): Program[] {
   return Array.from({ length: 60 }, (_, k) => {
     const program = randomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });

@@ -8,7 +8,10 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const N = 10;
 
-/** Covariance of one factor and unequal own variances, and the slopes of the distance from unequal weights. */
+/**
+ * Returns a covariance of one factor and different specific variances, and the slopes of the distance from unequal
+ * weights.
+ */
 function quadratic() {
   const random = createCounterRandom({ seed: 5, stream: 1 });
   const beta = Float64Array.from({ length: N }, () => 1 + 0.3 * random.normal());
@@ -47,7 +50,7 @@ test('parts are not negative, and the remainder is convex between points of equa
     expect(pairs.every((part, e) => part === pairs[(e % N) * N + Math.floor(e / N)])).toBe(true);
     const rest = problem.matrix.map((value, e) => value - pairs[e]! - (e % (N + 1) === 0 ? diagonal[e / (N + 1)]! : 0));
     expect(smallestLeft(rest, state.open)).toBeGreaterThan(-1e-3);
-    // More variance is split off than without pairs, whose smallest eigenvalue limits an equal part of each.
+    // More variance is split off than without pairs, where the smallest eigenvalue limits an equal part of each.
     expect(diagonal.reduce((sum, part) => sum + part, 0)).toBeGreaterThan(N * smallestLeft(problem.matrix, state.open));
     expect(shares.reduce((sum, share, i) => sum + (decisions[i] === OUT ? 0 : share), 0)).toBeLessThan(3 + 1 + 1e-6);
   }
@@ -63,7 +66,7 @@ test('a matrix is projected on non-negative ones whose shares sum to the maximum
   expect([to[0], to[5], to[7]]).toEqual([1, 0, 0]);
   const shares = [to[1]! ** 2 / to[4]!, to[2]! ** 2 / to[8]!];
   expect(shares[0]! + shares[1]!).toBeCloseTo(1, 9);
-  // No nearby matrix with the same shares is nearer.
+  // No nearby matrix with the same shares has a smaller distance.
   const distance = (first: number, second: number) => {
     const [a, b] = [shares[0]! * first, shares[1]! * second];
     const square = (x: number, share: number) => (x * x) / share;

@@ -5,7 +5,7 @@ import { seeded } from '../../../seeded.js';
 /** Orders around the blocks of four rows. */
 const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 21];
 
-/** Room behind the rows of a factor. */
+/** Number of unused rows after a factor. */
 const ROOM = 3;
 
 function factorOf(n: number, stride: number): Float64Array {
@@ -29,7 +29,7 @@ describe('passes over a triangular factor', () => {
     forward(l, forwards, { n, stride });
     const backwards = given.slice();
     backward(l, backwards, { n, stride });
-    // Two sums a row, of even and odd places, and rows that are taken off one after the other.
+    // Two sums per row, of even and odd positions, and rows that are subtracted one after the other.
     const expected = given.slice();
     for (let i = 0; i < n; i++) {
       let [even, odd] = [expected[i]!, 0];

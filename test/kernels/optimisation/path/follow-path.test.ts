@@ -12,13 +12,13 @@ import { seeded } from '../../../seeded.js';
 import { IS_SOAK } from '../../../soak.js';
 import { randomProgram } from '../random-programs.js';
 
-/** Random programmes to each that `npm run soak` draws three of. */
+/** Multiplier of the number of random programmes; three in `npm run soak`. */
 const SHARE = IS_SOAK ? 3 : 1;
 
 const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
-/** A random programme with rows whose limits are their own values near a feasible point, some of them soft. */
+/** Returns a random programme with rows whose limits are their values near a feasible point; some are soft. */
 function feasibleProgram(seed: number): Program | undefined {
   const random = seeded(seed + 50_000);
   const program = randomProgram(seed, { withNorms: false });
@@ -43,7 +43,7 @@ function feasibleProgram(seed: number): Program | undefined {
   };
 }
 
-/** The programme with its last row elsewhere, or with other bounds of all. */
+/** Returns the programme with another last row, or with other bounds. */
 function moved(program: Program, random: () => number, all: boolean): Program {
   const { count } = program.rows;
   const shift = Float64Array.from({ length: count }, (_, r) =>
@@ -78,7 +78,7 @@ test('an optimum followed from another is that of the programme itself, with row
     if (next.rows.penalty.some(Number.isFinite)) tally.soft++;
     const answer = solver.solve(next, { follow: { program, point: first.point, state: first.state } });
     expect(answer.status, `seed ${seed}`).toBe('solved');
-    // The ridge makes the optimum unique; the freedom of a singular curvature is as small as its rounding.
+    // The ridge makes the optimum unique; in directions of a singular curvature, it is determined up to rounding.
     expect(largestDifference(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
     expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
       1e-12,

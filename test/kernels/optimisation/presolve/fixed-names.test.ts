@@ -7,7 +7,7 @@ import { objectiveOf, onSimplex, randomProgram } from '../random-programs.js';
 
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
 
-/** A random programme, a third of its names fixed at some weight. */
+/** Returns a random programme in which a third of the securities have fixed weights. */
 function withFixed(seed: number): Program {
   const random = seeded(seed + 1000);
   const program = randomProgram(seed, { withNorms: false });

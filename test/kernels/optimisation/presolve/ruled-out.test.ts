@@ -32,7 +32,7 @@ test('bounds that cross, and limits on trades below what the bounds force, leave
   const open = { ...wide, rows };
   expect(isRuledOut(open)).toBe(false);
   expect(isRuledOut({ ...open, lower: open.lower.with(1, 0.3), upper: open.upper.with(1, 0.2) })).toBe(true);
-  // A name that must fall by 0.2 at least trades as much.
+  // A security that must fall by 0.2 trades at least as much.
   const kink = {
     at: at.with(0, 0.5),
     left: new Float64Array(n).fill(-1),

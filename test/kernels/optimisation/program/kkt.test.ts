@@ -3,7 +3,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 
-/** (w1 - 0.8)^2 + (w2 - 0.2)^2 with w1 + w2 = 1, w1 <= 0.6: the answer is (0.6, 0.4) with y = -0.4 on the budget. */
+/** (w1 - 0.8)^2 + (w2 - 0.2)^2 with w1 + w2 = 1, w1 <= 0.6: the optimum is (0.6, 0.4) with y = -0.4 for the budget. */
 const program: Program = {
   n: 2,
   metric: createDenseMetric(Float64Array.of(1, 0, 0, 1), 2),

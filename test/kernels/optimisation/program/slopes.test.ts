@@ -5,7 +5,7 @@ import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { objectiveOf, randomProgram } from '../random-programs.js';
 
-/** The Lagrangian, bounds apart. */
+/** The Lagrangian without bounds. */
 function lagrangian(program: Program, point: Point, x: Float64Array): number {
   const { n, rows, kinks, norms, metric } = program;
   let total = objectiveOf(program, x);

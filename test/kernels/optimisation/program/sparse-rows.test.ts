@@ -6,7 +6,7 @@ import { seeded } from '../../../seeded.js';
 const ROWS = 60;
 const COLUMNS = 40;
 
-/** A matrix of which a share of the entries is not zero. */
+/** Returns a matrix with a given share of non-zero entries. */
 function matrixOf(share: number): Float64Array {
   const random = seeded(3);
   return Float64Array.from({ length: ROWS * COLUMNS }, () => (random() < share ? random() - 0.5 : 0));

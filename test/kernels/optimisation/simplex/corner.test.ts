@@ -8,7 +8,7 @@ import { seeded } from '../../../seeded.js';
 import { randomProgram } from '../random-programs.js';
 import { base, solver } from '../solved.js';
 
-/** A programme without curvature that makes some sum of the weights large. */
+/** Returns a programme without curvature that maximises a weighted sum. */
 function linearProgram(seed: number): Program {
   const program = randomProgram(seed, { withNorms: false });
   const random = seeded(1000 + seed);
@@ -30,7 +30,10 @@ test('a corner meets the conditions of optimality as it is, and is found where t
   expect(corners).toBeGreaterThan(60);
 });
 
-/** Two names: the best of a sum is at one of the places where two of the bounds, the budget and the row meet. */
+/**
+ * For two securities, the maximum of a sum is at one of the points where two of the bounds, the budget and the row
+ * meet.
+ */
 test('of two names the corner is the best of all that meet', () => {
   const program: Program = {
     ...base(2, () => 0.5),
@@ -47,7 +50,7 @@ test('of two names the corner is the best of all that meet', () => {
     },
   };
   const corner = solveCorner(program)!;
-  expect(corner.iterate.x[0]).toBeCloseTo(0.4, 14); // x + y = 1.2 and 4 x + y = 2.4
+  expect(corner.iterate.x[0]).toBeCloseTo(0.4, 14); // x + y = 1.2 and 4 x + y = 2.4.
   expect(corner.iterate.x[1]).toBeCloseTo(0.8, 14);
   // 3 = a + 4 b and 2 = a + b
   expect(corner.iterate.rowMultipliers[0]).toBeCloseTo(5 / 3, 14);

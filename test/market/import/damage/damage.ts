@@ -6,8 +6,8 @@ import { temporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
 /**
- * Every way we know in which a file that is given to the service can be wrong, each with the findings that a person would write by
- * hand: the file, and where it is known the row and the column. None is a crash, none a store.
+ * Every known kind of damage to a file, each with its expected findings: the file and, if known, the row and the
+ * column. None causes a crash or a store.
  */
 export const folderFor = temporaryFolder;
 

@@ -8,7 +8,7 @@ import { writeMarket } from '#market/content/write-market.js';
 import { readFolder } from '../../store-folder.js';
 import { type Outcome, type Damage, folderFor, files, changed, filled, ROWS } from './damage.js';
 
-/** The rows of a query as a Parquet file of another writer, with some bytes of it changed. */
+/** Returns the rows of a query as a Parquet file of another writer, with some bytes changed. */
 const parquet =
   (query: string, change: (bytes: Buffer) => Uint8Array = (bytes) => bytes, options = '') =>
   async (): Promise<Outcome> => {
@@ -23,7 +23,7 @@ const parquet =
     return { isRead: read !== undefined, findings };
   };
 
-/** As above, of a file of our own: uncompressed, with keys coded by a dictionary. */
+/** Like `parquet`, for a file of this project's writer: uncompressed, with keys in a dictionary. */
 const ownParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Promise<Outcome> =>
   files({ 'market.parquet': change(await ownBytes()) })();
 
@@ -45,10 +45,13 @@ export async function ownBytes(): Promise<Buffer> {
 }
 
 export const footerStart = (bytes: Buffer) => bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8);
-/** In the footer, the description of a column chunk of our own files: after its name come its codec and its count of values. */
+/**
+ * Position in the footer of the description of a column chunk written by this project: codec and count of values follow
+ * its name.
+ */
 export const codecOf = (bytes: Buffer, column: string) =>
   bytes.indexOf(Buffer.from([0x15, 0x00]), bytes.lastIndexOf(column));
-/** 8,000 and 8,064 as the footer writes them. */
+/** 8,000 and 8,064 as the footer contains them. */
 export const [COUNT, MORE] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
 
 export const row = (rest: string) => `SELECT ${rest}`;

@@ -14,7 +14,9 @@ export const frame = (columns: readonly string[], data: readonly (readonly unkno
   data,
 });
 
-/** Two names over seven days: B splits 2 for 1 on the fourth, A pays a dividend before the split's day and lacks a bar. */
+/**
+ * Two securities over seven days: B splits 2 for 1 on the fourth, A pays a dividend before that day and lacks a bar.
+ */
 export const TABLES = {
   market: frame(
     ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT', 'SCORE'],

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CompareView } from '#contract/analytics/compare.js';
 
-/** The stores `apart` and `among` hold the same prices, of benchmarks as series and as names of the market. */
+/** The stores `apart` and `among` contain the same prices: benchmarks are series in one and securities in the other. */
 export interface SeriesStores {
   readonly days: readonly string[];
   priceOf(name: string, t: number): number;
   on<T>(store: 'apart' | 'among', work: () => Promise<T>): Promise<T>;
   run(id: string): Promise<unknown>;
   get<T = Record<string, unknown>>(path: string): Promise<T>;
-  /** Refusal of a GET, of a POST with a body. */
+  /** Returns the refusal of a GET request, or of a POST request with a body. */
   refusal(path: string, body?: object): Promise<unknown>;
   remove(path: string): Promise<unknown>;
 }
@@ -25,7 +25,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
     ];
     const overlays = views.map((path) => path.replace('LISTED', 'FEE'));
     const all = [...views, ...overlays];
-    /** The output of each view for a series, and for a security: the stores are changed once. */
+    /** Output of each view for a series, and for a security: the stores are changed once. */
     let told: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
     beforeAll(async () => {
       const answers = async () => {
@@ -89,7 +89,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         await remove('/analytics/ALL/record');
         const asBenchmark = await get<CompareView>('/analytics/compare?ids=LISTED&benchmark=ALL');
         expect(asBenchmark.index_ids).toEqual(asRun.index_ids);
-        // A benchmark is no run: it has neither an id nor a version of one.
+        // A benchmark is not a run and has neither its id nor its version.
         const figuresOf = ({ entries, ...view }: CompareView): object => ({
           ...view,
           entries: entries.map((entry) => ({ ...entry, run_id: null, index_version: null })),

@@ -155,7 +155,7 @@ export function describeImporting(): void {
         tables: rows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]),
       });
       expect(body.store.content_hash).toBe(whole.body.store.content_hash);
-      // Two rows came; the store holds those of before as well, one of which is the same.
+      // Two rows were added; the store still contains the earlier ones, one of which is equal.
       expect([body.rows['market'], body.store.rows?.['market']]).toEqual([2, 3]);
     });
 

@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { parent, service } from './set-up.js';
 
-/** The four that fell most in the quarter: others at nearly every rebalance. */
+/** The four that fell most in the quarter: different ones at nearly every rebalance. */
 const MOVING = {
   ...parent,
   id: 'MOVING',
@@ -17,7 +17,7 @@ const MOVING = {
   },
 };
 
-/** The backtest of an index derived from it whose turnover row has such a priority. */
+/** Returns the backtest of an index derived from it with a turnover row of a given priority. */
 async function derivedFromMoving(id: string, priority: object) {
   const body = {
     id,
@@ -190,7 +190,8 @@ export function describeDerivedIndex(): void {
           ({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `),
         );
         if (i === 0) continue;
-        // By hand: those of the last rebalance that the source does not have any more are sold; as much is bought.
+        // By hand: constituents of the last rebalance that the source no longer has are sold, and the same amount is
+        // bought.
         const before = giving.rebalances[i - 1]!.weights;
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
         const leaving = Object.entries(before).filter(([name]) => !members.has(name));
@@ -259,7 +260,7 @@ export function describeDerivedIndex(): void {
         code: 'NO_DATA_AT_DATE',
         message: 'The parent HOLIDAY has no rebalance on or before 2023-04-03: its base date is 2023-05-28.',
       });
-      // Prices that begin later than the base date: the first rebalance is theirs.
+      // Prices begin later than the base date: the first rebalance is on their first session.
       expect((await service.ask('POST', '/indices', { ...parent, id: 'EARLY', base_date: '2020-01-01' })).status).toBe(
         200,
       );

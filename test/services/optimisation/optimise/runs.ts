@@ -44,12 +44,12 @@ export function describeRuns(): void {
       );
       expect(result.frontier!.points).toHaveLength(21);
       const { points, tangency, portfolio, index } = result.frontier!;
-      // Each point is a portfolio that keeps the constraints: all invested, nothing in what is excluded.
+      // Each point is a portfolio that satisfies the constraints: fully invested, without excluded securities.
       for (const { weights } of [...points, tangency ?? points[0]!]) {
         expect(Object.values(weights!).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 9);
         expect(Object.keys(weights!)).not.toContain('N11');
       }
-      // The run and its index are measured as the points are: no portfolio of its return has less volatility.
+      // The run and its index are measured like the points: no portfolio with its return has a lower volatility.
       expect([portfolio!.volatility, portfolio!.tracking_error]).toEqual([
         expect.closeTo(result.volatility, 12),
         expect.closeTo(result.tracking_error, 12),
@@ -105,7 +105,10 @@ export function describeRuns(): void {
       }
     });
 
-    /** Sets that cannot hold, each by another class: the conflict needs no other row, disappears without any of its rows, and every remedy works. */
+    /**
+     * Sets that are infeasible, each because of another class: the conflict needs no other row, disappears without any
+     * of its rows, and every relaxation works.
+     */
     test.each([
       [
         'groups that ask for more than there is',
@@ -155,7 +158,7 @@ export function describeRuns(): void {
       expect(detail.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
       const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
       expect(new Set(own).size).toBe(own.length);
-      // Where the conflict is of all rows, its rows alone are what has just failed.
+      // If the conflict consists of all rows, these rows are what has just failed.
       if (own.length < rows.length) expect((await optimised(own.map((index) => rows[index]))).status).toBe('failed');
       for (const dropped of own)
         expect((await optimised(own.filter((index) => index !== dropped).map((index) => rows[index]))).status).toBe(

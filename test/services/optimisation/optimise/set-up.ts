@@ -4,7 +4,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
 
-/** Weekdays of 2023 and 2024, XNYS or not: the service keeps the sessions. */
+/** Weekdays of 2023 and 2024; the service keeps those that are sessions of XNYS. */
 const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
@@ -43,7 +43,7 @@ export const parent = {
 
 export let service: RunningService;
 
-/** Starts a service with the market and its parent index for the file that calls it. */
+/** Starts a service with the market and its parent index for the calling file. */
 export function useOptimisations(): void {
   beforeAll(startService);
   afterAll(() => service.close());

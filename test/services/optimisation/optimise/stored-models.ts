@@ -20,14 +20,17 @@ interface StoredSpan {
 const BEFORE = '2023-02-28';
 const FIRST = '2023-03-01';
 
-/** A model of names over the sessions up to a day, as it is served. */
+/** Estimates a model of securities over the sessions up to a day, and returns its response. */
 async function estimate(id: string, request: object): Promise<RiskModel['covariance']> {
   const { body } = await service.ask<JobStatus>('POST', `/risk-models/${id}/estimate`, request);
   expect((await service.finished(body.job_id)).error).toBeNull();
   return (await service.ask<RiskModel>('GET', `/risk-models/${id}`)).body.covariance;
 }
 
-/** That long-only weights have the least variance by a covariance: no held name has more marginal variance than another. */
+/**
+ * Checks that long-only weights have the minimum variance by a covariance: no held security has a higher marginal
+ * variance than another.
+ */
 function expectLeastVariance(
   { index, data }: RiskModel['covariance'],
   weights: Readonly<Record<string, number>>,
@@ -84,7 +87,7 @@ export function describeStoredModels(): void {
         end: stored.observed_end,
         sessions: stored.diagnostics.observations,
       });
-      // The 23 weekdays of March 2023, and two of February: no holiday lies among them.
+      // The 23 weekdays of March 2023, and two of February, without a holiday.
       const estimator = { estimator: 'gerber', threshold: 0.4, sessions: 25 };
       expect((await solved({ ...ask, as_of: '2023-03-31', risk_model: estimator })).risk_model).toEqual({
         model_id: null,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CAPM, CAPS, finished, solved } from './objectives.js';
 import { put } from './set-up.js';
 
-/** Runs on the constraint set of `describeObjectives`, which comes before. */
+/** Uses the constraint set of `describeObjectives`, which runs before. */
 export function describeTails(): void {
   describe('a run for the worst of scenarios', () => {
     test('whose tail is every scenario has the largest mean return of them', async () => {
@@ -38,7 +38,7 @@ export function describeTails(): void {
       expect([least.converged, least.tail!.scenarios]).toEqual([true, 200]);
       expect((await solved({ objective: { type: 'min_cvar', ...drawn } })).weights).toEqual(least.weights);
       expect((await solved({ objective: { type: 'min_cvar', ...drawn, seed: 4 } })).weights).not.toEqual(least.weights);
-      // Draws lie around the expected returns: those of a row around the request's.
+      // Draws vary around the expected returns; for a row, around those of the request.
       const ofCapm = await solved({ objective: { type: 'min_cvar', ...drawn }, expected_returns: CAPM });
       const { average } = ofCapm.tail!;
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 1.05 * average, ...drawn } }]);
@@ -60,7 +60,8 @@ export function describeTails(): void {
       const { error } = await finished({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');
       const { relaxations } = error!.detail as { relaxations: { id: string; to: number }[] };
-      // A relaxation is solved before it is reported: where the least leaves only one portfolio, up to 1e-5 further out.
+      // A relaxation is solved before it is reported: if its minimum leaves only one portfolio, it is increased by up
+      // to 1e-5.
       const { to } = relaxations.find(({ id }) => id === 'tail')!;
       expect(to).toBeGreaterThan(average - 1e-9);
       expect(to).toBeLessThan(average + 1e-5);

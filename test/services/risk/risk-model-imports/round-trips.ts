@@ -84,7 +84,7 @@ export function describeRoundTrips(): void {
       ] as const) {
         const result = await accepted('factors', { ...terms, models: [factorModel(EARLY)] });
         expect(result.factors).toEqual(FACTORS);
-        // Daily numbers of this size are no market's: the units are questioned.
+        // Such small daily numbers are implausible for a market: the units are questioned.
         expect(result.findings.map(({ code, path }) => [code, path])).toEqual(
           scale === 1 ? [] : [['OUT_OF_RANGE', 'models[0]']],
         );
@@ -130,7 +130,7 @@ export function describeRoundTrips(): void {
       const wideCsv = `date,identifier,${ids.join(',')}\n${wide.join('\n')}\n`;
       expect((await sent('wide', 'units=annual', 'text/csv', wideCsv)).status).toBe(201);
       expect((await served('wide')).covariance).toEqual(covariance);
-      // As the service answers it, whose metadata has the last day of its returns.
+      // The metadata of the response contains the last day of its returns.
       const answer = await fetch(`${service.url()}/risk-models/inside`, { headers: { accept: ARROW } });
       const asServed = await sent('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
       expect(asServed.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY]);

@@ -39,7 +39,7 @@ export async function accepted(id: string, body: unknown): Promise<RiskModelImpo
   return result;
 }
 
-/** A file as the body of an import. */
+/** Sends a file as the body of an import. */
 export async function sent(id: string, query: string, type: string, bytes: string | Uint8Array) {
   const response = await fetch(`${service.url()}/risk-models/${id}/import?${query}`, {
     method: 'POST',
@@ -88,7 +88,7 @@ export function expectSameOptimum(own: OptimisationRunResult, other: Optimisatio
   expect(own.volatility).toBeCloseTo(other.volatility, 12);
 }
 
-/** Covariances of some names by a rule that gives positive definite ones. */
+/** Returns positive definite covariances of some securities by a formula. */
 export function frameOf(names: readonly string[], common: number): Frame {
   const own = (name: string) => 0.02 + 0.01 * NAMES.indexOf(name);
   return {

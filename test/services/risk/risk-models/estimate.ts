@@ -73,7 +73,7 @@ export function describeEstimate(): void {
 
     test('writes maps in code-point order, digits too', async () => {
       const response = await service.ask('GET', '/risk-models/core');
-      const text = JSON.stringify(response.body); // parsed objects put digits first in numeric order
+      const text = JSON.stringify(response.body); // Parsed objects put digits first in numeric order.
       expect(text).toContain('"700"');
       const raw = await rawText('/risk-models/core');
       expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
@@ -185,7 +185,7 @@ export function describeEstimate(): void {
         status: 422,
         code: 'NO_DATA_IN_RANGE',
       });
-      // A range that meets the store is tried, and its failure says what there was.
+      // A range that overlaps the store is estimated, and its failure reports the available data.
       const job = await estimated('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
       expect(job).toMatchObject({
         status: 'failed',
@@ -238,7 +238,7 @@ export function describeEstimate(): void {
         });
         expect(job.error?.message).toMatch(
           /^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is required\.$/,
-        ); // 2^-20
+        ); // 2^-20.
       },
     );
 

@@ -23,7 +23,7 @@ export function describeIndexModels(): void {
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
       const model = await view('pair');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
-      // Weekdays on which New York was closed are no sessions: there are fewer returns than weekdays.
+      // Weekdays on which New York was closed are not sessions: there are fewer returns than weekdays.
       expect(model.diagnostics.observations).toBeLessThan(DAYS.length - 1);
       await estimated('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
       const half = await view('pair');
@@ -32,8 +32,8 @@ export function describeIndexModels(): void {
         end: '2023-12-29',
         observed_start: '2023-07-05',
         observed_end: '2023-12-29',
-      }); // closed on the fourth of July
-      expect(half.diagnostics.observations).toBe(125); // of 126 sessions
+      }); // Closed on the fourth of July.
+      expect(half.diagnostics.observations).toBe(125); // Of 126 sessions.
       expect((await estimated('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
         'identifiers take precedence',
       );

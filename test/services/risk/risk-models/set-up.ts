@@ -15,9 +15,8 @@ export const DAYS = Array.from({ length: 420 }, (_, i) => new Date(Date.UTC(2023
   .map((date) => date.toISOString().slice(0, 10));
 
 /**
- * Closes of four names with a common factor; `700` and `1398` have ids that objects would put out of order, LATE lists late, FLAT never moves,
- * TWIN is AAA again, and GAPS is BBB
- * without a print every fiftieth day.
+ * Closes of four securities with a common factor; `700` and `1398` have ids that objects would sort differently, LATE
+ * is listed late, FLAT is constant, TWIN equals AAA, and GAPS equals BBB without a bar every fiftieth day.
  */
 const NAMES = ['1398', '700', 'AAA', 'BBB', 'FLAT', 'LATE'];
 const SHADOWS = ['GAPS', 'TWIN'];
@@ -42,10 +41,10 @@ function closes(): Record<string, (number | null)[]> {
   return { ...series, TWIN: [...series['AAA']!], GAPS: series['BBB']!.map((close, t) => (isGap(t) ? null : close)) };
 }
 
-/** Sectors of the names that have one. */
+/** Sectors of the securities that have one. */
 export const SECTORS = { '1398': 'Banks', AAA: 'Banks', '700': 'Media', BBB: 'Media' } as const;
 
-/** The contract's estimate of names without gaps, matrix by matrix. */
+/** The contract's estimate for securities without gaps, matrix by matrix. */
 export function byDefinition(names: readonly string[], delta?: number): number[][] {
   const returns = DAYS.slice(1).map((_, t) => names.map((name) => prices[name]![t + 1]! / prices[name]![t]! - 1));
   const means = names.map((_, i) => returns.reduce((total, row) => total + row[i]!, 0) / returns.length);

@@ -27,7 +27,7 @@ export function describeGrowingStore(): void {
     test('extends the stored run, and every view has what running the whole gives', async () => {
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: null });
       let from = 420;
-      // Some days, and the days to the end with a rebalance among them, the service started again between.
+      // Some days, then the days to the end with a rebalance among them; the service is restarted in between.
       for (const rows of [424, 438]) {
         await put(until(rows));
         const extended = await backtest();
@@ -63,12 +63,12 @@ export function describeGrowingStore(): void {
       await wholeRun();
       expect(shown).toEqual(await views());
       await put(until(414));
-      const before = artifacts(); // The earlier content of the store among them.
+      const before = artifacts(); // Including the earlier content of the store.
       expect(await backtest()).toMatchObject({ extended_from: dateAt(412) });
       const results = artifacts().filter((name) => !before.includes(name));
       expect(results.length).toBeGreaterThanOrEqual(5);
       expect((await service.ask('DELETE', '/indices/GROWS')).status).toBeLessThan(300);
-      await restart(); // Files that nobody refers to are removed a minute later, or with the service.
+      await restart(); // Unreferenced files are removed a minute later, or when the service stops.
       expect(artifacts().filter((name) => results.includes(name))).toEqual([]);
       expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
     });
@@ -160,7 +160,7 @@ export function describeGrowingStore(): void {
             : late.fields,
         actions,
       };
-      // A late action is another history of its security: without full none of it is taken, nor its later bar.
+      // A late action changes the history of its security: without `full` neither it nor the later bar is accepted.
       await put(changed);
       const { full_run_reason: why } = await backtest();
       expect(why).not.toBe('history_changed');
@@ -228,7 +228,7 @@ export function describeGrowingStore(): void {
     });
 
     test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
-      /** The files that a run is written to: the smallest, if it continues others. */
+      /** The files to which a run is written: the smallest one if it continues others. */
       const columnsSince = (before: readonly string[]): string => {
         const results = artifacts()
           .filter((name) => !before.includes(name))
@@ -240,7 +240,7 @@ export function describeGrowingStore(): void {
       const damage = (path: string): void => {
         const bytes = readFileSync(path);
         const { offset } = openColumns((from, to) => bytes.subarray(from, to)).header.blocks.weights!;
-        bytes[offset]! ^= 1; // The last bit of a weight: no computed figure shows it.
+        bytes[offset]! ^= 1; // The last bit of a weight, which no computed figure shows.
         writeFileSync(path, bytes);
       };
       let before = artifacts();

@@ -7,7 +7,7 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { type RunningService, runService } from '../../running-service.js';
 
-/** 24 names over 440 sessions, with splits, dividends, delistings and gaps, but without names that come later. */
+/** 24 securities over 440 sessions, with splits, dividends, delistings and gaps, but without late listings. */
 export const WHOLE: MarketContent = generateMarket(
   {
     seed: 11,
@@ -45,7 +45,7 @@ export const REQUEST = { transaction_cost_bps: 10, benchmark: { id: 'EQUAL', kin
 
 export let service: RunningService;
 let folder: string;
-/** Sessions that the store has. */
+/** Number of sessions in the store. */
 export let sessions = 420;
 
 /** The market after a number of sessions. */
@@ -69,7 +69,7 @@ export async function put(content: MarketContent, body: object = {}): Promise<vo
   sessions = content.dates.length;
 }
 
-/** The next session comes. */
+/** Adds the next session. */
 export const grow = (): Promise<void> => put(until(sessions + 1));
 
 // Bodies are whatever the service answers.
@@ -83,7 +83,7 @@ export async function backtest(id = 'GROWS', request: object = REQUEST): Promise
   return result;
 }
 
-/** A run of the whole, in place of the stored one. */
+/** Runs the whole backtest, replacing the stored run. */
 export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise<Body> {
   await service.ask('DELETE', `/analytics/${id}/record`);
   const result = await backtest(id, request);
@@ -93,7 +93,7 @@ export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise
 
 export const text = async (path: string): Promise<string> => (await service.download(path)).text();
 
-/** A text without the time and the way of its computation. */
+/** Returns a text without the time and the origin of its computation. */
 export const numbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 
@@ -113,7 +113,7 @@ export async function views(id = 'GROWS'): Promise<Record<string, string>> {
   return Object.fromEntries(Object.keys(paths).map((name, i) => [name, numbers(texts[i]!)]));
 }
 
-/** Starts the service again and waits until it serves the store. */
+/** Restarts the service and waits until it serves the store. */
 export async function restart(): Promise<void> {
   await service.restart();
   await service.resumed();

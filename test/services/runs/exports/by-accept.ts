@@ -4,11 +4,11 @@ import { service } from './set-up.js';
 
 type Cell = string | number | boolean | null;
 
-/** Routes in addition to the exports whose tables are returned as CSV by `Accept`. */
+/** Tests routes, in addition to the exports, whose tables are returned as CSV by `Accept`. */
 export function describeCsvByAccept(): void {
   const ask = (path: string, accept: string): Promise<Response> =>
     fetch(`${service.url}${path}`, { headers: { accept } });
-  /** Cells of a CSV without quoted ones: numbers read back, empty ones null. */
+  /** Returns the cells of a CSV without quoted cells: numbers are parsed, empty cells are null. */
   async function csvOf(path: string): Promise<{ readonly header: string[]; readonly rows: Cell[][] }> {
     const response = await ask(path, 'text/csv');
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);

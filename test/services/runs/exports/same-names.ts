@@ -5,10 +5,10 @@ import { finishedHere } from '../../../cli/process.js';
 import { csvTable } from './csv-table.js';
 import { IDS, jsonOf, service, type Row } from './set-up.js';
 
-/** Columns that say which row it is. */
+/** Columns that identify a row. */
 const KEYS = ['date', 'identifier', 'group', 'rule', 'row', 'begin', 'type', 'side', 'reason'];
 
-/** Commands whose tables are of a run, and what one of a single date leaves out. */
+/** Commands whose tables belong to a run, and columns that a table of a single date omits. */
 const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate?: boolean }[] = [
   { words: ['levels'] },
   { words: ['levels', '--variant', 'price'] },
@@ -18,7 +18,7 @@ const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate
   { words: ['rolling'] },
 ];
 
-/** Of a trade and of a holding: a row says which, the tables share no subject. */
+/** Columns of a trade and of a holding whose meaning depends on the row: the tables have no subject in common. */
 const OF_ITS_ROW = new Set(['value of export constituents and export trades']);
 
 interface Named {
@@ -46,7 +46,7 @@ async function tablesOf(id: string): Promise<Named[]> {
   return tables;
 }
 
-/** Rows by what they share of the keys; undefined where several have the same. */
+/** Returns rows by the keys that they have; undefined where several rows share the same keys. */
 function byKey({ rows }: Named, keys: readonly string[]): ReadonlyMap<string, Row> | undefined {
   const results = new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]));
   return results.size === rows.length ? results : undefined;

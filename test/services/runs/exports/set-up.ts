@@ -97,7 +97,7 @@ export interface Asked {
 /** Columns of a table: the synthetic store has none of the identifiers of other vendors. */
 const columnsOf = (table: ExportTableName) => exportColumns(table, []);
 
-/** A question for a table; for announced compositions on a session that has one. */
+/** Returns the request for a table; for announced compositions, on a session that has one. */
 export const askedOf = (id: string, table: ExportTableName): Asked => ({
   id,
   table,
@@ -117,7 +117,7 @@ export async function bytesOf(asked: Asked, format: ExportFormat): Promise<Buffe
   return Buffer.from(await response.arrayBuffer());
 }
 
-/** Tests that rows are the same to the bit; a test of equality that describes differences takes a hundred times as long. */
+/** Returns true if rows are exactly equal; an assertion that describes differences takes a hundred times as long. */
 export const areSame = (a: readonly Row[], b: readonly Row[]): boolean =>
   a.length === b.length &&
   a.every((row, i) => {
@@ -130,7 +130,7 @@ export function expectRows(found: readonly Row[], expected: readonly Row[], what
   if (!areSame(found, expected)) expect(found, what).toEqual(expected);
 }
 
-/** Rows by path, as long as the service says that they are those. */
+/** Rows by path, kept while the ETag is unchanged. */
 const known = new Map<string, { readonly etag: string; readonly rows: Row[] }>();
 
 export async function jsonOf(asked: Asked): Promise<Row[]> {
@@ -152,7 +152,7 @@ function rowsOf(asked: Asked, { columns, data }: ExportView): Row[] {
   return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
 }
 
-/** Types that a reader gets, as DuckDB names them. */
+/** Types that a reader receives, as DuckDB names them. */
 const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
@@ -166,7 +166,7 @@ export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
   return rows.getRowObjectsJS() as unknown as Row[];
 }
 
-/** Types that Parquet has, as DuckDB names them. */
+/** Types in Parquet, as DuckDB names them. */
 const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function parquetByDuckDb(asked: Asked): Promise<Row[]> {

@@ -3,7 +3,7 @@ import type { BacktestBatch } from '#contract/analytics/batch.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { LiveService } from '../../../real/live.js';
 
-/** Many backtests by one request, in addition to single ones. @param service has the indices BASE, RIVAL and INNER */
+/** Many backtests in one request, in addition to single ones. @param service has the indices BASE, RIVAL and INNER */
 export function describeBatches(service: () => LiveService): void {
   const batch = (body: object) => service().ok<BacktestBatch>('POST', '/analytics/backtests', body);
   const outcomesOf = ({ backtests }: BacktestBatch) => backtests.map(({ outcome }) => outcome);
@@ -63,7 +63,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(after).toEqual({ ...stored, transaction_cost_bps: 4 });
       expect(stored).toMatchObject({ ...terms, benchmark: { id: 'A', kind: 'identifier' } });
       await service().ok('PUT', '/indices/RIVAL', rival);
-      // One by itself is no other.
+      // A single submission is the same job.
       const one = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
       expect([one.status, one.body.request]).toMatchObject([202, after]);
       expect(await finished('backtest:RIVAL')).toBe('succeeded');

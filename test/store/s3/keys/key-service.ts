@@ -2,20 +2,20 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** One that gives keys as AWS's documents show it, and objects to whoever signs with keys that it gave last. */
+/** A service that issues keys as documented by AWS, and refuses requests signed with keys other than the last ones. */
 export interface KeyService {
   readonly origin: string;
-  /** Requests for keys: method, path, and what they were authorised by. */
+  /** Requests for keys: method, path, and authorisation. */
   readonly asked: string[];
   /** Requests for objects: the key, and the token of its session. */
   readonly signed: string[];
-  /** Life of keys, ms; a date that has passed where it is negative. */
+  /** Lifetime of keys in ms; negative for expired keys. */
   lifeMs: number;
-  /** Status and code that are answered instead of keys. */
+  /** Status and code that are returned instead of keys. */
   refusal: readonly [status: number, code: string] | undefined;
   /** True while requests for keys get no answer. */
   isSilent: boolean;
-  /** Code that the next request for an object is refused with. */
+  /** Code with which the next request for an object is refused. */
   objectRefusal: string | undefined;
   stop(): Promise<void>;
 }

@@ -25,7 +25,7 @@ afterEach(() => service.stop());
 const ROLE = 'arn:aws:iam::111122223333:role/divisor';
 type Environment = Readonly<Record<string, string>>;
 
-/** As a process with that environment reads it. */
+/** Returns the settings that a process reads from an environment. */
 const told = (environment: Environment): AwsSettings =>
   awsOf(
     readSettings([], { AWS_SHARED_CREDENTIALS_FILE: '/dev/null/a', AWS_CONFIG_FILE: '/dev/null/b', ...environment })

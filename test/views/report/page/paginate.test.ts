@@ -31,7 +31,7 @@ function lay({ title, head, rows }: Sketch): LaidBlock {
   };
 }
 
-/** Bands as a report has them: halves in pairs. */
+/** Returns bands as in a report: blocks of half width in pairs. */
 function bandsOf(blocks: readonly Sketch[]) {
   const bands: { block: LaidBlock; x: number }[][] = [];
   let isOpen = false;

@@ -41,7 +41,7 @@ export function render({ template, figures, renderedAt = STAMP, shelf = fonts }:
   });
 }
 
-/** Documents of figures that several tests look at. */
+/** Documents of figures that several tests check. */
 const drawn = new WeakMap<RunFigures, Map<BuiltInId, Pdf>>();
 
 export function builtIn(id: BuiltInId, { figures }: SampleRun): Pdf {

@@ -92,7 +92,7 @@ test('columns that continue below are spread over the parts, none by itself next
   const columns = Array.from({ length: 14 }, () => ({ head: 'Jan', isFigure: true }));
   const rows = [{ cells: columns.map(() => '-20.91 %') }];
   const own = fitColumns({ columns, rows, width: 2000, typesetter, gap: GAP })[0]![0]!.width;
-  // Room for the first column and six others with their space: 13 are 5, 5 and 3, not 6, 6 and 1.
+  // There is space for the first column and six others: 13 are divided into 5, 5 and 3, not 6, 6 and 1.
   const groups = fitColumns({ columns, rows, width: own + 6 * (own + GAP) + 1, typesetter, gap: GAP });
   expect(groups.map((group) => group.length - 1)).toEqual([5, 5, 3]);
 });

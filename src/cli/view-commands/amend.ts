@@ -1,0 +1,48 @@
+import type { IndexDocumentBody, SavedIndex } from '#clients/typescript/divisor.js';
+import { jsonFile } from '../command-line.js';
+import type { JobCommand } from '../job-command.js';
+import { UsageError } from '../usage-error.js';
+import { NOTE } from './documents.js';
+import { savedText } from './indices.js';
+
+/** Appends an amendment to a stored definition, unless the definition changes meanwhile. */
+export const amend: JobCommand<SavedIndex> = {
+  summary: 'Change the methodology of an index from a date; earlier history stays as it is.',
+  words: [
+    { name: 'INDEX', help: 'Id of a stored index.' },
+    { name: 'FILE', help: 'Changed members as a JSON merge patch of the definition; - reads standard input.' },
+  ],
+  flags: {
+    from: { type: 'string', value: 'DATE', help: 'The first review on or after it follows the change; required.' },
+    announced: { type: 'string', value: 'DATE', help: 'Date on which clients were informed.' },
+    reason: { type: 'string', value: 'TEXT', help: 'Why, for the methodology; also the note without --note.' },
+    rebalance: { type: 'boolean', help: 'Rebalance on the first session on or after the date.' },
+    ...NOTE,
+  },
+  examples: [
+    'divisor index amend CORE-100 changes.json --from 2026-03-20 --announced 2026-02-16 --reason "Cap lowered to 5 %"',
+  ],
+  async submit(client, [index_id = '', file = ''], flags) {
+    const effectiveFrom = flags.text('from');
+    if (effectiveFrom === undefined) throw new UsageError('divisor index amend requires --from');
+    const reason = flags.text('reason');
+    const announced = flags.text('announced');
+    const amendment = {
+      effective_from: effectiveFrom,
+      ...(announced !== undefined && { announced }),
+      ...(reason !== undefined && { reason }),
+      ...(flags.isSet('rebalance') === true && { rebalance: true }),
+      changes: await jsonFile<Record<string, unknown>>(file),
+    };
+    const { answer, etag } = await client.callWithEtag('getIndex', { params: { index_id } });
+    const { amendments = [], ...definition } = answer;
+    const body = {
+      ...definition,
+      amendments: [...amendments, amendment].toSorted((a, b) => (a.effective_from < b.effective_from ? -1 : 1)),
+    } as IndexDocumentBody; // The service validates the changes.
+    const note = flags.text('note') ?? reason;
+    const request = { params: { index_id }, body, note, ifMatch: etag ?? undefined };
+    return { result: await client.call('putIndex', request) };
+  },
+  show: savedText,
+};

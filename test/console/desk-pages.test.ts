@@ -128,6 +128,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const query = page.getByRole('textbox', { name: 'Query' });
     const write = async (text: string) => {
       await query.press('Control+a');
+      await page.keyboard.press('Delete');
       await page.keyboard.insertText(text);
     };
     await page.getByText('rebalances', { exact: true }).waitFor(); // The views are known.

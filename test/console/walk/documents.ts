@@ -76,7 +76,8 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('button', { name: 'Add to Parts' }).click();
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
     const rebalance = form.getByRole('group', { name: 'Rebalance' });
-    await rebalance.getByText('Rebalance', { exact: true }).click();
+    // A finding about it opens it too.
+    await rebalance.evaluate('(group) => (group.open = true)');
     await rebalance.getByLabel('Frequency').selectOption('monthly');
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
@@ -138,6 +139,7 @@ export function describeDocuments(desk: () => Desk): void {
     await factor.getByLabel('Maximum').fill('5');
     const write = async (text: string) => {
       await page.getByLabel('Source').press('Control+a');
+      await page.keyboard.press('Delete'); // A browser would keep the styles of a selection that it replaces.
       await page.keyboard.insertText(text);
     };
     await write('function compute({ close }) {\n  return close.map((v) => ;\n}');

@@ -76,9 +76,13 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('button', { name: 'Add to Parts' }).click();
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
     const rebalance = form.getByRole('group', { name: 'Rebalance' });
-    // A finding about it opens it too.
-    await rebalance.evaluate('(group) => (group.open = true)');
-    await rebalance.getByLabel('Frequency').selectOption('monthly');
+    const frequency = rebalance.getByLabel('Frequency');
+    // A finding about the group may open it before the click, which would close it.
+    await eventually(async () => {
+      if (!(await frequency.isVisible())) await rebalance.getByText('Rebalance', { exact: true }).click();
+      return frequency.isVisible();
+    }).toBe(true);
+    await frequency.selectOption('monthly');
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');

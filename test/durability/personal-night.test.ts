@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
@@ -6,7 +7,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import type { BatchView } from '#contract/batches.js';
 import type { AccountResult } from '#domain/personal/account-result.js';
-import type { CommonJson } from '#domain/personal/verify-result.js';
+import { BLOCK_ACCOUNTS } from '#domain/personal/batch-parts.js';
+import { solveOutcome } from '#domain/personal/solve-accounts.js';
+import { commonFrom, type CommonJson } from '#domain/personal/verify-result.js';
 import type { JobStatus } from '#jobs/status.js';
 import { serving, type Listening } from '../cli/process.js';
 import { seeded } from '../seeded.js';
@@ -18,8 +21,16 @@ const ACCOUNTS = Number(process.env['NIGHT_ACCOUNTS'] ?? 300);
 const KILLS = Number(process.env['NIGHT_KILLS'] ?? 3);
 const ASSETS = 500;
 const FACTORS = 40;
-/** Number of accounts whose certificates are checked with their lots. */
-const COMPARED = Number(process.env['NIGHT_COMPARED'] ?? 40);
+/** Minutes by the clock after which the rest is cancelled, with all that is solved checked; 0 for no limit. */
+const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 0);
+/** Shares of these minutes in which accounts are sent, and after which none is solved: the others are for the checks. */
+const SENDING = 0.25;
+const SOLVING = 0.95;
+/** Number of accounts whose certificates are checked with their lots, and that are solved again in this process. */
+const COMPARED = Number(process.env['NIGHT_COMPARED'] ?? 100);
+const WARM_UP = 10;
+/** Blocks that are read again at the end. */
+const READ_AGAIN = 20;
 const DAY = '2024-06-28';
 /** Processor clock ticks per second. */
 const TICKS = 100;
@@ -56,14 +67,17 @@ function accountOf(common: CommonJson, at: number) {
   return { account_id: `A${at}`, cash: 5000, lots };
 }
 
-function linesOf(common: CommonJson): ReadableStream<Uint8Array> {
+/** The terms, then accounts, fewer than all if their time is over. @param count called with their number */
+function linesOf(common: CommonJson, endMs: number, count: (accounts: number) => void): ReadableStream<Uint8Array> {
   const terms = { batch_id: 'night', parent: 'CORE', risk_model: 'factors', as_of: DAY };
   let at = -1;
   return new ReadableStream({
     pull(controller) {
       const line = at < 0 ? terms : accountOf(common, at);
       controller.enqueue(Buffer.from(`${JSON.stringify(line)}\n`));
-      if (++at === ACCOUNTS) controller.close();
+      if (++at < ACCOUNTS && (at === 0 || performance.now() < endMs)) return;
+      count(at);
+      controller.close();
     },
   });
 }
@@ -77,60 +91,115 @@ function secondsOf(pid: number): number {
 const memoryOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 
+const secondsSince = (began: number): number => (performance.now() - began) / 1000;
+
 test.runIf(IS_SOAK)(
   'accounts of a night survive kills: each has one result, and those that are read while the batch runs are final',
   async () => {
-    const home = await temporaryFolder();
-    const flags = ['--workers', '2', '--job-retries', 'losses=1000'];
-    service = await serving(home, flags);
-    const common = await prepare();
-    const opened = secondsOf(service.child.pid!);
     const began = performance.now();
-    const sent = await fetch(`${service.url}/optimise/batches`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-ndjson' },
-      body: linesOf(common),
-      duplex: 'half',
-    } as RequestInit);
-    expect(sent.status, await sent.text()).toBe(202);
-    const uploadS = (performance.now() - began) / 1000;
-    let [processorS, memoryMb] = [-opened, 0];
-    const early = new Map<number, string>();
-    for (let kill = 1; kill <= KILLS; kill++) {
-      await progressBeyond(kill / (KILLS + 1));
-      const block = await fetch(`${service.url}/optimise/batches/night/accounts?block=${kill - 1}`);
-      if (block.status === 200) early.set(kill - 1, await block.text());
-      processorS += secondsOf(service.child.pid!);
-      memoryMb = Math.max(memoryMb, memoryOf(service.child.pid!));
-      const elapsedS = (performance.now() - began) / 1000;
-      console.log(`kill ${kill} after ${elapsedS.toFixed(0)} s by the clock, ${processorS.toFixed(0)} s of processor`);
-      service.child.kill('SIGKILL');
-      await service.ended;
-      service = await serving(home, flags);
-    }
-    const job = await finished('batch:night');
+    const home = await temporaryFolder();
+    const start = () => serving(home, ['--workers', '2', '--job-retries', 'losses=1000']);
+    service = await start();
+    const common = await prepare();
+    const before = secondsOf(service.child.pid!);
+    const { sent, uploadS } = await upload(common);
+    const uploadProcessorS = secondsOf(service.child.pid!) - before;
+    const checker = createChecker(common, sent);
+    const ran = await solve(checker, start, began);
+    while (await checker.readNext());
+    const faults = await checker.readAgain();
+    const cancelMs = await endOf(ran.job, sent);
+    const checked = await checker.end();
+    const { again, differing } = solveAgain(common, checker.kept);
+    const done = checked.results;
+    const uploadMs = (1000 * uploadProcessorS) / sent;
+    const ownMs = uploadMs + (1000 * (ran.processorS - before - uploadProcessorS)) / done;
+    const clockS = uploadS / sent + ran.clockS / done;
+    console.log(
+      `${done} of ${sent} accounts solved and checked, ${ran.kills} kills, attempt ${ran.job.attempt}\n` +
+        `by the clock: upload ${uploadS.toFixed(0)} s, solving ${ran.clockS.toFixed(0)} s, all ${secondsSince(began).toFixed(0)} s\n` +
+        `processor of the service: ${ownMs.toFixed(1)} ms an account, ${uploadMs.toFixed(1)} ms of it for the upload\n` +
+        `one account in this process, of ${again.length}: median ${atShare(again, 0.5)} ms, p99 ${atShare(again, 0.99)} ms of processor; ` +
+        `${differing.length} have other bits than in the batch\n` +
+        `memory at most ${ran.memoryMb.toFixed(0)} MiB\n` +
+        `100,000 accounts: ${((ownMs * 100_000) / 3_600_000).toFixed(2)} hours of processor, ` +
+        `${((clockS * 100_000) / 3600).toFixed(2)} hours by the clock at this load\n` +
+        `checked apart: ${done} by their sums, ${checked.compared} by their certificates, largest gap ${checked.largest}\n` +
+        (cancelMs === undefined ? 'the batch has ended' : `the rest was cancelled in ${cancelMs.toFixed(0)} ms`),
+    );
+    expect([...faults, ...differing, ...checked.faults]).toEqual([]);
+    expect(done).toBeGreaterThan(0);
+    if (cancelMs === undefined) expect(done).toBe(sent);
+  },
+  0, // NIGHT_MINUTES is the limit.
+);
+
+const atShare = (sorted: readonly number[], share: number): string =>
+  sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]?.toFixed(1) ?? '-';
+
+/** Sends the accounts. @returns their number, and seconds by the clock */
+async function upload(common: CommonJson): Promise<{ sent: number; uploadS: number }> {
+  const start = performance.now();
+  const endMs = MINUTES === 0 ? Infinity : start + MINUTES * 60_000 * SENDING;
+  let sent = 0;
+  const answer = await fetch(`${service.url}/optimise/batches`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: linesOf(common, endMs, (accounts) => void (sent = accounts)),
+    duplex: 'half',
+  } as RequestInit);
+  expect(answer.status, await answer.text()).toBe(202);
+  const uploadS = secondsSince(start);
+  console.log(`${sent} accounts sent in ${uploadS.toFixed(0)} s`);
+  return { sent, uploadS };
+}
+
+/** Kills the service at equal shares of the work or of the time, and reads results, until the job or the time ends. */
+async function solve(checker: ReturnType<typeof createChecker>, restart: () => Promise<Listening>, began: number) {
+  const start = performance.now();
+  const limitS = MINUTES === 0 ? Infinity : Math.max(1, MINUTES * 60 * SOLVING - secondsSince(began));
+  let [processorS, memoryMb, kills] = [0, 0, 0];
+  const look = (): void => {
     processorS += secondsOf(service.child.pid!);
     memoryMb = Math.max(memoryMb, memoryOf(service.child.pid!));
-    const wallS = (performance.now() - began) / 1000;
-    expect([job.status, job.error]).toEqual(['succeeded', null]);
-    const view = job.result as unknown as BatchView;
-    expect(view.accounts).toBe(ACCOUNTS);
-    const { faults, compared, largest } = await checkBlocks(view, common, early);
-    console.log(
-      `${ACCOUNTS} accounts, ${KILLS} kills: ${wallS.toFixed(0)} s by the clock (upload ${uploadS.toFixed(0)} s), ` +
-        `${((processorS * 1000) / ACCOUNTS).toFixed(1)} ms of processor an account, memory at most ${memoryMb.toFixed(0)} MiB, ` +
-        `${early.size} blocks read early, by status ${JSON.stringify(view.by_status)}, largest gap ${view.largest_gap}, attempt ${job.attempt}; ` +
-        `checked apart: ${ACCOUNTS} by their sums, ${compared} by their certificates, largest gap ${largest}`,
-    );
-    expect(faults).toEqual([]);
-  },
-  3_600_000,
-);
+  };
+  for (;;) {
+    const job = await ask<JobStatus>('GET', '/jobs/batch:night');
+    if (!['pending', 'running'].includes(job.status) || secondsSince(start) > limitS) {
+      look();
+      return { job, processorS, memoryMb, kills, clockS: secondsSince(start) };
+    }
+    if (kills < KILLS && Math.max(job.progress, secondsSince(start) / limitS) >= (kills + 1) / (KILLS + 1)) {
+      look();
+      kills++;
+      console.log(
+        `kill ${kills} after ${secondsSince(began).toFixed(0)} s by the clock, ${processorS.toFixed(0)} s of processor, ` +
+          `${checker.results()} accounts checked`,
+      );
+      service.child.kill('SIGKILL');
+      await service.ended;
+      service = await restart();
+    }
+    if (!(await checker.readNext())) await pause(500);
+  }
+}
 
 afterAll(async () => {
   service?.child.kill('SIGKILL');
   await service?.ended;
 });
+
+/** Asserts that a batch has succeeded, or cancels it. @returns milliseconds of the cancellation */
+async function endOf(job: JobStatus, sent: number): Promise<number | undefined> {
+  if (['pending', 'running'].includes(job.status)) {
+    const start = performance.now();
+    expect((await ask<JobStatus>('DELETE', '/jobs/batch:night')).status).toBe('cancelled');
+    return performance.now() - start;
+  }
+  expect([job.status, job.error]).toEqual(['succeeded', null]);
+  expect((job.result as unknown as BatchView).accounts).toBe(sent);
+  return undefined;
+}
 
 async function prepare(): Promise<CommonJson> {
   const market = { store_id: 'market', seed: 3, assets: ASSETS, start: '2022-01-03', end: DAY };
@@ -162,14 +231,6 @@ async function prepare(): Promise<CommonJson> {
   return ask<CommonJson>('GET', '/optimise/batches/empty/common');
 }
 
-async function progressBeyond(share: number): Promise<void> {
-  for (;;) {
-    const job = await ask<JobStatus>('GET', '/jobs/batch:night');
-    if (job.progress >= share || !['pending', 'running'].includes(job.status)) return;
-    await pause(500);
-  }
-}
-
 interface Checked {
   readonly faults: string[];
   readonly results: number;
@@ -178,30 +239,78 @@ interface Checked {
 }
 
 /**
- * Reads every block once and checks that early blocks are unchanged. A script that shares no code with the product
- * checks ids, order and sums of all results, and the certificates of some.
+ * Reads each block once as soon as it is solved. A script that shares no code with the product checks ids, order and sums
+ * of all results, and the certificates of some.
  */
-async function checkBlocks(view: BatchView, common: CommonJson, early: ReadonlyMap<number, string>) {
-  const step = Math.max(1, Math.floor(ACCOUNTS / COMPARED));
+function createChecker(common: CommonJson, sent: number) {
+  const step = Math.max(1, Math.floor(sent / COMPARED));
   const script = spawn('python3', ['test/durability/check-batch.py'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const answer = textOf(script.stdout);
-  const changed: string[] = [];
+  const hashes: string[] = [];
+  const kept = new Map<number, AccountResult>();
+  const blocks = Math.ceil(sent / BLOCK_ACCOUNTS);
+  let position = 0;
   const put = async (line: unknown): Promise<void> => {
     if (!script.stdin.write(`${JSON.stringify(line)}\n`)) await once(script.stdin, 'drain');
   };
-  await put(common);
-  let position = 0;
-  for (let block = 0; block < view.blocks; block++) {
+  const hashOf = (accounts: readonly AccountResult[]): string =>
+    createHash('sha256').update(JSON.stringify(accounts)).digest('hex');
+
+  /** Accounts of a block; undefined if they are not solved yet. */
+  async function blockOf(block: number): Promise<readonly AccountResult[] | undefined> {
     const response = await fetch(`${service.url}/optimise/batches/night/accounts?block=${block}`);
-    const text = await response.text();
-    if (early.has(block) && early.get(block) !== text) changed.push(`block ${block} has changed`);
-    for (const result of (JSON.parse(text) as { accounts: AccountResult[] }).accounts) {
-      await put({ position, result, account: position % step === 0 ? accountOf(common, position) : null });
-      position++;
-    }
+    const body = (await response.json()) as { readonly accounts?: readonly AccountResult[] };
+    if (response.status !== 409) expect(response.status, JSON.stringify(body).slice(0, 500)).toBe(200);
+    return body.accounts;
   }
-  script.stdin.end();
-  const checked = JSON.parse(await answer) as Checked;
-  if (checked.results !== ACCOUNTS) changed.push(`${checked.results} results`);
-  return { ...checked, faults: [...changed, ...checked.faults] };
+
+  return {
+    kept,
+    results: () => position,
+    /** @returns false if the next block is not solved yet, or there is none */
+    async readNext(): Promise<boolean> {
+      if (hashes.length === blocks) return false;
+      const accounts = await blockOf(hashes.length);
+      if (accounts === undefined) return false;
+      if (position === 0) await put(common);
+      hashes.push(hashOf(accounts));
+      for (const result of accounts) {
+        const isCompared = position % step === 0;
+        if (isCompared) kept.set(position, result);
+        await put({ position, result, account: isCompared ? accountOf(common, position) : null });
+        position++;
+      }
+      return true;
+    },
+    /** Reads some blocks again. @returns those that have changed */
+    async readAgain(): Promise<string[]> {
+      const changed: string[] = [];
+      for (let block = 0; block < hashes.length; block += Math.ceil(hashes.length / READ_AGAIN)) {
+        const accounts = await blockOf(block);
+        if (accounts === undefined || hashOf(accounts) !== hashes[block]) changed.push(`block ${block} has changed`);
+      }
+      return changed;
+    },
+    async end(): Promise<Checked> {
+      if (position === 0) await put(common);
+      script.stdin.end();
+      return JSON.parse(await answer) as Checked;
+    },
+  };
+}
+
+/** Solves accounts in this process. @returns their milliseconds of processor in order, and those with other bits than before */
+function solveAgain(json: CommonJson, kept: ReadonlyMap<number, AccountResult>) {
+  const common = commonFrom(json);
+  const accounts = [...kept].map(([at, result]) => ({ account: accountOf(json, at), result }));
+  for (const { account } of accounts.slice(0, WARM_UP)) solveOutcome(common, account, '');
+  const differing: string[] = [];
+  const again = accounts.map(({ account, result }) => {
+    const begin = process.cpuUsage();
+    const own = solveOutcome(common, account, '');
+    const { user, system } = process.cpuUsage(begin);
+    if (JSON.stringify(own) !== JSON.stringify(result)) differing.push(`${result.account_id} has other bits`);
+    return (user + system) / 1000;
+  });
+  return { again: again.toSorted((a, b) => a - b), differing };
 }

@@ -35,9 +35,9 @@ export interface TestAccount {
   readonly lots: { identifier: string; shares: number; cost: number; acquired: string }[];
 }
 
-/** @param start first day of the data */
-export async function openBatches(start = MARKET.start): Promise<BatchWorld> {
-  const service = await runService();
+/** @param start first day of the data @param running service to use; a new one by default */
+export async function openBatches(start = MARKET.start, running?: RunningService): Promise<BatchWorld> {
+  const service = running ?? (await runService());
   await service.ask('POST', '/data/synthetic', { ...MARKET, start });
   await service.finished('generate:market');
   const index = { ...INDEX, base_date: start };

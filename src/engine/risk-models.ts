@@ -86,7 +86,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         factors: _,
         ...model
       } = engine.scope(() => {
-        const result = estimate(engine);
+        const result = estimate.whole(engine);
         return { ...result, covariance: packUpper(result.covariance, result.assetIds.length) };
       });
       const { assetIds: names, observedEnd, observedStart, diagnostics } = model;

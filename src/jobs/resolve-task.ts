@@ -73,9 +73,12 @@ const RESOLVERS: Resolvers = {
     ...(await onRun(order, resources)),
     files: await partFiles(files, resources),
   }),
-  'estimate-risk-model': async ({ universe, ...order }, resources) => ({
-    ...(await onMarket(order, resources)),
-    universe: await riskUniverse(universe, resources),
+  'estimate-risk-model': onUniverse,
+  'risk-model-size': onUniverse,
+  'risk-model-rows': onUniverse,
+  'sum-risk-model': async ({ files, ...order }, resources) => ({
+    ...(await onUniverse(order, resources)),
+    files: await partFiles(files, resources),
   }),
   'validate-risk-model': async ({ run, ...order }, resources) => ({
     ...(await onMarket(order, resources)),
@@ -191,8 +194,17 @@ async function overviewFile(overview: RenderedRunOrder['overview'], resources: T
     : { stored: await hashedFile(overview.stored, resources) };
 }
 
-async function riskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {
-  return universe.kind === 'names' ? universe : { ...universe, columns: await file(universe.columns) };
+/** Resolves an input that reads the securities of a risk model. */
+async function onUniverse<I extends { readonly market: MarketIdentity; readonly universe: RiskUniverseOrder }>(
+  { market, universe, ...order }: I,
+  resources: TaskResources,
+): Promise<Omit<I, 'market' | 'universe'> & { readonly market: MarketHandle; readonly universe: RiskUniverse }> {
+  const { file } = resources;
+  return {
+    ...order,
+    market: await resources.market(market),
+    universe: universe.kind === 'names' ? universe : { ...universe, columns: await file(universe.columns) },
+  };
 }
 
 /** Resolves the input of a task to the files and memory of a node. */

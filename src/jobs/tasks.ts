@@ -7,6 +7,9 @@ import type { ArtifactRef } from '#store/port.js';
 import type { AnswerBytes, HashedBytes, SharedHashes, WithOutputNames, WrittenFile } from './tasks/files.js';
 import type {
   EstimateRiskModelInput,
+  RiskModelRowsInput,
+  RiskModelSource,
+  SumRiskModelInput,
   IndexQuestion,
   OptimisationQuestion,
   OptimiseInput,
@@ -71,11 +74,14 @@ import type {
   SumBatchOrder,
   EstimateRiskModelOrder,
   OptimiseOrder,
+  RiskModelOrder,
+  RiskModelRowsOrder,
   RenderOrder,
   ReplayOrder,
   SweepPartOrder,
   ValidateRiskModelOrder,
   SimulatePartOrder,
+  SumRiskModelOrder,
   SumRowsOrder,
   SumSimulationOrder,
   SumSweepOrder,
@@ -181,6 +187,16 @@ export interface Tasks {
   'sum-simulation': { order: SumSimulationOrder; input: SumSimulationInput; output: WrittenView };
   /** Estimates a covariance model: its matrix to store, and its diagnostics. */
   'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
+  /** Counts the securities that can be estimated. */
+  'risk-model-size': { order: RiskModelOrder; input: RiskModelSource; output: { readonly securities: number } };
+  /** Computes rows of the matrix of a model. */
+  'risk-model-rows': {
+    order: RiskModelRowsOrder;
+    input: RiskModelRowsInput;
+    output: { readonly rows: ArtifactRef };
+  };
+  /** Joins the rows of a model, and computes its diagnostics. */
+  'sum-risk-model': { order: SumRiskModelOrder; input: SumRiskModelInput; output: RiskModelOutput };
   /** Validates the forecasts of a model over history: a RiskValidationView as JSON, and a sentence. */
   'validate-risk-model': {
     order: ValidateRiskModelOrder;

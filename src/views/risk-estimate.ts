@@ -11,7 +11,7 @@ import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { overAskedRange } from '#domain/risk/asked-range.js';
 import { dailyReturns } from '#domain/risk/daily-returns.js';
-import { estimateFrom } from '#domain/risk/estimate-risk-model.js';
+import { estimateFrom, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimate-risk-model.js';
 import { isFactorEstimator } from '#domain/risk/factor-model.js';
 import { returnSpan, returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
 import type { Estimator, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
@@ -47,34 +47,54 @@ type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
 export function preparedEstimate(input: EstimateInput) {
   const { market, request } = input;
   const returns = overAskedRange(request, market, () => readReturns(input));
-  const { sm } = returns;
-  return (engine: Engine, onStage: OnStage = () => {}) => {
-    const { coverage, diagnostics, covariance, factors } = overAskedRange(request, market, () =>
-      estimateFrom(engine, returns, request, onStage),
-    );
-    const span = returnSpan(sm, coverage);
-    const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
-    return {
-      covariance,
-      factors: factors === null ? null : factors.model,
-      assetIds,
-      diagnostics: {
-        assets: assetIds.length,
-        observations: coverage.sessions.length,
-        average_correlation: diagnostics.averageCorrelation,
-        condition_number: diagnostics.conditionNumber,
-        intensity: diagnostics.intensity,
-        positive_semi_definite: diagnostics.isPositiveSemiDefinite,
-        repaired: diagnostics.isRepaired,
-        smallest_eigenvalue: diagnostics.smallestEigenvalue,
-        target: request.estimator === 'shrinkage' ? request.target : null,
-      } satisfies RiskDiagnosticsPayload,
-      factorModel: factors && factorModelPayload(factors),
-      excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
-      observedStart: formatDay(span.first),
-      observedEnd: formatDay(span.last),
-      precision: engine.precision,
-    };
+  const describe = (estimate: DescribedEstimate) => describeEstimate(returns, request, estimate);
+  return {
+    /** Securities that can be estimated. */
+    securities: returns.coverage.columns.length,
+    /** Estimates the whole matrix. */
+    whole: (engine: Engine, onStage: OnStage = () => {}) => {
+      const { covariance, ...estimate } = overAskedRange(request, market, () =>
+        estimateFrom(engine, returns, request, onStage),
+      );
+      return { covariance, ...describe(estimate), precision: engine.precision };
+    },
+    /** Estimates without the matrix. */
+    panel: (engine: Engine) => overAskedRange(request, market, () => estimatePanel(engine, returns, request)),
+    describe,
+  };
+}
+
+export type PreparedEstimate = ReturnType<typeof preparedEstimate>;
+
+/** Estimate without its matrix. */
+type DescribedEstimate = Omit<RiskModelEstimate, 'covariance'>;
+
+/** Returns the members of a model other than its matrix. */
+function describeEstimate(
+  { sm }: ReturnSource,
+  request: RiskModelRequest,
+  { coverage, diagnostics, factors }: DescribedEstimate,
+) {
+  const span = returnSpan(sm, coverage);
+  const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
+  return {
+    factors: factors === null ? null : factors.model,
+    assetIds,
+    diagnostics: {
+      assets: assetIds.length,
+      observations: coverage.sessions.length,
+      average_correlation: diagnostics.averageCorrelation,
+      condition_number: diagnostics.conditionNumber,
+      intensity: diagnostics.intensity,
+      positive_semi_definite: diagnostics.isPositiveSemiDefinite,
+      repaired: diagnostics.isRepaired,
+      smallest_eigenvalue: diagnostics.smallestEigenvalue,
+      target: request.estimator === 'shrinkage' ? request.target : null,
+    } satisfies RiskDiagnosticsPayload,
+    factorModel: factors && factorModelPayload(factors),
+    excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
+    observedStart: formatDay(span.first),
+    observedEnd: formatDay(span.last),
   };
 }
 

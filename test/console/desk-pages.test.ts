@@ -82,6 +82,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const stored = async () => (await service.ask<CalendarClosures>('GET', '/calendars/XNYS/closures')).body.changes;
     await follow(page, '/console/calendar');
     await page.getByRole('link', { name: 'Recorded closures' }).click();
+    await page.getByRole('table', { name: 'holidays of XNYS' }).getByText('Christmas').first().waitFor();
     await page.getByRole('button', { name: 'Add a change' }).click();
     const save = page.getByRole('button', { name: 'Save', exact: true });
     await page.getByLabel('Date *').fill(date);

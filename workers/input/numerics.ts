@@ -16,6 +16,11 @@ export async function numerics(): Promise<Engine> {
   return (await choice()).engine;
 }
 
+/** Returns the float64 engine of this thread, for work in several steps: allocate inside `scope`, not much at once. */
+export async function exactNumerics(): Promise<Engine> {
+  return (await choice()).exact;
+}
+
 /** Runs synchronous work in float64, whatever the setting; frees its allocations, and a large arena completely. */
 export async function onEngine<T>(work: (engine: Engine) => T): Promise<T> {
   return runScoped((await choice()).exact, work);

@@ -77,7 +77,12 @@ export function reportedFindings(
 }
 
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */
-const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY', 'LIMIT_NOT_KEPT']);
+const RECURRING: ReadonlySet<FindingCode> = new Set([
+  'NO_WEIGHT_DATA',
+  'RISK_FALLBACK_IDENTITY',
+  'CHOICE_NOT_PROVEN',
+  'LIMIT_NOT_KEPT',
+]);
 
 /** Merges findings of rebalances with one recurring code and place, at the position of the first. */
 function recurringAsOne(findings: readonly Finding[]): Finding[] {

@@ -4,8 +4,12 @@ import type {
   EstimateRiskModelInput,
   FactorFile,
   ModelFile,
+  ModelRowsFile,
   OptimiseInput,
+  RiskModelRowsInput,
+  RiskModelSource,
   RiskUniverse,
+  SumRiskModelInput,
   ValidateRiskModelInput,
 } from './indices.js';
 import type { KnownFiles, WithOutputNames } from './files.js';
@@ -125,8 +129,17 @@ export type RiskUniverseOrder =
   | Extract<RiskUniverse, { readonly kind: 'names' }>
   | OnArtifacts<Extract<RiskUniverse, { readonly kind: 'run' }>, 'columns'>;
 
-export type EstimateRiskModelOrder = OnMarket<Omit<EstimateRiskModelInput, 'universe'>> & {
-  readonly universe: RiskUniverseOrder;
+/** An input that names its market, and the securities of a risk model. */
+type OnUniverse<I> = OnMarket<Omit<I, 'universe'>> & { readonly universe: RiskUniverseOrder };
+
+export type RiskModelOrder = OnUniverse<RiskModelSource>;
+
+export type EstimateRiskModelOrder = OnUniverse<EstimateRiskModelInput>;
+
+export type RiskModelRowsOrder = OnUniverse<RiskModelRowsInput>;
+
+export type SumRiskModelOrder = OnUniverse<Omit<SumRiskModelInput, 'files'>> & {
+  readonly files: readonly (Omit<ModelRowsFile, 'path'> & ArtifactReference)[];
 };
 
 export type ValidateRiskModelOrder = OnMarket<Omit<ValidateRiskModelInput, 'run'>> & {

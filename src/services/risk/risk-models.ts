@@ -1,6 +1,7 @@
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
+import { assertFewSecurities } from '#domain/risk/model-parts.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
@@ -25,6 +26,7 @@ import type { RunStates } from '../runs/run-states.js';
 import { recordedClosures } from '../stored/recorded-closures.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { withUnreadable } from '../shared/skipped.js';
+import { memoryOfEstimate, memoryOfMatrix } from './model-memory.js';
 import {
   exportTerms,
   piecesOf,
@@ -46,6 +48,8 @@ export interface RiskModelsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+  /** Threads of the pool. */
+  readonly workers: number;
 }
 
 /** A stored model as a response. */
@@ -102,6 +106,7 @@ export function createRiskModels({
   dataVersions,
   stores,
   states,
+  workers,
 }: RiskModelsDependencies): RiskModels {
   const load = (modelId: string) => requireModel(documents, modelId);
 
@@ -160,6 +165,7 @@ export function createRiskModels({
     const runId = indexOf(request);
     if (runId === null) {
       const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
+      assertFewSecurities(identifiers.length, 'identifiers');
       assertKnown(market, request.identifiers);
       return { model_id: modelId, request, identifiers, run: null };
     }
@@ -253,7 +259,7 @@ export function createRiskModels({
             ...versionOf(settings, known),
           },
           request,
-          estimatedBytes: estimatedBytes(known.served.market, document.asset_ids.length),
+          estimatedBytes: memoryOfMatrix(known.served.market, document.asset_ids.length),
           origin,
         });
       });
@@ -298,7 +304,7 @@ export function createRiskModels({
       kind,
       payload: { ...payload, ...versionOf(request, known) },
       request: asked,
-      estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
+      estimatedBytes: memoryOfEstimate(payload, market, workers),
       origin,
     });
   }
@@ -334,9 +340,4 @@ function assertKnown(market: MarketData, identifiers: readonly string[]): void {
     ];
   });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-}
-
-/** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */
-function estimatedBytes({ dates }: MarketData, names: number): number {
-  return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
 }

@@ -3,6 +3,7 @@ import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { adjustEigenvalues, countEffectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import type { PanelCovariance } from '#kernels/moments/panel-covariance.js';
 import { monthOf } from '../../time/days.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { SessionMarket } from '../../market/session-market.js';
@@ -218,12 +219,26 @@ export function loadingsOf({ exposures, covariance, specific }: FactorModel): Fl
 /** Returns B F B' + D, annualised. @param out [n x n], overwritten */
 export function factorCovariance(engine: Engine, model: FactorModel, out: Float64Array): void {
   const n = model.specific.length;
-  const loadings = loadingsOf(model);
-  const K = loadings.length / n;
   engine.scope(() => {
-    const rows = engine.allocate(K * n);
-    for (let i = 0; i < n; i++) for (let k = 0; k < K; k++) rows[k * n + i] = loadings[i * K + k]!;
+    const rows = engine.allocate(model.exposures.length);
+    fillFactorRows(model, rows);
     engine.symmetricRankK(rows, n, out);
   });
   for (let i = 0; i < n; i++) out[i * (n + 1)]! += model.specific[i]!;
+}
+
+/** Returns the same covariance as the panel of its loadings. */
+export function factorPanel(model: FactorModel): PanelCovariance {
+  const n = model.specific.length;
+  const panel = new Float64Array(model.exposures.length);
+  fillFactorRows(model, panel);
+  return { panel, assets: n, keep: 1, common: 0, scale: new Float64Array(n), own: model.specific };
+}
+
+/** Writes the loadings with a factor a row. @param out [K x n], overwritten */
+function fillFactorRows(model: FactorModel, out: Float64Array): void {
+  const n = model.specific.length;
+  const loadings = loadingsOf(model);
+  const K = loadings.length / n;
+  for (let i = 0; i < n; i++) for (let k = 0; k < K; k++) out[k * n + i] = loadings[i * K + k]!;
 }

@@ -55,20 +55,6 @@ export const decimal = (value: Maybe, digits = 2): string =>
 export const inMoney = (written: string, currency: string | null): string =>
   currency === null || written === NONE ? written : `${written} ${currency}`;
 
-const UNITS = ['', 'K', 'M', 'B', 'T'] as const;
-
-/** Returns an amount with three digits and its unit: `12.3B`. Browsers differ in the units of their compact notation. */
-export function compact(value: Maybe): string {
-  if (value === null || value === undefined) return NONE;
-  const rounded = Number(value.toPrecision(3));
-  const size = Math.abs(rounded);
-  if (size >= 1e15) return figure(rounded);
-  const step = size < 1 ? 0 : Math.floor(Math.log10(size) / 3);
-  const scaled = rounded / 1000 ** step;
-  const digits = Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
-  return `${fixed(scaled, digits, false, step === 0 ? 0 : digits)}${UNITS[step]!}`;
-}
-
 /** A count of things: `1,234`. */
 export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : fixed(value, 0));
 

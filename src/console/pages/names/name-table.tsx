@@ -5,7 +5,8 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
-import { compact, decimal, inMoney } from '../../words/numbers.js';
+import { compact } from '../../words/amounts.js';
+import { decimal, inMoney } from '../../words/numbers.js';
 
 type Row = IdentifierSearch['identifiers'][number];
 

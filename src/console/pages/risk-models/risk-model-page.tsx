@@ -23,7 +23,8 @@ import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
-import { compact, count, decimal, figure, percent } from '../../words/numbers.js';
+import { compact } from '../../words/amounts.js';
+import { count, decimal, figure, percent } from '../../words/numbers.js';
 
 /**
  * Maximum number of securities whose matrix is shown. A larger one has several megabytes and is downloaded as Arrow.

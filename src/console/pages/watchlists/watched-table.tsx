@@ -7,8 +7,9 @@ import { withSign } from '../../components/signed.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
+import { compact } from '../../words/amounts.js';
 import { monthsBefore } from '../../words/dates.js';
-import { compact, count, decimal, inMoney } from '../../words/numbers.js';
+import { count, decimal, inMoney } from '../../words/numbers.js';
 import { allNames } from '../names/name-table.js';
 
 type Security = IdentifierSearch['identifiers'][number];

@@ -1,7 +1,7 @@
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import type { DatapointExpression } from '#domain/datapoints/expressions/tree.js';
-import { latest } from '#domain/datapoints/field-request.js';
+import { requestLatest } from '#domain/datapoints/field-request.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
@@ -24,12 +24,12 @@ const sessions = Array.from({ length: 60 }, (_, i) => 300 + 21 * i);
 
 const tree = (text: string): DatapointExpression => parseExpression(text).tree;
 const PAIRS: readonly (readonly [built: DatapointExpression, text: string])[] = [
-  [latest('MARKET_CAP'), 'CLOSE * SHARES_OUTSTANDING'],
-  [latest('MARKET_CAP', { transform: 'zscore' }), 'zscore(CLOSE * SHARES_OUTSTANDING)'],
-  [latest('MARKET_CAP', { aggregate: 'mean', window: 60 }), 'mean(CLOSE * SHARES_OUTSTANDING, window=60)'],
-  [latest('MARKET_CAP', { aggregate: 'median', window: 252 }), 'median(CLOSE * SHARES_OUTSTANDING, window=252)'],
-  [latest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
-  [latest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
+  [requestLatest('MARKET_CAP'), 'CLOSE * SHARES_OUTSTANDING'],
+  [requestLatest('MARKET_CAP', { transform: 'zscore' }), 'zscore(CLOSE * SHARES_OUTSTANDING)'],
+  [requestLatest('MARKET_CAP', { aggregate: 'mean', window: 60 }), 'mean(CLOSE * SHARES_OUTSTANDING, window=60)'],
+  [requestLatest('MARKET_CAP', { aggregate: 'median', window: 252 }), 'median(CLOSE * SHARES_OUTSTANDING, window=252)'],
+  [requestLatest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
+  [requestLatest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
 ];
 
 for (const [built, text] of PAIRS) {

@@ -7035,6 +7035,8 @@ export interface OptimisationRunResult {
   readonly bound: number | null;
   /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;
+  /** Requested effort for the proof of a choice. Absent in runs of earlier versions. */
+  readonly proof?: 'quick' | 'thorough' | undefined;
   /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
   /** Annualised, by the risk model of the run. */

@@ -62,6 +62,7 @@ export interface OptimisationRun {
   readonly observed: ReturnSpan | null;
   readonly isConverged: boolean;
   readonly solution: Solution;
+  readonly proof: Proof;
   readonly problem: Problem;
   readonly sides: readonly RowSide[];
   readonly trackingError: number;
@@ -132,6 +133,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,
+    proof: input.proof,
     problem,
     sides: priced.sides,
     trackingError,

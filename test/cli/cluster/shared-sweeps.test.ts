@@ -13,7 +13,8 @@ if (!IS_SOAK)
 
 /** Lease of a worker. Only a killed worker must be noticed soon. */
 const LEASE_S = IS_SOAK ? 5 : 60;
-const VARIANTS = 240;
+/** In parts of eight: several for each worker. */
+const VARIANTS = IS_SOAK ? 240 : 64;
 
 /** Variants with different definitions, none with the index of another, in parts for all workers. */
 const SWEEP = {

@@ -7916,6 +7916,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     risk_model: MeasuringRisk
     #: Securities with a position, long or short. Absent from results of earlier versions.
     gross_holdings: int
+    #: Requested effort for the proof of a choice. Absent in runs of earlier versions.
+    proof: t.Literal["quick", "thorough"]
     #: Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
     #: Figures for `uncertainty`; otherwise null, absent in runs of earlier versions.

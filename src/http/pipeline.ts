@@ -1,11 +1,6 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
-<<<<<<< HEAD
 import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
-import type { Body, Route, Scope } from '#contract/route.js';
-=======
-import { formatsOf, offeredBy } from '#contract/media-formats.js';
 import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
->>>>>>> main
 import type { JobPriority } from '#domain/jobs/priority.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';

@@ -234,12 +234,12 @@ function mostApart(left: readonly Float64Array[], right: readonly Float64Array[]
 function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | 'rounds' | 'goal', number>>): void {
   const shares = 'CLOSE * SHARES_OUTSTANDING';
   const pairs: readonly (readonly [built: DatapointExpression, text: string])[] = [
-    [latest('MARKET_CAP'), shares],
-    [latest('MARKET_CAP', { transform: 'zscore' }), `zscore(${shares})`],
-    [latest('MARKET_CAP', { aggregate: 'mean', window: 60 }), `mean(${shares}, window=60)`],
-    [latest('MARKET_CAP', { aggregate: 'median', window: 252 }), `median(${shares}, window=252)`],
-    [latest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
-    [latest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
+    [requestLatest('MARKET_CAP'), shares],
+    [requestLatest('MARKET_CAP', { transform: 'zscore' }), `zscore(${shares})`],
+    [requestLatest('MARKET_CAP', { aggregate: 'mean', window: 60 }), `mean(${shares}, window=60)`],
+    [requestLatest('MARKET_CAP', { aggregate: 'median', window: 252 }), `median(${shares}, window=252)`],
+    [requestLatest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
+    [requestLatest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
   ];
   const large = seededMarket(calendars, { names, sessions: 1600 });
   const terms = {

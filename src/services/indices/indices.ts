@@ -20,24 +20,11 @@ import { lookAheadOf, findUnknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-<<<<<<< HEAD
 import { createDefinitionRequest } from './admitted-definition.js';
-import { marketToCheckOn } from './on-store.js';
-import { checkStoredParts, removeStoredParts } from './stored-parts.js';
-import {
-  childrenOf,
-  findIndex,
-  requireIndex,
-  createStoredIndices,
-  type StoredIndex,
-} from '../stored/stored-indices.js';
-=======
-import { requestedDefinition } from './admitted-definition.js';
 import { createIndexRemoval } from './index-removal.js';
 import { marketToCheckOn } from './on-store.js';
-import { checkedParts, withoutStoredParts } from './stored-parts.js';
-import { findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
->>>>>>> main
+import { checkStoredParts, removeStoredParts } from './stored-parts.js';
+import { findIndex, requireIndex, createStoredIndices, type StoredIndex } from '../stored/stored-indices.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
@@ -189,37 +176,7 @@ export function createIndices({
       };
       return save(body, isExpected, by);
     },
-<<<<<<< HEAD
-    async remove(indexId, ifMatch, by) {
-      await requireStored(documents, indexId);
-      // A refused request must not cancel anything.
-      await assertPrecondition(documents, 'index', indexId, ifMatch);
-      const cancel = async (foresee: Admission['foresee']): Promise<void> => {
-        const family = await familyOf(documents, indexId, null);
-        for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
-        await cancelJobsAbout(jobs, subjectsOf(family));
-      };
-      const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
-        await requireStored(tx, indexId);
-        await assertPrecondition(tx, 'index', indexId, ifMatch);
-        const family = await familyOf(tx, indexId, null);
-        for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
-        const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
-        const deleted: IndexDeletion['deleted'] = [];
-        for (const member of family) {
-          const jobsForgotten = forgotten.get(member.id) ?? 0;
-          deleted.push(await removeIn(tx, member, { jobsForgotten, all: by?.purges }));
-        }
-        return { deleted };
-      };
-      return approvals.guarded(by, async ({ admit, foresee }) => {
-        await cancel(foresee);
-        return documents.transaction((tx) => forget(tx, admit), { by });
-      });
-    },
-=======
     remove: createIndexRemoval({ documents, jobs, approvals }),
->>>>>>> main
     async validate(body) {
       const { document, findings } = await check(body, documents, await marketFor(body));
       if (body['calendar'] === undefined || body['calendar'] === null)

@@ -10,12 +10,7 @@ import {
 } from '#domain/documents/optimisation-request.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-<<<<<<< HEAD
-import { findUnknownRowNames } from '#domain/checks/names-on-market.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-=======
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
->>>>>>> main
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -28,12 +23,8 @@ import { runOnStoreOf } from '../indices/on-store.js';
 import { storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import type { StoredIndex } from '../stored/stored-indices.js';
-<<<<<<< HEAD
 import { modelFiles, findModelFile } from '../stored/used-models.js';
-=======
-import { modelFiles, namedModelFile } from '../stored/used-models.js';
 import { createConstraintSets, type ConstraintSets } from './constraint-sets.js';
->>>>>>> main
 import {
   createOptimisationPlans,
   estimateOptimisationBytes,
@@ -87,35 +78,6 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     expected_returns: returnsSpecs as ObjectiveTypes['expected_returns'],
   };
 
-<<<<<<< HEAD
-  async function save(
-    body: Body,
-    allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
-    by: Authorship | undefined,
-  ): Promise<SavedSet> {
-    const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
-      const own = await allow(tx);
-      const { set, findings } = checkConstraintSet(body);
-      const all = orderFindings([...own, ...findings, ...marketWarnings(set)]);
-      if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
-      return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
-    };
-    return documents.transaction(write, { by });
-  }
-
-  /** Data that the served market lacks gives a warning when a set is saved, because another store may have it. */
-  function marketWarnings(set: ConstraintSet | undefined): Finding[] {
-    const market = markets.current()?.market;
-    return set === undefined || market === undefined
-      ? []
-      : [
-          ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' }),
-          ...findUnknownRowNames(set.constraints, market, 'constraints'),
-        ];
-  }
-
-=======
->>>>>>> main
   return {
     ...createConstraintSets({ documents, markets }),
     types: () => catalogue,

@@ -5,29 +5,18 @@ import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { bindTemplate, takesAsked } from '#domain/reports/bind-template.js';
 import { boundIndices } from '#domain/reports/block-kinds.js';
-<<<<<<< HEAD
-import { BUILT_IN_IDS, createBuiltInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
-=======
 import { isBuiltIn } from '#domain/reports/built-in.js';
->>>>>>> main
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-<<<<<<< HEAD
-import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import type { Precondition } from '../shared/preconditions.js';
 import { addUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { listEarlierFiles, requireRun } from '../stored/run-documents.js';
-=======
-import type { Precondition } from '../shared/preconditions.js';
-import { withUnreadable } from '../shared/skipped.js';
-import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { earlierFiles, requireRun } from '../stored/run-documents.js';
 import { createReportTemplates, type ReportTemplates } from './report-templates.js';
->>>>>>> main
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;
@@ -86,22 +75,7 @@ interface BoundTemplate {
 }
 
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
-<<<<<<< HEAD
-  async function requireTemplate(templateId: string): Promise<StoredTemplate> {
-    if (isBuiltIn(templateId)) return { template: createBuiltInTemplate(templateId), etag: undefined };
-    const stored = await documents.get('template', templateId);
-    if (stored === undefined) throw templateNotFound(templateId);
-    const template = readStored(stored, readTemplate);
-    if (template === undefined || 'unreadable' in stored)
-      throw new Refusal(
-        'DOCUMENT_UNREADABLE',
-        `The report template ${templateId} cannot be read; it can still be deleted.`,
-      );
-    return { template, etag: stored.etag };
-  }
-=======
   const templates = createReportTemplates(documents);
->>>>>>> main
 
   /** Returns the template of a request with an index for every block that needs one, and the index used. */
   async function boundTemplate(request: RenderRequest): Promise<BoundTemplate> {

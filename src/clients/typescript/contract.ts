@@ -5976,6 +5976,8 @@ export interface Limits {
   readonly MAX_EXPRESSION_READS: number;
   /** Datapoints that a document defines: one per selection rule. */
   readonly MAX_DATAPOINTS: number;
+  /** Securities of an estimated risk model: a matrix of 1.6 GB. */
+  readonly MAX_RISK_SECURITIES: number;
   /** Dates of an imported risk model: fifty years of months. */
   readonly MAX_MODEL_DATES: number;
   /** Securities of an imported risk model: a matrix of 72 MB, and its eigenvalues. */
@@ -7027,6 +7029,8 @@ export interface OptimisationRunResult {
   readonly bound: number | null;
   /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;
+  /** Requested effort for the proof of a choice. Absent in runs of earlier versions. */
+  readonly proof?: 'quick' | 'thorough' | undefined;
   /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
   /** Annualised, by the risk model of the run. */

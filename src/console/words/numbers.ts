@@ -1,4 +1,7 @@
-/** How the console writes the numbers of the service: grouped by commas, a true minus, a dash where there is none. */
+/**
+ * Formats the numbers of the service for the console: grouped by commas, with a true minus sign, and a dash for missing
+ * values.
+ */
 
 /** Text shown for null. */
 export const NONE = '–';
@@ -89,6 +92,6 @@ const WRITTEN_MIN = 5e-5;
 export const signClass = (value: Maybe): string =>
   value === null || value === undefined || Math.abs(value) < WRITTEN_MIN ? '' : value > 0 ? 'up' : 'down';
 
-/** One thing or several: `1 name`, `3 names`. */
+/** Formats a count with its noun: `1 name`, `3 names`. */
 export const countValues = (value: number, one: string, several = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : several}`;

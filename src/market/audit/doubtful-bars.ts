@@ -7,7 +7,7 @@ import type { Doubt } from './doubt.js';
 const STALE_BARS = 10;
 
 /** Finds bars that are repeated, are constant at the end of a history, or have volume but no price. */
-export function* doubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
+export function* findDoubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
   yield* repeatedBars(history, content);
   yield* staleTail(history, content);
   yield* volumeWithoutTrade(history, content);

@@ -32,7 +32,11 @@ const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 const BAR_FIELDS = [...PRICES, 'VOLUME'];
 
 /** Finds price jumps that no action explains: prints that reverse, wrong units, missing splits. */
-export function* doubtfulPrices(history: NameHistory, held: readonly string[], panels: AuditPanels): Generator<Doubt> {
+export function* findDoubtfulPrices(
+  history: NameHistory,
+  held: readonly string[],
+  panels: AuditPanels,
+): Generator<Doubt> {
   const { close, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
   const growths = explainedGrowths(history, panels);

@@ -19,10 +19,10 @@ import type { TableKind } from '#market/tables/table-kinds.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { isFull } from '#market/panels/shared-market.js';
 import { createProblems } from '#market/tables/problems.js';
-import { servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Asker, Gate } from '../shared/gate.js';
-import { placedAt, refusedData, asFindings } from './refused-data.js';
+import { placeFindings, refuseData, convertFailure } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
 import { blankDataset, requireDataset, slugOf, toDataStore } from '../stored/dataset-documents.js';
@@ -31,7 +31,7 @@ import { recordCopy } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
-import { loadedFields, type DatasetLoading } from './loading.js';
+import { createLoadedFields, type DatasetLoading } from './loading.js';
 import { publishReplaced, type StoreFiles } from './store-files.js';
 
 export interface DatasetImportsDependencies {
@@ -113,7 +113,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const result = await (body.kind === 'json'
         ? readJson(body.bytes, onImport, asker)
         : readTable(body, onImport, asker));
-      if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
+      if (result.kind === 'refused') throw refuseData(placeFindings('content', result.findings));
       const { header, datasetId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedDataset(datasetId, header, previous, folder, result.summary);
       const handle =
@@ -137,7 +137,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   async function readJson(body: Uint8Array, onImport: OnImport, asker: Asker): Promise<MarketTaskResult> {
     const calendars = await calendarsInUse();
     const options = { load: UNNAMED, body, onImport, calendars, signal: asker.signal };
-    return readers(() => asFindings('content', runMarketTask('importBody', {}, options)), asker);
+    return readers(() => convertFailure('content', runMarketTask('importBody', {}, options)), asker);
   }
 
   /** Writes a table next to the future store and reads it there. */
@@ -151,10 +151,10 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const answer = await onImport(header);
       const path = join(answer.folder, UPLOADED);
       try {
-        await asFindings('content', writeUpload(path, bytes));
+        await convertFailure('content', writeUpload(path, bytes));
         const options = { load: answer.load ? UNNAMED : null, calendars, signal: asker.signal };
         const input = { table: { path, dataset, format }, answer, terms: header };
-        return await readers(() => asFindings('content', runMarketTask('importTable', input, options)), asker);
+        return await readers(() => convertFailure('content', runMarketTask('importTable', input, options)), asker);
       } finally {
         await removeUpload(path);
       }
@@ -195,7 +195,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     const { location } = await storeFiles.here(document);
     const problems = createProblems();
     const files = await folderFiles(location!, { tables: {}, mapping: null }, locations, problems);
-    if (problems.errors > 0) throw refusedData(problems.findings());
+    if (problems.errors > 0) throw refuseData(problems.findings());
     return files;
   }
 
@@ -218,13 +218,13 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       source: null,
       tables: {},
       adjustment: header.adjustment,
-      mapping: null, // the store holds what was made of it
+      mapping: null, // The store contains the result.
       currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null),
       created_at: previous?.created_at ?? at,
       last_refreshed_at: previous === undefined ? null : at,
       synthetic: null,
       ...blankDataset,
-      ...loadedFields(summary, at),
+      ...createLoadedFields(summary, at),
     };
   }
 
@@ -235,7 +235,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     { previous, source, by }: CommitTerms,
   ): Promise<void> {
     const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
-    const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
+    const served = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
     const replaceValue = (): Promise<ServedMarket | undefined> => contentOf(previous);
     const version =
       served === undefined

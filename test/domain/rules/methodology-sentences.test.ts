@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idleEvents } from '#domain/checks/events-findings.js';
+import { checkIdleEvents } from '#domain/checks/events-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 
@@ -43,7 +43,8 @@ test('the methodology separates the schedule of exits from that of the reviews',
 });
 
 test('a threshold has no effect while changes of counts wait for the review', () => {
-  const pathsOf = (events: object): string[] => idleEvents(documentOf({ events }), undefined).map(({ path }) => path);
+  const pathsOf = (events: object): string[] =>
+    checkIdleEvents(documentOf({ events }), undefined).map(({ path }) => path);
   expect(pathsOf({ threshold: 0.1 })).toEqual(['events.threshold']);
   expect(pathsOf({ threshold: 0.05 })).toEqual([]);
 });

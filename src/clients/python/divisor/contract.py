@@ -6704,6 +6704,8 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_READS: float
     #: Datapoints that a document defines: one per selection rule.
     MAX_DATAPOINTS: float
+    #: Securities of an estimated risk model: a matrix of 1.6 GB.
+    MAX_RISK_SECURITIES: float
     #: Dates of an imported risk model: fifty years of months.
     MAX_MODEL_DATES: float
     #: Securities of an imported risk model: a matrix of 72 MB, and its eigenvalues.
@@ -7908,6 +7910,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     risk_model: MeasuringRisk
     #: Securities with a position, long or short. Absent from results of earlier versions.
     gross_holdings: int
+    #: Requested effort for the proof of a choice. Absent in runs of earlier versions.
+    proof: t.Literal["quick", "thorough"]
     #: Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
     #: Figures for `uncertainty`; otherwise null, absent in runs of earlier versions.

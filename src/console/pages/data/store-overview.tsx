@@ -126,7 +126,7 @@ function Settings({ store }: { readonly store: DataStore }) {
   );
   const save = async () => {
     try {
-      const body = changes as DataStoreUpdate; // The service says what is wrong with it.
+      const body = changes as DataStoreUpdate; // The service reports errors in it.
       await service.value.call('updateStore', { params: { store_id: store.store_id }, body });
       setTrouble(null);
       say('good', 'The store was saved.');

@@ -15,7 +15,7 @@ import { pluginAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import './plugins.css';
 
-/** One plug-in: what it reads, its parameters and its source. */
+/** Page of one plug-in: its inputs, its parameters and its source. */
 export function PluginPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const opened = useResource(`plug-in ${id}`, (signal) => pluginOf(id, signal), { follows: false });
@@ -77,7 +77,7 @@ type PluginBody = Operations['putPlugin']['request']['body'];
 function put({ id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putPlugin', {
     params: { plugin_id: String(id) },
-    body: document as unknown as PluginBody, // The service says what is wrong with it.
+    body: document as unknown as PluginBody, // The service reports errors in it.
     ...write,
   });
 }

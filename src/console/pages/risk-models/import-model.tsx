@@ -28,7 +28,7 @@ export function ImportModel() {
   const send = async (file: File) => {
     setTrouble(null);
     try {
-      await sendModel(id, file, terms as ImportQuery); // The service says what is wrong with it.
+      await sendModel(id, file, terms as ImportQuery); // The service reports errors in it.
       go(riskModelAddress(id));
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
@@ -98,7 +98,7 @@ async function sendModel(modelId: string, file: File, query: ImportQuery): Promi
   const params = { model_id: modelId };
   const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // A split text has a last part.
   if (media === undefined) {
-    const body = JSON.parse(await file.text()) as RiskModelImportInput; // The service says what is wrong with it.
+    const body = JSON.parse(await file.text()) as RiskModelImportInput; // The service reports errors in it.
     await service.value.call('importRiskModel', { params, body });
   } else await service.value.upload('importRiskModel', media, file, { params, query });
 }

@@ -72,7 +72,7 @@ function Estimate() {
   const estimate = async () => {
     setTrouble(null);
     try {
-      const body = asked as unknown as RiskModelRequest; // The service says what is wrong with it.
+      const body = asked as unknown as RiskModelRequest; // The service reports errors in it.
       const job = await service.value.call('estimateRiskModel', { params: { model_id: id }, body });
       noteJob(job as unknown as JobStatus); // Every job's answer is a JobStatus.
       go(riskModelAddress(id));

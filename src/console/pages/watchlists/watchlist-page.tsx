@@ -70,7 +70,7 @@ type WatchlistBody = Operations['putWatchlist']['request']['body'];
 function put({ id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putWatchlist', {
     params: { watchlist_id: String(id) },
-    body: document as unknown as WatchlistBody, // The service says what is wrong with it.
+    body: document as unknown as WatchlistBody, // The service reports errors in it.
     ...write,
   });
 }

@@ -55,7 +55,7 @@ export function WatchlistsPage() {
 
 /** Renders the securities of one of the lists with their closes: the first one by default. */
 function Shown({ lists }: { readonly lists: readonly Watchlist[] }) {
-  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // There is one.
+  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // There is at least one.
   const known = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
   return (
     <Section

@@ -1,5 +1,5 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
-import { formatsOf, offeredBy } from '#contract/media-formats.js';
+import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
 import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
 import type { JobPriority } from '#domain/jobs/priority.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
@@ -74,7 +74,7 @@ export function createOperation(
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
-  const [offered, formats] = [offeredBy(route), formatsOf(route)];
+  const [offered, formats] = [listMediaTypes(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   /** Returns true if the client may still call the route and has the same documents: sharing may have ended. */

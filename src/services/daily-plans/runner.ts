@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { dueDays } from '#domain/daily-plans/due-days.js';
+import { listDueDays } from '#domain/daily-plans/due-days.js';
 import type { DayDocument, HeldIndex } from '#domain/daily-plans/day-document.js';
 import { familyOrder, type FamilyOrder } from '#domain/daily-plans/family-order.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
@@ -15,7 +15,7 @@ import type { FollowingCalendars } from '../stored/recorded-closures.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { keepDay } from './day-keeper.js';
 import { pruneFiles } from './prune-files.js';
-import { missedDay, newDay } from './new-day.js';
+import { missedDay, createDay } from './new-day.js';
 import { performRound, type RoundEnd } from './perform-day.js';
 import type { Performers } from './performers.js';
 import type { ScheduleReader } from './schedules.js';
@@ -29,7 +29,7 @@ export interface DayRunner {
   start(): void;
   /** Checks immediately whether something is due. */
   wake(): void;
-  /** Performs everything that is due now. For tests, and for what cannot wait. */
+  /** Performs all due days now. For tests, and for urgent work. */
   tick(): Promise<void>;
   /** Aborts running rounds; the next process resumes them. */
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export interface DayRunnerDependencies {
   readonly schedules: ScheduleReader;
   readonly days: StoredDays;
   readonly performers: Performers;
-  /** Why the key of a day's author may not perform it; undefined if it may. */
+  /** Returns the reason why the key of a day's author may not perform it; undefined if it may. */
   readonly authorFault: (day: Pick<DayDocument, 'author' | 'key_id' | 'plan'>) => string | undefined;
   readonly calendars: Pick<FollowingCalendars, 'get' | 'follow'>;
   readonly clock: Clock;
@@ -75,10 +75,10 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     const today = formatDay(localDay('UTC', nowMs));
     await pruneFiles(documents, { scheduleId, keepDays: schedule.plan.keep_files_days, today });
     if (!schedule.plan.enabled) return;
-    const due = dueDays(schedule.plan, calendar, { after: through, nowMs });
+    const due = listDueDays(schedule.plan, calendar, { after: through, nowMs });
     if (due.length === 0) return;
     const firstKept = due.length - 1 - schedule.plan.catch_up;
-    const begun = due.map((day, k) => (k < firstKept ? missedDay : newDay)(schedule, day, nowMs));
+    const begun = due.map((day, k) => (k < firstKept ? missedDay : createDay)(schedule, day, nowMs));
     await days.begin(scheduleId, begun, due.at(-1)!.date);
     log.info({ schedule_id: scheduleId, days: due.length, last: due.at(-1)!.date }, 'days of a schedule began');
   }
@@ -105,7 +105,8 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     const { recorded } = calendars.get(plan.calendar) ?? {};
     const change = recorded?.changes.find((one) => one.date === date);
     if (change?.session !== 'closed') return undefined;
-    return `${plan.calendar} was closed: ${change.reason} (version ${recorded!.version} of its changes)`; // It has the change.
+    // It contains the change.
+    return `${plan.calendar} was closed: ${change.reason} (version ${recorded!.version} of its changes)`;
   }
 
   async function perform(day: DayDocument, carried: readonly HeldIndex[]): Promise<void> {

@@ -5,7 +5,7 @@ import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { planOnCalendars } from '#domain/backtest/plan-closures.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { staleState, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
+import { combineStaleReasons, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -20,7 +20,7 @@ import { createComparedCalendars } from './compared-calendars.js';
 import { contentReasons, engineReasons } from './stale-reasons.js';
 import { readDataset } from '../stored/dataset-documents.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
-import { storedPlan } from '../stored/stored-plans.js';
+import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface RunStatesDependencies {
   readonly documents: DocumentStore;
@@ -33,7 +33,7 @@ export interface RunStatesDependencies {
 }
 
 export interface StateTerms {
-  /** True for the content at that time; the run was made as known on a version. */
+  /** True for the content at that time; the run used the data as known in a version. */
   readonly isOfThen: boolean;
 }
 
@@ -171,7 +171,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
       return ['The run was stored without its definition: a change of the definition cannot be detected.'];
     let before: BacktestPlan;
     try {
-      before = planWithDefaults(await storedPlan(artifacts, run));
+      before = planWithDefaults(await readStoredPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return ['The definition of the run cannot be read and is not compared.'];
       throw refusal;
@@ -268,7 +268,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     planNow,
     async staleOf(run, { isOfThen = false } = {}) {
       const { reasons, storeId } = await definitionOf(run);
-      return staleState({
+      return combineStaleReasons({
         definition: reasons,
         ...(await dataReasons(run, { isOfThen, storeId })),
         engine: engineReasons(run, engineVersion),
@@ -303,12 +303,12 @@ export async function stateOf(states: Pick<RunStates, 'staleOf'>, run: RunDocume
 }
 
 /** Returns a request with the terms of a stored run as defaults. */
-export function onTermsOf(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
+export function applyStoredTerms(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return run === undefined ? given : { ...askedOf(run), ...said };
 }
 
-/** Returns the request of a run as it was sent, or as it was filled in where that was not remembered. */
+/** Returns the request of a run as it was sent; if that was not stored, with defaults filled in. */
 function askedOf({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // Read when it was sent.
 }

@@ -53,7 +53,7 @@ export interface WasmEngineOptions {
 export function openWasmEngine(options: WasmEngineOptions = {}): Engine {
   return engineOn(kernelModule(), options, {
     name: 'wasm',
-    description: 'WebAssembly SIMD, float64, no fused operations',
+    description: 'WebAssembly SIMD, float64, with the same results on every machine in every bit',
   });
 }
 

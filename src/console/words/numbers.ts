@@ -78,6 +78,12 @@ export function bytes(value: Maybe): string {
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
+/** Returns a text with its mebibytes in the largest unit: `70121 MiB` reads `68.5 GiB`. */
+export const inLargeUnits = (text: string): string =>
+  text.replaceAll(/(\d+) MiB/g, (own, size: string) =>
+    Number(size) < 1024 ? own : `${fixed(Number(size) / 1024, 1)} GiB`,
+  );
+
 /** Formats a limit in the unit at the end of its name. */
 export function limitText(name: string, value: number): string {
   if (name.endsWith('_BYTES')) return bytes(value);

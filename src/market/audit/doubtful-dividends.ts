@@ -216,7 +216,7 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     yield {
       ...about(wrong, 'dividend_duplicate'),
       confidence: 0.8,
-      message: `A dividend of ${other.action.value} trades ex on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days away; the price fell by ${percent(-other.move)} then and by ${percent(-wrong.move)} on this day.`,
+      message: `A dividend of ${other.action.value} has its ex-date on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${percent(-other.move)} then and by ${percent(-wrong.move)} on this day.`,
       evidence: {
         amount: wrong.action.value,
         move: wrong.move,
@@ -303,5 +303,5 @@ function decimalsOf(value: number): number {
 
 const isWithin = (ratio: number, factor: number) => Math.abs(Math.log(ratio)) <= Math.log(factor);
 const isNear = (value: number, to: number, tolerance: number) => Math.abs(value / to - 1) < tolerance;
-const percent = (share: number) => `${Math.round(share * 1e4) / 100} %`;
+const percent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;

@@ -10,7 +10,7 @@ export function findDoubtfulRates({ series }: MarketContent): Doubt[] {
     identifier,
     date,
     confidence: 1,
-    message: `The exchange rate is ${value}; what needs it there is refused.`,
+    message: `The exchange rate is ${value}; computations that need it are refused.`,
     evidence: { value, days: count },
     repair: null,
   }));

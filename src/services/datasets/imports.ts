@@ -92,21 +92,16 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
 
   async function importData(body: ImportedBody, { client, signal }: Asker, by?: Authorship): Promise<ImportResult> {
     const asker = { client, signal: AbortSignal.any([signal, closing]) };
-    let work:
-      | {
-          readonly header: ImportHeader;
-          readonly datasetId: string;
-          readonly folder: string;
-          readonly previous: DatasetDocument | undefined;
-        }
-      | undefined;
+    let work: { readonly header: ImportHeader; readonly datasetId: string; readonly folder: string } | undefined;
+    /** Store to replace or to append to, as it was read. */
+    let previous: DatasetDocument | undefined;
     const onImport = async (header: ImportHeader) => {
       const datasetId = header.store_id ?? slugOf(header.name);
-      const previous = await previousOf(datasetId, header);
+      previous = await previousOf(datasetId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
       const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
       await activity.beginReading(datasetId, { isLoad: load });
-      work = { header, datasetId, previous, folder: await folders.create(datasetId) };
+      work = { header, datasetId, folder: await folders.create(datasetId) };
       return { folder: work.folder, held, load };
     };
     try {
@@ -114,7 +109,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
         ? readJson(body.bytes, onImport, asker)
         : readTable(body, onImport, asker));
       if (result.kind === 'refused') throw refuseData(placeFindings('content', result.findings));
-      const { header, datasetId, previous, folder } = work!; // answered, or nothing would have been accepted
+      const { header, datasetId, folder } = work!; // answered, or nothing would have been accepted
       const document = importedDataset(datasetId, header, previous, folder, result.summary);
       const handle =
         result.handle === null
@@ -128,6 +123,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       );
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
+      // Another import may have removed the files while they were read: their absence is no finding about the data.
+      if (previous !== undefined && failure instanceof Refusal) await assertUnchanged(documents, previous);
       throw failure;
     } finally {
       if (work !== undefined) activity.reading.delete(work.datasetId);
@@ -290,9 +287,9 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
 }
 
 /** Another process may have imported into the store in the meantime; its rows must not be lost. */
-async function assertUnchanged(tx: DocumentTransaction, previous: DatasetDocument): Promise<void> {
+async function assertUnchanged(reader: Pick<DocumentStore, 'get'>, previous: DatasetDocument): Promise<void> {
   const { store_id: datasetId, location } = previous;
-  const { document } = await requireDataset(tx, datasetId);
+  const { document } = await requireDataset(reader, datasetId);
   if (document.location !== location)
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} was changed by another import; send it again.`);
 }

@@ -13,7 +13,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { methodologySentences } from '#domain/rules/methodology.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -236,7 +236,7 @@ export function createIndexQuestions({
       return {
         index_id: indexId,
         name: document.name,
-        sentences: methodologyOf(document, adjustment).map((text, i) => ({ number: i + 1, text })),
+        sentences: methodologySentences(document, adjustment).map((sentence, i) => ({ number: i + 1, ...sentence })),
       };
     },
   };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkIdleEvents } from '#domain/checks/events-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { METHODOLOGY_SECTIONS, methodologyOf, methodologySentences } from '#domain/rules/methodology.js';
 
 const documentOf = (members: object): IndexDocument =>
   IndexDocument.parse({
@@ -27,6 +27,21 @@ test('decimals and the first market value are sentences of the methodology', () 
   ]);
   expect(sentencesOf({ rounding: { level: 2 } }).filter((sentence) => !plain.includes(sentence))).toEqual([
     'Published values are rounded half away from zero: levels to 2 decimals.',
+  ]);
+});
+
+test('sentences are in the order of the sections, each in the section of its subject', () => {
+  const document = documentOf({ rounding: { level: 2 } });
+  const sentences = methodologySentences(document);
+  const places = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  const sectionOf = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;
+  expect(['The universe is', 'Weight every', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf)).toEqual([
+    'universe',
+    'weighting',
+    'rebalancing',
+    'corporate_actions',
+    'rounding',
   ]);
 });
 

@@ -7357,6 +7357,8 @@ class MembershipFilterRule(_MembershipFilterRule, total=False):
 class MethodologySentences(t.TypedDict):
     #: Number of the sentence.
     number: int
+    #: Part of the methodology that it belongs to.
+    section: t.Literal["index", "universe", "selection", "weighting", "optimisation", "overlay", "rebalancing", "corporate_actions", "rounding", "amendments"]
     #: The sentence.
     text: str
 
@@ -7404,6 +7406,8 @@ class MethodologyTemplateDetail(t.TypedDict):
     id: str
     #: Title.
     title: str
+    #: size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.
+    kind: t.Literal["size", "factor", "other_weighting", "optimised", "overlay"]
     #: Published index with a similar methodology.
     style: str
     #: Public document that the template follows.
@@ -7436,6 +7440,8 @@ class MethodologyTemplateSummary(t.TypedDict):
     id: str
     #: Title.
     title: str
+    #: size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.
+    kind: t.Literal["size", "factor", "other_weighting", "optimised", "overlay"]
     #: Published index with a similar methodology.
     style: str
     #: Public document that the template follows.

@@ -37,7 +37,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         ]}
       />
       {findings.length > 0 && (
-        <Section title="Data warnings" aside={`reported when it was read, ${moment(store.last_loaded_at)}`}>
+        <Section title="Remarks of the last read" aside={`${count(findings.length)}, ${moment(store.last_loaded_at)}`}>
           <FindingTable label="Findings about the data" findings={findings} />
         </Section>
       )}

@@ -49,7 +49,7 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
   };
   return (
     <Section
-      title="Identities of every run"
+      title="Reconciliation of every run"
       aside={
         done === null ? (
           <Button onClick={() => void check()}>Check all {runs.length}</Button>

@@ -234,7 +234,7 @@ function byRows({ observations, assets, intensity, target }: LowRankCovariance):
   return observations < assets && (intensity === 0 || target.kind === 'scaled_identity');
 }
 
-/** Returns keep * eigenvalues of XX', shifted. The additional eigenvalues of X'X are 0, shifted alike. */
+/** Returns keep * eigenvalues of XX', shifted. The additional eigenvalues of X'X are 0 before the same shift. */
 function rangeByRows(
   engine: Engine,
   { panel, observations, assets, intensity, target, scale }: LowRankCovariance,

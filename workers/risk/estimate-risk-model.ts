@@ -7,10 +7,10 @@ import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import type { Task } from '#jobs/tasks.js';
 import type { RiskModelSource } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { onProductEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnProductEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 import { contentHashOf, openedEstimate } from './opened-estimate.js';
-import { outputContent, withEarlyOutput, writeOutputs } from '../output/task-outputs.js';
+import { outputContent, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Completed share of the work at the start of each stage, whatever the number of securities. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
@@ -23,7 +23,7 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 
 /** Estimates a covariance model of the universe over the window: writes its matrix, and returns the rest. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
-  withEarlyOutput(input.outputs, 'covariance', async (output) => {
+  runWithEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
     const ending = output.end(matrix);
     const writing = writeOutputs(input.outputs, { factors: parts });
@@ -44,7 +44,7 @@ const WARM_UP_DAYS = 504;
  * RISK_INSUFFICIENT_DATA
  */
 export async function warmUpModel(market: MarketHandle, control: TaskControl): Promise<void> {
-  const { identifiers, dates } = openedMarket(market);
+  const { identifiers, dates } = openCachedMarket(market);
   const universe = { kind: 'names', identifiers: identifiers.slice(0, WARM_UP_SECURITIES) } as const;
   const start = formatDay(dates[Math.max(0, dates.length - WARM_UP_DAYS)]!);
   await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
@@ -62,7 +62,7 @@ async function makeModel(
 ) {
   reportStage(control, 'returns');
   const { whole } = openedEstimate(source);
-  return onProductEngine((engine) => {
+  return runOnProductEngine((engine) => {
     let matrix: Uint8Array<ArrayBuffer> | undefined;
     const onStage = (stage: EstimateStage, covariance: Float64Array): void => {
       reportStage(control, stage);

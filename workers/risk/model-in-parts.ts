@@ -17,7 +17,7 @@ import {
 } from '#kernels/moments/panel-covariance.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ModelRowsFile, RiskModelSource } from '#jobs/tasks/indices.js';
-import { exactNumerics, onEngine } from '../input/numerics.js';
+import { exactNumerics, runOnEngine } from '../input/numerics.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 import { forgetModel, rememberedModel, type OpenedModel } from './last-model.js';
 import { contentHashOf, openedEstimate } from './opened-estimate.js';
@@ -38,7 +38,7 @@ async function modelOf({ market, universe, request }: RiskModelSource): Promise<
   const key = createHash('sha256')
     .update(JSON.stringify([marketKey(market), universe, request]))
     .digest('hex');
-  return onEngine((engine) =>
+  return runOnEngine((engine) =>
     rememberedModel(key, () => {
       const prepared = openedEstimate({ market, universe, request });
       const estimate = prepared.panel(engine);
@@ -110,7 +110,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, outputs, ...sour
   const packed = factors && outputContent(new Uint8Array(packFactors(factors.model).buffer));
   const written = await writeOutputs(outputs, { covariance: matrix, factors: packed });
   control.report(JOINED, 'eigenvalues');
-  const range = await onEngine(estimate.eigenvalues);
+  const range = await runOnEngine(estimate.eigenvalues);
   forgetModel();
   const diagnostics = {
     intensity,

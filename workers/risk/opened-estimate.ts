@@ -4,15 +4,15 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { RiskModelSource } from '#jobs/tasks/indices.js';
 import type { ArtifactRef } from '#store/port.js';
 import { preparedEstimate, type PreparedEstimate } from '#views/risk-estimate.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 
 /** Reads the returns of an estimate. @throws Refusal RISK_INSUFFICIENT_DATA */
 export function openedEstimate({ market, universe, request }: RiskModelSource): PreparedEstimate {
   return preparedEstimate({
-    market: openedMarket(market),
-    calendars: openedCalendars(universe.kind === 'run' ? universe.closures : undefined),
+    market: openCachedMarket(market),
+    calendars: openCachedCalendars(universe.kind === 'run' ? universe.closures : undefined),
     universe: universe.kind === 'names' ? universe : { ...universe, held: () => heldLast(universe) },
     request,
   });
@@ -27,7 +27,7 @@ export function contentHashOf(assetIds: readonly string[], { sha256 }: ArtifactR
 
 /** Names held on the last date of a stored run, long or short, ascending. */
 function heldLast({ columns }: { readonly columns: string }): string[] {
-  return withRunFile(columns, (run) => {
+  return useRunFile(columns, (run) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
     return names.filter((_, i) => weights[i] !== 0).toSorted(compareText);

@@ -5,8 +5,6 @@ import { collectorOf, pairsOf, type TraceSettings } from './trace-settings.js';
 /** Maximum number of queued spans, and of spans per request; defaults of OTEL_BSP_*. */
 const QUEUE_MAX = 2048;
 const BATCH_MAX = 512;
-/** Delay between the end of a span and its sending; default of OTEL_BSP_SCHEDULE_DELAY. */
-const DELAY_MS = 5000;
 /** Timeout of a request to the collector; default of OTEL_EXPORTER_OTLP_TIMEOUT. */
 const TIMEOUT_MS = 10_000;
 /** Minimum interval between warnings about a collector that does not answer. */
@@ -16,7 +14,6 @@ export interface ExporterOptions {
   readonly settings: TraceSettings;
   readonly version: string;
   readonly log: Pick<Logger, 'warn'>;
-  readonly delayMs?: number;
 }
 
 /**
@@ -24,12 +21,7 @@ export interface ExporterOptions {
  * costs the service only the memory of the queue.
  * @returns undefined if no collector is configured
  */
-export function openTracing({
-  settings,
-  version,
-  log,
-  delayMs = DELAY_MS,
-}: ExporterOptions): { close(): Promise<void> } | undefined {
+export function openTracing({ settings, version, log }: ExporterOptions): { close(): Promise<void> } | undefined {
   const url = collectorOf(settings);
   if (url === undefined) return undefined;
   const resource = {
@@ -51,7 +43,7 @@ export function openTracing({
     if (waiting.length >= QUEUE_MAX) return void (dropped += 1);
     waiting.push(span);
     if (waiting.length >= BATCH_MAX) flush();
-    else timer ??= setTimeout(flush, delayMs).unref();
+    else timer ??= setTimeout(flush, settings.traceDelayMs).unref();
   }
 
   function flush(): void {

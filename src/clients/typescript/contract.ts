@@ -6556,12 +6556,14 @@ export interface Methodology {
   /** Display name. */
   readonly name: string;
   /** In the order of application. */
-  readonly sentences: readonly {
+  readonly sentences: readonly ({
     /** Number of the sentence. */
     readonly number: number;
+    /** Part of the methodology that it belongs to. */
+    readonly section: 'index' | 'universe' | 'selection' | 'weighting' | 'optimisation' | 'overlay' | 'rebalancing' | 'corporate_actions' | 'rounding' | 'amendments';
     /** The sentence. */
     readonly text: string;
-  }[];
+  })[];
 }
 
 export interface MethodologyChange {
@@ -6598,6 +6600,8 @@ export interface MethodologyTemplateDetail {
   readonly id: string;
   /** Title. */
   readonly title: string;
+  /** size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices. */
+  readonly kind: 'size' | 'factor' | 'other_weighting' | 'optimised' | 'overlay';
   /** Published index with a similar methodology. */
   readonly style: string;
   /** Public document that the template follows. */
@@ -6630,6 +6634,8 @@ export interface MethodologyTemplateSummary {
   readonly id: string;
   /** Title. */
   readonly title: string;
+  /** size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices. */
+  readonly kind: 'size' | 'factor' | 'other_weighting' | 'optimised' | 'overlay';
   /** Published index with a similar methodology. */
   readonly style: string;
   /** Public document that the template follows. */
@@ -7029,6 +7035,8 @@ export interface OptimisationRunResult {
   readonly bound: number | null;
   /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;
+  /** Requested effort for the proof of a choice. Absent in runs of earlier versions. */
+  readonly proof?: 'quick' | 'thorough' | undefined;
   /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
   /** Annualised, by the risk model of the run. */

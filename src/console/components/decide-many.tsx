@@ -8,6 +8,7 @@ import { ActionButton } from './action-button.js';
 import type { ButtonProps } from './button.js';
 import { commentOf, CommentInput } from './comment-input.js';
 import { Section } from './page.js';
+import './decide-many.css';
 
 interface ManyDecision<D extends string> {
   readonly decision: D;
@@ -47,20 +48,22 @@ export function DecideMany<D extends string>({ keys, noun, decisions, decide, on
       notifyChange();
     };
   return (
-    <Section title="One decision for the selected" aside={`${countValues(keys.length, noun)} selected`}>
-      <CommentInput value={comment} onChange={setComment} />
-      <div class="form-actions">
-        {decisions.map((one) => (
-          <ActionButton
-            key={one.decision}
-            kind={one.kind}
-            disabled={one.needsComment === true && comment.trim() === ''}
-            act={act(one)}
-          >
-            {one.text} {keys.length}
-          </ActionButton>
-        ))}
-      </div>
-    </Section>
+    <div class="decide-many">
+      <Section title="One decision for the selected" aside={`${countValues(keys.length, noun)} selected`}>
+        <CommentInput value={comment} onChange={setComment} />
+        <div class="form-actions">
+          {decisions.map((one) => (
+            <ActionButton
+              key={one.decision}
+              kind={one.kind}
+              disabled={one.needsComment === true && comment.trim() === ''}
+              act={act(one)}
+            >
+              {one.text} {keys.length}
+            </ActionButton>
+          ))}
+        </div>
+      </Section>
+    </div>
   );
 }

@@ -1,9 +1,9 @@
-import { staleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { takeOver } from '../books/proceeds.js';
-import { asDecided, type Composer, type Composition } from '../books/compositions.js';
+import { restoreDecided, type Composer, type Composition } from '../books/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory, Outgoing } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
@@ -150,11 +150,11 @@ export function createDerivedSolver({
     remembers: isRemembering,
     solve(parent, { previous, outgoing }) {
       const { decision } = parent;
-      const decided = { decision, ...asDecided(parent) };
+      const decided = { decision, ...restoreDecided(parent) };
       const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
       const found = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
       const { columns, index } = withoutLeavers(found, (column) =>
-        hasLeft(sm, decision, column, staleSessions(treatment)),
+        hasLeft(sm, decision, column, countStaleSessions(treatment)),
       );
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;

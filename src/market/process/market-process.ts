@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { currentSpan, inSpan, reportTiming } from '#base/tracing/spans.js';
+import { findCurrentSpan, runInSpan, reportTiming } from '#base/tracing/spans.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -63,7 +63,7 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' 
   input: MarketTasks[K],
   options: MarketTaskOptions,
 ): Promise<MarketTaskResult> {
-  return inSpan(`read ${task}`, {}, () => runTask(task, input, options));
+  return runInSpan(`read ${task}`, {}, () => runTask(task, input, options));
 }
 
 async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
@@ -98,7 +98,8 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     };
   } finally {
     await incoming.stop();
-    await Promise.all(folders.map(removeFolder)); // before the memory of their files is given back: removing waits for that
+    // Before the memory of their files is released, because removing waits for that.
+    await Promise.all(folders.map(removeFolder));
     incoming.close();
   }
 }
@@ -229,7 +230,7 @@ function converse(
   { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,
 ): Promise<Ending> {
-  const span = currentSpan();
+  const span = findCurrentSpan();
   return new Promise<Ending>((resolve, reject) => {
     const over = () => {
       clearTimeout(deadline);

@@ -44,7 +44,7 @@ export interface MarketTasks {
   inspect: { readonly inspected: Inspected; readonly said: Said };
   /** Answers a query. Requests the tables that the query reads. */
   query: SqlOrder;
-  /** Makes a synthetic market and writes it as a store. */
+  /** Generates a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { dueDays } from '#domain/daily-plans/due-days.js';
+import { listDueDays } from '#domain/daily-plans/due-days.js';
 import type { DayDocument, HeldIndex } from '#domain/daily-plans/day-document.js';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
@@ -7,7 +7,7 @@ import { localDay } from '#domain/time/local-time.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { createDayRounds, type DayRoundsDependencies } from './day-rounds.js';
 import { pruneFiles } from './prune-files.js';
-import { missedDay, newDay } from './new-day.js';
+import { missedDay, createDay } from './new-day.js';
 import type { ScheduleReader } from './schedules.js';
 
 /**
@@ -18,7 +18,7 @@ export interface DayRunner {
   start(): void;
   /** Checks immediately whether something is due. */
   wake(): void;
-  /** Performs everything that is due now. For tests, and for what cannot wait. */
+  /** Performs all due days now. For tests, and for urgent work. */
   tick(): Promise<void>;
   /** Aborts running rounds; the next process resumes them. */
   close(): Promise<void>;
@@ -56,10 +56,10 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     const today = formatDay(localDay('UTC', nowMs));
     await pruneFiles(documents, { scheduleId, keepDays: schedule.plan.keep_files_days, today });
     if (!schedule.plan.enabled) return;
-    const due = dueDays(schedule.plan, calendar, { after: through, nowMs });
+    const due = listDueDays(schedule.plan, calendar, { after: through, nowMs });
     if (due.length === 0) return;
     const firstKept = due.length - 1 - schedule.plan.catch_up;
-    const begun = due.map((day, k) => (k < firstKept ? missedDay : newDay)(schedule, day, nowMs));
+    const begun = due.map((day, k) => (k < firstKept ? missedDay : createDay)(schedule, day, nowMs));
     await days.begin(scheduleId, begun, due.at(-1)!.date);
     log.info({ schedule_id: scheduleId, days: due.length, last: due.at(-1)!.date }, 'days of a schedule began');
   }

@@ -7,7 +7,7 @@ import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { forgetRuns } from '../stored/kept-runs.js';
 import { childrenOf } from '../stored/stored-indices.js';
-import { requestedDefinition } from './admitted-definition.js';
+import { createDefinitionRequest } from './admitted-definition.js';
 
 export interface IndexRemovalDependencies {
   readonly documents: DocumentStore;
@@ -23,14 +23,14 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
     await assertPrecondition(documents, 'index', indexId, ifMatch);
     const cancel = async (foresee: Admission['foresee']): Promise<void> => {
       const family = await familyOf(documents, indexId, null);
-      for (const { id } of family) await foresee(documents, await requestedDefinition(documents, id, null));
+      for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
       await cancelJobsAbout(jobs, subjectsOf(family));
     };
     const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       await requireStored(tx, indexId);
       await assertPrecondition(tx, 'index', indexId, ifMatch);
       const family = await familyOf(tx, indexId, null);
-      for (const { id } of family) await admit(tx, await requestedDefinition(tx, id, null));
+      for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
       const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
       const deleted: IndexDeletion['deleted'] = [];
       for (const member of family) {

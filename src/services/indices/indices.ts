@@ -2,7 +2,7 @@ import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#c
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { derivedDocument, readDerivation } from '#domain/checks/derived-document.js';
+import { createDerivedDocument, readDerivation } from '#domain/checks/derived-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
 import { validateIndex, type CheckedIndex } from '#domain/checks/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
@@ -16,15 +16,15 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertIdOfPath, takenIdFindings } from '../shared/document-ids.js';
 import type { JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { lookAheadOf, unknownModels } from '../stored/used-models.js';
+import { lookAheadOf, findUnknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { requestedDefinition } from './admitted-definition.js';
+import { createDefinitionRequest } from './admitted-definition.js';
 import { createIndexRemoval } from './index-removal.js';
 import { marketToCheckOn } from './on-store.js';
-import { checkedParts, withoutStoredParts } from './stored-parts.js';
-import { findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
+import { checkStoredParts, removeStoredParts } from './stored-parts.js';
+import { findIndex, requireIndex, createStoredIndices, type StoredIndex } from '../stored/stored-indices.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
@@ -108,18 +108,18 @@ export function createIndices({
   ): Promise<CheckedIndex> {
     const id = body['id'];
     const replaces = typeof id === 'string' ? await findIndex(reader, id) : undefined;
-    const { document, findings } = await storedIndices(reader).answer((indexOf) =>
+    const { document, findings } = await createStoredIndices(reader).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, replaces, market }),
     );
-    const parts = document === undefined ? undefined : await checkedParts(reader, document);
+    const parts = document === undefined ? undefined : await checkStoredParts(reader, document);
     const unknown =
-      document === undefined ? [] : [...(await unknownModels(reader, document)), ...(parts?.findings ?? [])];
+      document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
     if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
     const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
     const lacking = await lackingInputs(parts?.filled, reader, { findings, market });
     const told = orderFindings([...findings, ...lacking, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
-      return { document: document && withoutStoredParts(document), findings: told };
+      return { document: document && removeStoredParts(document), findings: told };
     const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
     return {
       document: undefined,
@@ -139,7 +139,7 @@ export function createIndices({
       const { document, findings } = await check(body, tx, market);
       const all = orderFindings([...own, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
-      await admit(tx, await requestedDefinition(tx, document.id, document));
+      await admit(tx, await createDefinitionRequest(tx, document.id, document));
       return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
     };
     return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => write(tx, admit), { by }));
@@ -154,14 +154,14 @@ export function createIndices({
     async derive(parentId, body, by) {
       const { document: source } = await requireIndex(documents, parentId);
       const asked = readDerivation(body());
-      const market = await marketFor(derivedDocument(source, asked));
+      const market = await marketFor(createDerivedDocument(source, asked));
       const write = async (tx: DocumentTransaction) => {
         const { document: parent } = await requireIndex(tx, parentId);
         if ((await tx.get('index', asked.id)) !== undefined)
           throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, {
             index_id: asked.id,
           });
-        const { document, findings } = await check(derivedDocument(parent, asked), tx, market);
+        const { document, findings } = await check(createDerivedDocument(parent, asked), tx, market);
         if (document === undefined) throw refuseWithFindings('request', findings.map(asRequested));
         const told = findings.map(asRequested);
         return { saved: { index: document, findings: told }, etag: await tx.put('index', document.id, document) };
@@ -196,7 +196,7 @@ async function lackingInputs(
 ): Promise<readonly Finding[]> {
   if (filled?.plugins === undefined || market === undefined) return [];
   const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-  const all = await storedIndices(reader).answer((indexOf) =>
+  const all = await createStoredIndices(reader).answer((indexOf) =>
     marketFindings(filled, market, { severity: 'warning', indexOf }),
   );
   return all.filter(({ path, message }) => !known.has(`${path} ${message}`));

@@ -1,5 +1,5 @@
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
-import { unknownRowNames } from '#domain/checks/names-on-market.js';
+import { findUnknownRowNames } from '#domain/checks/names-on-market.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
@@ -63,7 +63,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
       ? []
       : [
           ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' }),
-          ...unknownRowNames(set.constraints, market, 'constraints'),
+          ...findUnknownRowNames(set.constraints, market, 'constraints'),
         ];
   }
 

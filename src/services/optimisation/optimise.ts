@@ -19,16 +19,16 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { versioned } from '../indices/index-questions.js';
-import { onStoreOf } from '../indices/on-store.js';
+import { runOnStoreOf } from '../indices/on-store.js';
 import { storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import type { StoredIndex } from '../stored/stored-indices.js';
-import { modelFiles, namedModelFile } from '../stored/used-models.js';
+import { modelFiles, findModelFile } from '../stored/used-models.js';
 import { createConstraintSets, type ConstraintSets } from './constraint-sets.js';
 import {
   createOptimisationPlans,
-  estimatedBytes,
-  newOptimisationId,
+  estimateOptimisationBytes,
+  createOptimisationId,
   requireSet,
   requireTarget,
   type OptimisationPlansDependencies,
@@ -86,12 +86,12 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       const request = readOptimisationRequest(body);
       const target = await requireTarget(documents, request.index_id);
       const { set } = await requireSet(documents, request.constraint_set_id);
-      return onStoreOf({ documents, stores }, target.document, () => startOn(target, { set, request }, origin));
+      return runOnStoreOf({ documents, stores }, target.document, () => startOn(target, { set, request }, origin));
     },
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
       const target = await requireTarget(documents, request.index_id);
-      return onStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
+      return runOnStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
     },
     result: (runId) => resultOf({ documents, artifacts }, runId),
   };
@@ -104,12 +104,12 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     const { market, reached } = await plans.prepare(target, request);
     plans.assertRows(set, market);
     const models = await plans.modelsOf([request], reached);
-    const runId = newOptimisationId(now());
+    const runId = createOptimisationId(now());
     return jobs.submit({
       kind,
       payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
       request,
-      estimatedBytes: estimatedBytes(market),
+      estimatedBytes: estimateOptimisationBytes(market),
       message: 'waiting for a worker',
       origin,
     });
@@ -125,7 +125,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     assertNoErrors('request', lacking);
     const used = await modelFiles(documents, artifacts, reached);
     const own = storedModelOf(request);
-    const named = own === undefined ? {} : await namedModelFile(documents, artifacts, own);
+    const named = own === undefined ? {} : await findModelFile(documents, artifacts, own);
     const question = {
       market: handle,
       documents: reached,

@@ -13,7 +13,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { optimisedModels } from '../stored/used-models.js';
+import { listOptimisedModels } from '../stored/used-models.js';
 
 export interface BatchJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -38,7 +38,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       market: served.identity,
       documents: reached,
       terms,
-      ...(await optimisedModels(documents, artifacts, models)),
+      ...(await listOptimisedModels(documents, artifacts, models)),
     };
   }
 

@@ -1,7 +1,7 @@
 import type { ReportTemplateCollection, SavedReportTemplate } from '#contract/reports.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
+import { BUILT_IN_IDS, createBuiltInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -38,7 +38,7 @@ export interface ReportTemplates {
 
 export function createReportTemplates(documents: DocumentStore): ReportTemplates {
   async function requireTemplate(templateId: string): Promise<StoredTemplate> {
-    if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
+    if (isBuiltIn(templateId)) return { template: createBuiltInTemplate(templateId), etag: undefined };
     const stored = await documents.get('template', templateId);
     if (stored === undefined) throw templateNotFound(templateId);
     const template = readStored(stored, readTemplate);

@@ -13,9 +13,9 @@ import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { withUnreadable } from '../shared/skipped.js';
+import { addUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { earlierFiles, requireRun } from '../stored/run-documents.js';
+import { listEarlierFiles, requireRun } from '../stored/run-documents.js';
 import { createReportTemplates, type ReportTemplates } from './report-templates.js';
 
 export interface ReportsDependencies {
@@ -122,7 +122,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         estimatedBytes:
           DRAWING_BYTES +
           runs
-            .flatMap((run) => [run.artifacts.columns, ...earlierFiles(run)])
+            .flatMap((run) => [run.artifacts.columns, ...listEarlierFiles(run)])
             .reduce((sum, { bytes }) => sum + bytes, 0),
         message: 'waiting to be drawn',
         origin,
@@ -145,7 +145,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
       const damaged = await artifacts.damaged(looked);
       const renders = page.filter(({ render_id: id }) => !damaged.has(files.get(id)!.ref.name));
-      const counts = withUnreadable({ skipped, skipped_causes }, page.length - renders.length);
+      const counts = addUnreadable({ skipped, skipped_causes }, page.length - renders.length);
       return { renders, total: matching.length, ...counts };
     },
 

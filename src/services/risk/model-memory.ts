@@ -1,6 +1,6 @@
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
 import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
@@ -28,7 +28,7 @@ export function memoryOfMatrix({ dates }: Pick<MarketData, 'dates'>, names: numb
 
 /** Days of a market in the window of a request. */
 function daysIn({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
-  const from = start === null ? 0 : firstAtLeast(dates, dayFrom(start));
-  const to = end === null ? dates.length - 1 : lastAtMost(dates, dayFrom(end));
+  const from = start === null ? 0 : findFirstAtLeast(dates, dayFrom(start));
+  const to = end === null ? dates.length - 1 : findLastAtMost(dates, dayFrom(end));
   return Math.max(0, to - from + 1);
 }

@@ -1,8 +1,8 @@
-import { unreadFindings } from '#domain/documents/idle-settings.js';
+import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
 import { assertFewSecurities, MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import { leftOutSentence } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/left-out.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskInput } from '#jobs/tasks.js';
@@ -128,8 +128,8 @@ function messageOf(
 ): string {
   return [
     `${assetIds.length} ${assetIds.length === 1 ? 'security' : 'securities'}, ${diagnostics.observations} observations.`,
-    ...unreadFindings(request).map(({ message }) => message),
-    leftOutSentence(new Map(Object.entries(excluded))),
+    ...reportUnreadFields(request).map(({ message }) => message),
+    describeLeftOut(new Map(Object.entries(excluded))),
   ]
     .filter((sentence) => sentence !== '')
     .join(' ');

@@ -23,16 +23,16 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
-import { recordedClosures } from '../stored/recorded-closures.js';
+import { readRecordedClosures } from '../stored/recorded-closures.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { withUnreadable } from '../shared/skipped.js';
+import { addUnreadable } from '../shared/skipped.js';
 import { memoryOfEstimate, memoryOfMatrix } from './model-memory.js';
 import {
   exportTerms,
   piecesOf,
-  servedModels,
-  servedOn,
-  smallFields,
+  listServedModels,
+  findServedModel,
+  selectSmallFields,
   streamOf,
   summaryOf,
   type ServedModel,
@@ -130,7 +130,7 @@ export function createRiskModels({
     const { factors, factor_model: told } = document;
     const encoder = new TextEncoder();
     yield encoder.encode(`${canonicalJson(exportTerms(document)).slice(0, -1)},"models":[`);
-    for (const [k, served] of servedModels(document).entries()) {
+    for (const [k, served] of listServedModels(document).entries()) {
       const own =
         factors === undefined || told === undefined
           ? null
@@ -175,7 +175,7 @@ export function createRiskModels({
   async function termsOf(runId: string) {
     const document = await indexOfRun(runId);
     const { calendar, currency } = document;
-    const closures = await recordedClosures(documents);
+    const closures = await readRecordedClosures(documents);
     return { calendar, ...(closures && { closures }), currency, treatment: await treatmentOf(document) };
   }
 
@@ -212,11 +212,11 @@ export function createRiskModels({
       const readable: RiskModelDocument[] = [];
       for (const model of page) if (await hasNumbers(artifacts, model)) readable.push(model);
       const lost = page.length - readable.length;
-      return { risk_models: readable.map(summaryOf), ...withUnreadable({ skipped, skipped_causes }, lost) };
+      return { risk_models: readable.map(summaryOf), ...addUnreadable({ skipped, skipped_causes }, lost) };
     },
     async get(modelId, date) {
       const { document, etag } = await load(modelId);
-      const served = servedOn(document, date);
+      const served = findServedModel(document, date);
       await assertNumbers(artifacts, document); // Before the first byte is out.
       return {
         etag,
@@ -224,7 +224,11 @@ export function createRiskModels({
         arrow: async (signal) =>
           jobs.query(
             'risk-model-arrow',
-            { ...(await matrixOf(document, served)), assetIds: served.assetIds, body: smallFields(document, served) },
+            {
+              ...(await matrixOf(document, served)),
+              assetIds: served.assetIds,
+              body: selectSmallFields(document, served),
+            },
             signal,
           ),
       };
@@ -275,7 +279,7 @@ export function createRiskModels({
       const document = readModel(value);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
       await assertNumbers(artifacts, document);
-      return json(document, servedOn(document));
+      return json(document, findServedModel(document));
     },
   };
 

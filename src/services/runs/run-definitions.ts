@@ -13,7 +13,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
 import { ALL_CLOSURES, type FollowingCalendars } from '../stored/recorded-closures.js';
-import { storedPlan } from '../stored/stored-plans.js';
+import { readStoredPlan } from '../stored/stored-plans.js';
 import { createBacktestPlans, type PlannedRun } from './backtest-plans.js';
 import { createComparedCalendars } from './compared-calendars.js';
 
@@ -131,7 +131,7 @@ export function createRunDefinitions({
       return ['The run was stored without its definition: a change of the definition cannot be detected.'];
     let before: BacktestPlan;
     try {
-      before = planWithDefaults(await storedPlan(artifacts, run));
+      before = planWithDefaults(await readStoredPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return ['The definition of the run cannot be read and is not compared.'];
       throw refusal;
@@ -159,7 +159,7 @@ export function createRunDefinitions({
   return { planNow, definitionOf, reasonsWith };
 }
 
-/** Returns the request of a run as it was sent, or as it was filled in where that was not remembered. */
+/** Returns the request of a run as it was sent; if that was not stored, with defaults filled in. */
 export function askedOf({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // Read when it was sent.
 }

@@ -1,6 +1,6 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
-import { staleState, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
+import { combineStaleReasons, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -16,7 +16,7 @@ export interface RunStatesDependencies extends RunDefinitionsDependencies, RunSt
 }
 
 export interface StateTerms {
-  /** True for the content at that time; the run was made as known on a version. */
+  /** True for the content at that time; the run used the data as known in a version. */
   readonly isOfThen: boolean;
 }
 
@@ -77,7 +77,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     planNow,
     async staleOf(run, { isOfThen = false } = {}) {
       const { reasons, storeId } = await definitionOf(run);
-      return staleState({
+      return combineStaleReasons({
         definition: reasons,
         ...(await dataReasons(run, { isOfThen, storeId })),
         engine: engineReasons(run, engineVersion),
@@ -112,7 +112,7 @@ export async function stateOf(states: Pick<RunStates, 'staleOf'>, run: RunDocume
 }
 
 /** Returns a request with the terms of a stored run as defaults. */
-export function onTermsOf(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
+export function applyStoredTerms(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return run === undefined ? given : { ...askedOf(run), ...said };
 }

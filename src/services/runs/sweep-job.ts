@@ -6,7 +6,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences, plannedFiles } from '../stored/used-models.js';
+import { modelReferences, findPlannedFiles } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {
@@ -40,7 +40,7 @@ export function createSweepJob({
     await markets.settled();
     const content = await dataVersions.at(data_version);
     const known = isAsKnown(payload) ? { known: await dataVersions.before(content.version) } : {};
-    const references = modelReferences(models, await plannedFiles(documents, artifacts, models));
+    const references = modelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
     return { market, base, documents: reached, ...references, ...known, areChecked: !payload.is_unchecked };
   }

@@ -7357,6 +7357,8 @@ class MembershipFilterRule(_MembershipFilterRule, total=False):
 class MethodologySentences(t.TypedDict):
     #: Number of the sentence.
     number: int
+    #: Part of the methodology that it belongs to.
+    section: t.Literal["index", "universe", "selection", "weighting", "optimisation", "overlay", "rebalancing", "corporate_actions", "rounding", "amendments"]
     #: The sentence.
     text: str
 
@@ -7404,6 +7406,8 @@ class MethodologyTemplateDetail(t.TypedDict):
     id: str
     #: Title.
     title: str
+    #: size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.
+    kind: t.Literal["size", "factor", "other_weighting", "optimised", "overlay"]
     #: Published index with a similar methodology.
     style: str
     #: Public document that the template follows.
@@ -7436,6 +7440,8 @@ class MethodologyTemplateSummary(t.TypedDict):
     id: str
     #: Title.
     title: str
+    #: size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.
+    kind: t.Literal["size", "factor", "other_weighting", "optimised", "overlay"]
     #: Published index with a similar methodology.
     style: str
     #: Public document that the template follows.
@@ -7910,6 +7916,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     risk_model: MeasuringRisk
     #: Securities with a position, long or short. Absent from results of earlier versions.
     gross_holdings: int
+    #: Requested effort for the proof of a choice. Absent in runs of earlier versions.
+    proof: t.Literal["quick", "thorough"]
     #: Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
     #: Figures for `uncertainty`; otherwise null, absent in runs of earlier versions.

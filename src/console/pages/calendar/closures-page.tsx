@@ -125,7 +125,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
 
 type ClosuresBody = Operations['putClosures']['request']['body'];
 
-/** The service says what is wrong with it. */
+/** The service reports errors in it. */
 const bodyOf = (document: JsonObject): ClosuresBody => document as unknown as ClosuresBody;
 
 async function load(code: string, signal?: AbortSignal): Promise<Opened> {

@@ -1,3 +1,5 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import type { Logger } from 'pino';
 import { startTracing, type Attributes, type Span, type SpanKind } from '#base/tracing/spans.js';
 import { collectorOf, pairsOf, type TraceSettings } from './trace-settings.js';
@@ -85,22 +87,26 @@ function samplerOf({ traceSampler, traceRatio }: TraceSettings): (traceId: strin
   return (traceId) => Number.parseInt(traceId.slice(-13), 16) < traceRatio * 2 ** 52;
 }
 
-/** @returns the reason if the spans were not accepted */
-async function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      redirect: 'error',
+/**
+ * Posts spans by the client of `node:http`, which takes a fraction of the processor time of `fetch`.
+ * @returns the reason if the spans were not accepted
+ */
+function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
+  const post = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const length = { 'content-length': String(Buffer.byteLength(body)) };
+  const answered = new Promise<string | undefined>((done, fail) => {
+    const options = { method: 'POST', headers: { ...headers, ...length }, signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const request = post(url, options, (response) => {
+      const { statusCode = 0 } = response;
+      const isAccepted = statusCode >= 200 && statusCode < 300;
+      response.on('error', fail);
+      response.on('end', () => done(isAccepted ? undefined : `status ${statusCode}`));
+      response.resume();
     });
-    await response.body?.cancel();
-    return response.ok ? undefined : `status ${response.status}`;
-  } catch (failure) {
-    const { message, cause } = failure as Error;
-    return cause instanceof Error ? cause.message : message;
-  }
+    request.on('error', fail);
+    request.end(body);
+  });
+  return answered.catch((failure: Error) => failure.message);
 }
 
 /** Numeric codes of span kinds in the protocol. */

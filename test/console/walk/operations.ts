@@ -56,6 +56,8 @@ export function describeOperations(desk: () => Desk): void {
   test('a chart is taken away as a picture, and its values as rows', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
+    // The chart moves until the figures above it are known.
+    await page.getByLabel(/^Figures from/).waitFor();
     const menu = page.getByLabel('Save or copy: Level of CORE');
     await menu.click();
     await page.getByRole('button', { name: 'Copy values' }).click();

@@ -83,7 +83,10 @@ async function sendingMs(count: number): Promise<number> {
     const tracing = openTracing({ settings, version: 'bench', log: { warn: () => {} } })!;
     const before = threadMs();
     for (let k = 0; k < count; k++)
-      openSpan('job', { parent: createTrace()!, attributes: { 'job.id': 'backtest:BIG', 'job.kind': 'backtest' } })!.end();
+      openSpan('job', {
+        parent: createTrace()!,
+        attributes: { 'job.id': 'backtest:BIG', 'job.kind': 'backtest' },
+      })!.end();
     await tracing.close();
     costs.push(threadMs() - before);
   }

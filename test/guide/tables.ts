@@ -144,8 +144,8 @@ function methodologySections(): string {
     .map(({ id, title, style, source, index_ids: ids, needs, choices }) =>
       [
         `\n### ${title}\n`,
-        `\`${id}\`. ${style} After ${source.publisher}, *${source.title}*, ${source.date}.\n`,
-        `Documents: ${ids.map((own) => `\`${own}\``).join(', ')}. Reads ${needs.map(({ kind, name, meaning }) => `\`${name}\` (${kind}: ${meaning.replace(/\.$/, '')})`).join(', ')}.\n`,
+        `\`${id}\` is ${style.replace('In', 'in')} Source: ${source.publisher}, *${source.title}*, ${source.date}.\n`,
+        `Its documents are ${ids.map((own) => `\`${own}\``).join(', ')}. They read ${needs.map(({ kind, name, meaning }) => `\`${name}\` (${kind}: ${meaning.replace(/\.$/, '')})`).join(', ')}.\n`,
         choices.map((choice) => `- ${choice}`).join('\n'),
       ].join('\n'),
     )
